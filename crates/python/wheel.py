@@ -1,8 +1,9 @@
-"""Packs a wheel: the package, its module, and the program `atoll`. `./package wheel` calls it.
+"""Packs a wheel: the package and its module, which has the command line inside. `./package wheel` calls it.
 
-    python3 crates/python/wheel.py --module lib_atoll.so --program atoll --folder dist
+    python3 crates/python/wheel.py --module lib_atoll.so --folder dist
+    python3 crates/python/wheel.py --metadata FOLDER      what says that a package in this folder is installed, for tests
 
-One build of the workspace makes both, so nothing is compiled here, and nothing but Python is needed.
+Nothing is compiled here, and nothing but Python is needed.
 """
 
 import argparse
@@ -17,6 +18,13 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 # The same bytes for the same contents.
 MOMENT = (2020, 1, 1, 0, 0, 0)
+
+# The command, and the engine that xarray finds by this name.
+ENTRY_POINTS = b"""[console_scripts]
+atoll = atoll._program:main
+[xarray.backends]
+atoll = atoll._xarray:AtollBackendEntrypoint
+"""
 
 
 def version():
@@ -44,6 +52,8 @@ Requires-Dist: pandas; extra == "pandas"
 Requires-Dist: pyarrow; extra == "pandas"
 Provides-Extra: polars
 Requires-Dist: polars; extra == "polars"
+Provides-Extra: xarray
+Requires-Dist: xarray; extra == "xarray"
 Classifier: Programming Language :: Python :: 3
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Topic :: Database :: Database Engines/Servers
@@ -76,12 +86,23 @@ class Wheel:
         self.file.close()
 
 
+def installed(place):
+    folder = place / f"atoll-{version()}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(metadata())
+    (folder / "entry_points.txt").write_bytes(ENTRY_POINTS)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--module", type=pathlib.Path, required=True)
-    parser.add_argument("--program", type=pathlib.Path, required=True)
-    parser.add_argument("--folder", type=pathlib.Path, required=True)
+    parser.add_argument("--module", type=pathlib.Path)
+    parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--metadata", type=pathlib.Path)
     options = parser.parse_args()
+    if options.metadata:
+        return installed(options.metadata)
+    if not options.module or not options.folder:
+        parser.error("give --module and --folder, or --metadata")
     tag = f"cp310-abi3-linux_{platform.machine()}"
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"atoll-{version()}-{tag}.whl"
@@ -91,12 +112,11 @@ def main():
         if file.suffix in (".py", ".pyi") or file.name == "py.typed":
             wheel.add(f"atoll/{file.name}", file.read_bytes())
     wheel.add("atoll/_atoll.abi3.so", options.module.read_bytes(), 0o755)
-    wheel.add("atoll/bin/atoll", options.program.read_bytes(), 0o755)
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):
         wheel.add(f"{folder}/licenses/{name}", (ROOT / name).read_bytes())
     wheel.add(f"{folder}/METADATA", metadata().encode())
     wheel.add(f"{folder}/WHEEL", f"Wheel-Version: 1.0\nGenerator: atoll\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
-    wheel.add(f"{folder}/entry_points.txt", b"[console_scripts]\natoll = atoll._program:main\n")
+    wheel.add(f"{folder}/entry_points.txt", ENTRY_POINTS)
     wheel.close()
     print(path)
 

@@ -32,8 +32,10 @@
 mod database;
 mod error;
 mod import;
+mod owned;
 mod progress;
 mod session;
+mod sqlstate;
 pub mod tpch;
 
 pub use database::options::{
@@ -51,11 +53,12 @@ pub use import::options::{
 pub use import::{ImportReport, import};
 pub use laq;
 pub use memory::drop_system_caches;
+pub use owned::{owned_batch, owned_schema};
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{
-    Activity, Answer, Frames, PreparedStatement, Statistics as QueryStatistics, TransactionStatus,
-    Transfer, TransferFormat, script, transfer, type_name,
+    Activity, Answer, FrameColumns, Frames, PreparedStatement, Statistics as QueryStatistics,
+    TransactionStatus, Transfer, TransferFormat, as_texts, script, transfer, type_name, uuid_text,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

@@ -104,6 +104,28 @@ impl Session {
         self
     }
 
+    /// The session that looks names of tables up in these schemas, a list as `set search_path` takes it; `reset search_path`
+    /// comes back to them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = atoll::Database::create(directory.path().join("a.atoll"), &atoll::Options::default())?;
+    /// let session = database.session().with_search_path("sea, public")?;
+    /// session.sql("create schema sea; create table fish (name varchar)")?;
+    /// assert_eq!(database.session().sql("from sea.fish")?[0].rows(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `path` is no list of names.
+    pub fn with_search_path(mut self, path: &str) -> Result<Session> {
+        self.session = self.session.with_search_path(path)?;
+        Ok(self)
+    }
+
     /// A handle of this session whose statements read `frames` as tables. Their transaction is that of this session; no
     /// statement writes to a frame, and views do not see them. Statements fail if a frame has the name of a table, a
     /// view or an array.
@@ -378,6 +400,28 @@ impl Session {
     /// A handle that stops what this session runs.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(Arc::clone(&self.stop))
+    }
+
+    /// A handle of this session that only its own [`interrupter`](Session::interrupter) stops, and whose interrupter stops
+    /// nothing else: for several statements at a time. Their transaction is that of this session.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let database = atoll::Database::create(directory.path().join("a.atoll"), &atoll::Options::default())?;
+    /// let session = database.session();
+    /// let other = session.with_own_interrupter();
+    /// session.sql("begin; create table fish (name varchar)")?;
+    /// assert_eq!(other.sql("from fish")?[0].rows(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_own_interrupter(&self) -> Session {
+        Session {
+            stop: Arc::new(Notify::new()),
+            ..self.clone()
+        }
     }
 
     /// See [`Database::append`](crate::Database::append).

@@ -15,7 +15,7 @@ const LIMIT: &str = "300";
 const LANGUAGES: [&str; 8] = [
     "sh",
     "sh,no-test",
-    // Run by ./test-python.
+    // Run by ./test-python, and those of the guide on ADBC by ./test-adbc.
     "python",
     "text",
     "laq",

@@ -2,7 +2,8 @@
 //!
 //! * [`Options`] say how files are laid out; what they do not say is found out from names and beginnings.
 //! * A [`Dataset`] is what a path, a pattern or several of them stand for: its files, and its columns with types. Batches
-//!   in memory are one, too ([`Dataset::of_batches`]), and what hands over batches once ([`Dataset::of_reader`]).
+//!   in memory are one, too ([`Dataset::of_batches`]), what hands over batches once ([`Dataset::of_reader`]), and
+//!   columns that become batches as they are read ([`Dataset::of_columns`]).
 //! * [`Dataset::pieces`] reads it as [`Piece`]s, which are decoded by themselves, by as many threads as there are.
 //! * An [`Error`] names the file, the line where there is one, and what to do. Damaged files fail; they do not panic.
 //!
@@ -29,6 +30,7 @@
 
 mod ahead;
 mod batches;
+mod columns;
 mod csv;
 mod dataset;
 mod error;
@@ -41,6 +43,7 @@ mod stream;
 
 pub use ahead::ahead;
 pub use batches::Reader;
+pub use columns::Columns;
 pub use dataset::find::is_pattern;
 pub use dataset::{Dataset, Request, Wanted};
 pub use error::{Error, Result};

@@ -12,6 +12,9 @@ use crate::error::Result;
 /// Rows decoded at a time: what is decoded stays in the cache until it is worked on.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
+/// Rows of a piece of what is in memory: enough to be worth a task, few enough that all workers get some.
+pub(crate) const PIECE_ROWS: usize = 65_536;
+
 /// The batches of one piece, in order.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 

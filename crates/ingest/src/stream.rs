@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
+use arrow::error::ArrowError;
+
 use crate::error::{Error, Result};
 use crate::options::{Compression, Format, Options};
 
@@ -380,4 +382,9 @@ fn is_json(head: &[u8]) -> bool {
         Some(Err(error)) => error.is_eof() && head.len() > HEAD / 2,
         None => false,
     }
+}
+
+/// What went wrong with Arrow in the rows of `source`.
+pub(crate) fn failed(source: &Source, error: &ArrowError) -> Error {
+    Error::file(source.path(), error.to_string())
 }

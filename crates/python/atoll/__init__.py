@@ -21,8 +21,11 @@ from ._atoll import (
 )
 from ._array import Array
 from ._database import Database, open
+from ._govern import Governor, govern
 from ._graph import Graph
 from ._machine import Node, Topology, topology
+from ._place import Pinned, Where, pin, where
+from ._progress import progress
 from ._result import Result
 from ._table import Table
 
@@ -32,6 +35,7 @@ __all__ = [
     "Database",
     "DatabaseError",
     "Error",
+    "Governor",
     "Graph",
     "IntegrityError",
     "InterfaceError",
@@ -39,10 +43,16 @@ __all__ = [
     "Node",
     "NotSupportedError",
     "OperationalError",
+    "Pinned",
     "ProgrammingError",
     "Result",
     "Table",
     "Topology",
+    "Where",
+    "govern",
     "open",
+    "pin",
+    "progress",
     "topology",
+    "where",
 ]

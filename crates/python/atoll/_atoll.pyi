@@ -10,14 +10,19 @@ __all__ = [
     "DatabaseError",
     "Error",
     "Frame",
+    "FrameBuilder",
+    "Governor",
     "IntegrityError",
     "InterfaceError",
     "InternalError",
     "NotSupportedError",
     "OperationalError",
+    "Pinned",
     "ProgrammingError",
     "Rows",
     "Session",
+    "command",
+    "locate",
     "topology",
 ]
 
@@ -73,6 +78,7 @@ class Database:
     ) -> Database: ...
     def session(self) -> Session: ...
     def tables(self) -> list[tuple[str, int]]: ...
+    def arrays(self) -> list[str]: ...
     def array(self, name: str) -> Array: ...
     def load(
         self,
@@ -89,7 +95,14 @@ class Session:
     def in_transaction(self) -> bool: ...
     def missing(self, text: str) -> list[str]: ...
     def query(
-        self, text: str, parameters: Sequence[Any] | None, tables: Sequence[tuple[str, Frame]]
+        self,
+        text: str,
+        parameters: Sequence[Any] | None,
+        tables: Sequence[tuple[str, Frame]],
+        tell: Callable[[float], Any] | None,
+    ) -> Rows: ...
+    def laq(
+        self, text: str, explain: bool, analyze: bool, tell: Callable[[float], Any] | None
     ) -> Rows: ...
     def each(self, text: str, rows: Sequence[Sequence[Any]]) -> int: ...
     def at_once(self, text: str, name: str, rows: Sequence[Sequence[Any]]) -> int | None: ...
@@ -103,7 +116,9 @@ class Rows:
     def columns(self) -> list[tuple[str, str]]: ...
     @property
     def changed(self) -> int | None: ...
-    def fill(self, rows: int) -> tuple[int, bool]: ...
+    def fill(
+        self, rows: int, tell: Callable[[float], Any] | None = None
+    ) -> tuple[int, bool]: ...
     def tuples(self, start: int, end: int) -> list[tuple[Any, ...]]: ...
     def stream(self) -> object: ...
     def close(self) -> None: ...
@@ -113,6 +128,15 @@ class Frame:
     def __new__(cls, capsule: object, held: bool) -> Frame: ...
     @property
     def columns(self) -> list[str]: ...
+
+@final
+class FrameBuilder:
+    def __new__(cls, rows: int) -> FrameBuilder: ...
+    def add_array(
+        self, name: str, array: Any, missing: tuple[Any, ...], asked: bool
+    ) -> bool: ...
+    def add_stream(self, capsule: object) -> None: ...
+    def build(self) -> Frame: ...
 
 @final
 class Array:
@@ -128,6 +152,52 @@ class Array:
     ) -> tuple[bytearray, bytearray | None]: ...
     def close(self) -> None: ...
 
+class _GovernOptions(TypedDict):
+    """What is governed, and how; all are there."""
+
+    pid: int | None
+    name: str | None
+    cgroup: str | None
+    unit: str | None
+    mode: str
+    sensor: str | None
+    throughput: str | None
+    min_cores: int | None
+    max_cores: int | None
+    reserve: int | None
+    period: float | None
+    actuator: str
+    migrate: bool
+    dry_run: bool
+    guard: list[str]
+
+@final
+class Governor:
+    def __new__(cls, options: _GovernOptions) -> Governor: ...
+    @property
+    def running(self) -> bool: ...
+    def decisions(self) -> tuple[list[str], int]: ...
+    def told(self) -> tuple[list[str], str | None, tuple[str, bool] | None]: ...
+    def stop(self) -> None: ...
+
+class _PinOptions(TypedDict):
+    """Where threads are to be; all are there."""
+
+    cpus: str | None
+    nodes: list[int] | None
+    strategy: str | None
+    threads: int | None
+    pid: int | None
+
+@final
+class Pinned:
+    def __new__(cls, options: _PinOptions) -> Pinned: ...
+    @property
+    def cpus(self) -> list[list[int]]: ...
+    def undo(self) -> None: ...
+
+def locate(pid: int, addresses: int | None) -> str: ...
+def command(arguments: Sequence[str], file: str | None, again: Sequence[str]) -> None: ...
 def topology(
     spec: str,
 ) -> tuple[str, list[tuple[int, int, list[list[int]], int, int | None]], list[list[int]], str]: ...

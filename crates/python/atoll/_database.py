@@ -52,7 +52,7 @@ class _Session:
     def __init__(self, core: Any) -> None:
         self._core = core
         self.query, self.script, self.missing = core.query, core.script, core.missing
-        self.each, self.at_once = core.each, core.at_once
+        self.each, self.at_once, self.laq = core.each, core.at_once, core.laq
         self.interrupt, self.close = core.interrupt, core.close
 
     @property
@@ -115,7 +115,8 @@ class Database:
 
     def _query(self, text: str, tables: Mapping[str, Any] | None = None) -> Result:
         """Runs a statement of this package's own, in which no variable of anybody is meant."""
-        result = Result(self._session().query(text, None, list((tables or {}).items())))
+        with _progress.waiting("the query") as tell:
+            result = Result(self._session().query(text, None, list((tables or {}).items()), tell))
         self._results.add(result)
         return result
 
@@ -132,12 +133,38 @@ class Database:
         variables = _frames.Variables(text, depth)
         if tables or variables.any():
             missing = session.missing(text)
-            frames = _frames.explicit(tables or {}, missing)
+            frames = _frames.explicit(tables or {}, missing, text)
             frames.update(variables.frames([name for name in missing if name not in frames]))
         try:
-            result = Result(session.query(text, values, list(frames.items())))
+            with _progress.waiting("the query") as tell:
+                result = Result(session.query(text, values, list(frames.items()), tell))
         except _atoll.ProgrammingError as error:
             raise variables.explained(error) from None
+        self._results.add(result)
+        return result
+
+    def laq(self, text: str) -> Result:
+        """Runs a program in LAQ, in which a query is linear algebra on the tables, and returns its rows.
+
+        >>> import atoll
+        >>> db = atoll.open()
+        >>> db.script("create table fish (name varchar, length double)")
+        >>> _ = db.executemany("insert into fish values ($1, $2)", [("blenny", 0.1), ("wrasse", 0.4), ("wrasse", 0.3)])
+        >>> db.laq("return(fish.name, sum(krao(filter(fish.length > 0.2), fish.name, fish.length)) as length)").fetchall()
+        [('wrasse', 0.7)]
+
+        Ctrl-C stops it. Raises `ProgrammingError`, with the line and column, for a text that is no program or whose matrices
+        do not fit each other.
+        """
+        return self._laq(text, False, False)
+
+    def explain_laq(self, text: str, analyze: bool = False) -> str:
+        """The matrices of a program in LAQ with their shapes, and its pipelines; with `analyze`, how running it went."""
+        return "\n".join(row[0] for row in self._laq(text, not analyze, analyze).fetchall())
+
+    def _laq(self, text: str, explain: bool, analyze: bool) -> Result:
+        with _progress.waiting("the program") as tell:
+            result = Result(self._session().laq(text, explain, analyze, tell))
         self._results.add(result)
         return result
 
@@ -161,7 +188,8 @@ class Database:
             return executed_many(session, text, values)
 
     def table(self, name: str) -> Table:
-        """A table or a view, by its name as it is: `db.table("fish").append(frame)`, `len(db.table("fish"))`.
+        """A table or a view, by its name as it is: `db.table("fish").append(frame)`, `len(db.table("fish"))`. `db.table("sea.fish")`
+        is the one in the schema `sea`, unless a table has that name.
 
         Raises `ProgrammingError` if there is none.
         """
@@ -266,6 +294,10 @@ class Database:
     def tables(self) -> dict[str, int]:
         """The tables by name, with their rows."""
         return dict(self._core.tables())
+
+    def arrays(self) -> list[str]:
+        """The names of the arrays."""
+        return list(self._core.arrays())
 
     def interrupt(self) -> None:
         """Stops what runs in this database, in whichever thread: it raises `KeyboardInterrupt` there."""

@@ -17,12 +17,15 @@ _READ = (
 # Names as a statement may write them. Quotes may stand around them, and are no part of the variable's name.
 _WORDS = re.compile(r"[^\W\d]\w*")
 
+# What counts rows, whatever their columns.
+_COUNTS = re.compile(r"\(\s*\*\s*\)")
 
-def explicit(tables: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+
+def explicit(tables: Mapping[str, Any], names: list[str], text: str) -> dict[str, Any]:
     """The frames that were given, by the names that a statement has for them: some of `names`, or else their own."""
     found = {}
     for name, value in tables.items():
-        frame = of(value) if _is_frame(value) else None
+        frame = of(value, text) if _is_frame(value) else None
         if frame is None:
             raise _atoll.InterfaceError(f"tables[{name!r}] is a {_type(value)}: {_READ}")
         meant = name if name in names or name.lower() not in names else name.lower()
@@ -43,6 +46,7 @@ class Variables:
 
     def __init__(self, text: str, depth: int) -> None:
         """Those of the function `depth` calls above, and of its module, whose names stand in `text`."""
+        self._text = text
         self._named: dict[str, Any] = {}
         try:
             caller = sys._getframe(depth + 1)
@@ -67,7 +71,7 @@ class Variables:
             word = self._variable(name)
             if word is not None and _is_frame(self._named[word]):
                 try:
-                    found[name] = of(self._named[word])
+                    found[name] = of(self._named[word], self._text)
                 except Exception as error:
                     kind = _type(self._named[word])
                     text = f"the variable {word}, a {kind}, cannot be read as a table: {error}"
@@ -76,7 +80,7 @@ class Variables:
 
     def explained(self, error: Exception) -> Exception:
         """The error of a table that is not there, with a word on the variable of that name if there is one."""
-        named = re.match(r'no table "(.*?)"', str(error))
+        named = re.match(r'relation "(.*?)" does not exist', str(error))
         word = self._variable(named[1]) if named else None
         if word is None or _is_frame(self._named[word]):
             return error
@@ -89,20 +93,20 @@ class Variables:
         return alike[0] if len(alike) == 1 else None
 
 
-def of(value: Any) -> Any:
-    """A value as a frame; None if it is none."""
+def of(value: Any, text: str | None = None) -> Any:
+    """A value as a frame; None if it is none. `text` is the statement that reads it, if there is one."""
     if isinstance(value, _atoll.Frame):
         return value
     if isinstance(value, Result):
         # The rows stay for whoever fetches them.
-        value._rows.fill(sys.maxsize)
+        value._fill(sys.maxsize)
         return _atoll.Frame(value.__arrow_c_stream__(), True)
     if _library(value) == "polars" and type(value).__name__ == "LazyFrame":
         value = value.collect()
-    if _is_arrays(value) or (_library(value) == "pandas" and not hasattr(value, "__arrow_c_stream__")):
-        import pyarrow
-
-        value = pyarrow.table(value) if isinstance(value, dict) else pyarrow.Table.from_pandas(value)
+    if _is_arrays(value):
+        return _of_arrays(value, text)
+    if _library(value) == "pandas" and type(value).__name__ == "DataFrame":
+        return _of_pandas(value, text)
     if hasattr(value, "__arrow_c_stream__"):
         return _atoll.Frame(value.__arrow_c_stream__(), _may_be_read_again(value))
     if hasattr(value, "__arrow_c_array__"):
@@ -110,6 +114,66 @@ def of(value: Any) -> Any:
 
         return _atoll.Frame(pyarrow.table(pyarrow.record_batch(value)).__arrow_c_stream__(), True)
     return None
+
+
+def _of_arrays(arrays: dict[str, Any], text: str | None) -> Any:
+    """A dict of NumPy arrays as a frame."""
+    first = next(iter(arrays.values()))
+    builder = _atoll.FrameBuilder(len(first) if first.ndim else 0)
+    for name, array in arrays.items():
+        if array.ndim != 1:
+            raise ValueError(f"the array {name!r} has {array.ndim} dimensions, and a column has one")
+        array = _native(array)
+        # Those of other classes, such as masked ones, mean something by it.
+        if type(array).__name__ != "ndarray" or not builder.add_array(name, array, (), _may_be_read(name, text)):
+            _add(builder, name, array)
+    return builder.build()
+
+
+def _of_pandas(frame: Any, text: str | None) -> Any:
+    """A data frame of pandas as a frame: arrays of NumPy and Arrow as they lie there. An index that is more than the
+    numbers of the rows is columns, too."""
+    pandas = sys.modules["pandas"]
+    missing = (pandas.NA, pandas.NaT)
+    builder = _atoll.FrameBuilder(len(frame))
+
+    def add(name: str, column: Any) -> None:
+        # A type of pandas itself is no type of NumPy.
+        if _library(column.dtype) == "numpy":
+            column = _native(column.to_numpy())
+            if builder.add_array(name, column, missing, _may_be_read(name, text)):
+                return
+        _add(builder, name, column, from_pandas=True)
+
+    for name, column in frame.items():
+        add(str(name), column)
+    index = frame.index
+    if not isinstance(index, pandas.RangeIndex):
+        for at, name in enumerate(index.names):
+            add(f"__index_level_{at}__" if name is None else str(name), index.get_level_values(at))
+    return builder.build()
+
+
+def _native(array: Any) -> Any:
+    """An array of NumPy in the byte order of this machine, in which all but a few are."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _add(builder: Any, name: str, values: Any, **options: Any) -> None:
+    """Adds a column that Arrow has to make, or has made already."""
+    import pyarrow
+
+    column = pyarrow.array(values, **options)
+    builder.add_stream(pyarrow.table([column], [name]).__arrow_c_stream__())
+
+
+def _may_be_read(column: str, text: str | None) -> bool:
+    """Whether a statement may read a column: it names it, or all of them."""
+    if text is None:
+        return True
+    # `count(*)` is not meant.
+    written = column.replace('"', '""')
+    return written.lower() in text.lower() or "*" in _COUNTS.sub("", text)
 
 
 def _is_frame(value: Any) -> bool:

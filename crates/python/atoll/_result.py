@@ -6,6 +6,8 @@ import html
 import sys
 from typing import TYPE_CHECKING, Any
 
+from . import _progress
+
 if TYPE_CHECKING:
     from . import _atoll
 
@@ -26,6 +28,8 @@ class Result:
     def __init__(self, rows: _atoll.Rows) -> None:
         self._rows = rows
         self._next = 0
+        # How many rows have come, and whether that is all.
+        self._there = (0, False)
 
     @property
     def columns(self) -> list[str]:
@@ -54,7 +58,7 @@ class Result:
 
     def arrow(self) -> Any:
         """All rows as a `pyarrow.Table`."""
-        self._rows.fill(_ALL)
+        self._fill(_ALL)
         return self.reader().read_all()
 
     def df(self, **options: Any) -> Any:
@@ -65,7 +69,7 @@ class Result:
         """All rows as a polars data frame."""
         import polars
 
-        self._rows.fill(_ALL)
+        self._fill(_ALL)
         return polars.DataFrame(self)
 
     def numpy(self) -> dict[str, Any]:
@@ -90,13 +94,13 @@ class Result:
 
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """The next rows, at most so many."""
-        there, _ = self._rows.fill(self._next + size)
+        there, _ = self._fill(self._next + size)
         start, self._next = self._next, min(self._next + size, there)
         return self._rows.tuples(start, self._next)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows that were not fetched yet."""
-        there, _ = self._rows.fill(_ALL)
+        there, _ = self._fill(_ALL)
         start, self._next = self._next, there
         return self._rows.tuples(start, there)
 
@@ -108,8 +112,15 @@ class Result:
         """Gives up the rows, and stops the statement if it still runs."""
         self._rows.close()
 
+    def _fill(self, rows: int) -> tuple[int, bool]:
+        there, whole = self._there
+        if not whole and there < rows:
+            with _progress.waiting("the rows") as tell:
+                self._there = self._rows.fill(rows, tell)
+        return self._there
+
     def _first(self, rows: int) -> tuple[list[tuple[Any, ...]], str]:
-        there, whole = self._rows.fill(rows + 1)
+        there, whole = self._fill(rows + 1)
         more = "" if whole and there <= rows else "more rows follow"
         return self._rows.tuples(0, min(rows, there)), more
 

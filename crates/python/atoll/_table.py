@@ -35,7 +35,15 @@ class Table:
     def __init__(self, database: Database, name: str) -> None:
         self._database = database
         self._name = name
-        self._rows(0)
+        self._text = _quoted(name)
+        try:
+            self._rows(0)
+        except _atoll.ProgrammingError:
+            schema, point, base = name.partition(".")
+            if not point:
+                raise
+            self._text = f"{_quoted(schema)}.{_quoted(base)}"
+            self._rows(0)
 
     @property
     def name(self) -> str:
@@ -79,7 +87,7 @@ class Table:
             targets = [self._column(name, own) for name in rows.columns]
         into = ", ".join(_quoted(name) for name in targets)
         values = ", ".join(_quoted(name) for name in rows.columns)
-        text = f"insert into {_quoted(self._name)} ({into}) select {values} from {_quoted(_FRAME)}"
+        text = f"insert into {self._text} ({into}) select {values} from {_quoted(_FRAME)}"
         return self._database._query(text, tables={_FRAME: rows}).changed or 0
 
     def result(self) -> Result:
@@ -118,7 +126,7 @@ class Table:
         return self.result().__arrow_c_stream__(requested_schema)
 
     def __len__(self) -> int:
-        row = self._database._query(f"select count(*) from {_quoted(self._name)}").fetchone()
+        row = self._database._query(f"select count(*) from {self._text}").fetchone()
         return int(row[0]) if row else 0
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -135,7 +143,7 @@ class Table:
 
     def _rows(self, limit: int | None) -> Result:
         end = "" if limit is None else f" limit {limit}"
-        return self._database._query(f"select * from {_quoted(self._name)}{end}")
+        return self._database._query(f"select * from {self._text}{end}")
 
     def _column(self, name: str, own: list[str]) -> str:
         if name in own:

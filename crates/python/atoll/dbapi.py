@@ -246,7 +246,7 @@ class Cursor:
         if count and len(values or ()) != count:
             raise ProgrammingError(f"the statement has {count} parameters, and {len(values or ())} are given")
         session = self.connection._begin()
-        self._result = Result(session.query(text, values if count else None, []))
+        self._result = Result(session.query(text, values if count else None, [], None))
         self._changed = self._result.changed
         return self
 

@@ -34,6 +34,14 @@ fn raised(error: &array::Error) -> PyErr {
     }
 }
 
+/// The names of all arrays.
+///
+/// # Errors
+/// Those of reading the store.
+pub(crate) fn names(database: &atoll::Database) -> PyResult<Vec<String>> {
+    array::names(&database.snapshot()).map_err(|e| raised(&e))
+}
+
 /// Opens the array `name` as the last commit left it.
 ///
 /// # Errors

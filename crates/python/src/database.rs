@@ -15,7 +15,7 @@ use crate::load::{LoadOptions, load};
 use crate::many;
 use crate::owned::Owned;
 use crate::value::{Parameter, objects, parameter};
-use crate::wait::watched;
+use crate::wait::{watched, watched_and_told};
 use crate::{array, error, stream};
 
 /// An open database.
@@ -60,6 +60,11 @@ impl Database {
         Ok(tables.into_iter().map(|t| (t.name, t.rows)).collect())
     }
 
+    /// The names of the arrays.
+    fn arrays(&self) -> PyResult<Vec<String>> {
+        array::names(&self.0.get()?)
+    }
+
     /// The array of that name, or a version of one.
     fn array(&self, name: &str) -> PyResult<Array> {
         array::open(&self.0.get()?, name)
@@ -101,13 +106,15 @@ impl Session {
         watched(py, || stop.interrupt(), || session.missing(text))
     }
 
-    /// Runs one statement, which reads these frames as tables, until its first rows come.
+    /// Runs one statement, which reads these frames as tables, until its first rows come. Calls `tell` with the seconds
+    /// that it takes.
     fn query(
         &self,
         py: Python<'_>,
         text: &str,
         parameters: Option<Vec<Bound<'_, PyAny>>>,
         tables: Vec<(String, PyRef<'_, Frame>)>,
+        tell: Option<Py<PyAny>>,
     ) -> PyResult<Rows> {
         let session = self.0.get()?.with_frames(frames(&tables)?);
         let stop = session.interrupter();
@@ -126,8 +133,28 @@ impl Session {
                 None => session.query(text),
             }
         };
-        let rows = watched(py, || stop.interrupt(), work)?;
+        let rows = watched_and_told(py, || stop.interrupt(), tell.as_ref(), work)?;
         Ok(Rows::new(rows, stop.clone()))
+    }
+
+    /// Runs a program in LAQ; or explains it; or runs it and explains how that went.
+    fn laq(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        explain: bool,
+        analyze: bool,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<Rows> {
+        let session = self.0.get()?;
+        let stop = session.interrupter();
+        let work = || match (explain, analyze) {
+            (_, true) => session.analyze_laq(text),
+            (true, _) => session.explain_laq(text),
+            _ => session.laq(text),
+        };
+        let answer = watched_and_told(py, || stop.interrupt(), tell.as_ref(), work)?;
+        Ok(Rows::all(answer, stop.clone()))
     }
 
     /// Runs a statement for each row of parameters; see [`many::each`].
@@ -228,10 +255,22 @@ pub(crate) struct Rows {
 impl Rows {
     fn new(rows: atoll::Rows, stop: Interrupter) -> Rows {
         let (schema, changed) = (Arc::clone(rows.schema()), rows.changed());
-        let answer = Answer {
-            held: Vec::new(),
-            rest: Some(rows),
-        };
+        Rows::of(schema, changed, Vec::new(), Some(rows), stop)
+    }
+
+    /// Rows all of which are there.
+    fn all(answer: atoll::Answer, stop: Interrupter) -> Rows {
+        Rows::of(answer.schema, answer.changed, answer.batches, None, stop)
+    }
+
+    fn of(
+        schema: SchemaRef,
+        changed: Option<u64>,
+        held: Vec<RecordBatch>,
+        rest: Option<atoll::Rows>,
+        stop: Interrupter,
+    ) -> Rows {
+        let answer = Answer { held, rest };
         Rows {
             schema,
             changed,
@@ -258,8 +297,15 @@ impl Rows {
         self.changed
     }
 
-    /// Waits until so many rows are there, or all. Returns how many there are, and whether that is all.
-    fn fill(&self, py: Python<'_>, rows: usize) -> PyResult<(usize, bool)> {
+    /// Waits until so many rows are there, or all. Returns how many there are, and whether that is all. Calls `tell` with
+    /// the seconds that it takes.
+    #[pyo3(signature = (rows, tell=None))]
+    fn fill(
+        &self,
+        py: Python<'_>,
+        rows: usize,
+        tell: Option<Py<PyAny>>,
+    ) -> PyResult<(usize, bool)> {
         let answer = self.answer.get()?;
         // A row that has come already is not worth a thread.
         if let Some(answer) = answer.try_lock() {
@@ -268,15 +314,12 @@ impl Rows {
                 return Ok((there, answer.rest.is_none()));
             }
         }
-        watched(
-            py,
-            || self.stop.interrupt(),
-            || {
-                let mut answer = answer.lock();
-                answer.fill(rows)?;
-                Ok((answer.rows(), answer.rest.is_none()))
-            },
-        )
+        let work = || {
+            let mut answer = answer.lock();
+            answer.fill(rows)?;
+            Ok((answer.rows(), answer.rest.is_none()))
+        };
+        watched_and_told(py, || self.stop.interrupt(), tell.as_ref(), work)
     }
 
     /// Rows `start` to `end` of those that are there, as tuples.

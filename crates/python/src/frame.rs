@@ -1,10 +1,12 @@
 //! Data frames of other libraries, as statements read them.
 
+use std::sync::Arc;
+
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::ffi_stream::ArrowArrayStreamReader;
-use atoll::Frames;
+use atoll::{FrameColumns, Frames};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -13,7 +15,7 @@ use crate::error::{DataError, InterfaceError};
 use crate::stream;
 use crate::wait::detached;
 
-/// Rows that came as an Arrow stream, none of which is copied.
+/// Rows that came as an Arrow stream, or columns as they lie in memory; none is copied.
 #[pyclass(frozen, module = "atoll._atoll")]
 pub(crate) struct Frame {
     schema: SchemaRef,
@@ -23,6 +25,8 @@ pub(crate) struct Frame {
 enum Rows {
     /// Batches that are there, for any number of statements.
     Held(Vec<RecordBatch>),
+    /// Columns that become batches as they are read, for any number of statements.
+    Lazy(Arc<dyn FrameColumns>),
     /// Batches that come once, for one statement.
     Coming(Mutex<Option<ArrowArrayStreamReader>>),
 }
@@ -55,6 +59,14 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// A frame of columns as they lie in memory.
+    pub(crate) fn of_columns(schema: SchemaRef, columns: Arc<dyn FrameColumns>) -> Frame {
+        let rows = Rows::Lazy(columns);
+        Frame { schema, rows }
+    }
+}
+
 /// The frames of a statement, by name.
 ///
 /// # Errors
@@ -64,6 +76,7 @@ pub(crate) fn frames(given: &[(String, PyRef<'_, Frame>)]) -> PyResult<Frames> {
     for (name, frame) in given {
         let added = match &frame.rows {
             Rows::Held(batches) => frames.add_batches(name, &frame.schema, batches.clone()),
+            Rows::Lazy(columns) => frames.add_columns(name, &frame.schema, columns.clone()),
             Rows::Coming(reader) => match reader.lock().take() {
                 Some(reader) => frames.add_reader(name, Box::new(reader)),
                 None => {

@@ -4,14 +4,20 @@
 //! While a statement runs, the interpreter is released and signals are looked at every 50 ms ([`wait`]).
 
 mod array;
+mod columns;
+mod command;
 mod database;
 mod error;
 mod frame;
+mod govern;
 mod load;
 mod machine;
 mod many;
+mod memory;
 mod owned;
+mod place;
 mod stream;
+mod texts;
 mod value;
 mod wait;
 
@@ -20,6 +26,10 @@ mod wait;
 mod _atoll {
     #[pymodule_export]
     use crate::array::Array;
+    #[pymodule_export]
+    use crate::columns::FrameBuilder;
+    #[pymodule_export]
+    use crate::command::command;
     #[pymodule_export]
     use crate::database::{Database, Rows, Session};
     #[pymodule_export]
@@ -30,5 +40,9 @@ mod _atoll {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
+    use crate::govern::Governor;
+    #[pymodule_export]
     use crate::machine::topology;
+    #[pymodule_export]
+    use crate::place::{Pinned, locate};
 }

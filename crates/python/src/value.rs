@@ -5,7 +5,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 
 use crate::error::{InternalError, NotSupportedError};
 
@@ -16,6 +16,7 @@ struct Makers<'py> {
     delta: Bound<'py, PyAny>,
     epoch: Bound<'py, PyAny>,
     epoch_utc: Bound<'py, PyAny>,
+    uuid: Bound<'py, PyAny>,
 }
 
 impl<'py> Makers<'py> {
@@ -29,6 +30,7 @@ impl<'py> Makers<'py> {
             delta: datetime.getattr("timedelta")?,
             epoch: class.call1((1970, 1, 1))?,
             epoch_utc: class.call1((1970, 1, 1, 0, 0, 0, 0, utc))?,
+            uuid: py.import("uuid")?.getattr("UUID")?,
         })
     }
 
@@ -40,7 +42,8 @@ impl<'py> Makers<'py> {
 /// The ordinal of 1970-01-01 as Python counts days.
 const EPOCH_DAY: i64 = 719_163;
 
-/// The values of a column: `None` for NULL, `decimal.Decimal` for decimals, `datetime` for days and times.
+/// The values of a column: `None` for NULL, `decimal.Decimal` for decimals, `datetime` for days and times, `uuid.UUID`
+/// for uuids, lists for arrays.
 ///
 /// # Errors
 /// [`NotSupportedError`] for types that have no such object.
@@ -68,6 +71,7 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         },
         Float16 | Float32 | Float64 => Float64,
         Utf8 | LargeUtf8 | Utf8View => Utf8View,
+        kept @ (FixedSizeBinary(16) | List(_)) => kept.clone(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
         Date32 | Date64 => Date32,
         Time32(_) | Time64(_) => Time64(TimeUnit::Microsecond),
@@ -112,6 +116,14 @@ fn object(
             .value(row)
             .into_pyobject(py)?
             .into_any(),
+        DataType::FixedSizeBinary(_) => {
+            let id = PyBytes::new(py, array.as_fixed_size_binary().value(row));
+            makers.uuid.call1((py.None(), id))?
+        }
+        DataType::List(_) => {
+            let items = objects(py, &array.as_list::<i32>().value(row))?;
+            PyList::new(py, items)?.into_any()
+        }
         DataType::BinaryView => PyBytes::new(py, array.as_binary_view().value(row)).into_any(),
         DataType::Decimal128(_, 0) => {
             let number = array.as_primitive::<Decimal128Type>().value(row);
@@ -179,15 +191,49 @@ pub(crate) fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
             let hex = value.call_method0("hex")?.str()?.to_string();
             (DataType::Binary, format!("\\x{hex}"))
         }
+        // Texts without a type, which take that of what they stand beside.
+        "UUID" => (DataType::Utf8View, text()?),
+        "list" | "tuple" => (DataType::Utf8View, array(value)?),
         "date" => (DataType::Date32, text()?),
         "time" => (DataType::Time64(micros), text()?),
         "datetime" if zoned() => (DataType::Timestamp(micros, Some("+00:00".into())), text()?),
         "datetime" => (DataType::Timestamp(micros, None), text()?),
         _ => {
             return Err(NotSupportedError::new_err(format!(
-                "a parameter of the type {class}: give None, bool, int, float, str, bytes, Decimal, date, time or datetime"
+                "a parameter of the type {class}: give None, bool, int, float, str, bytes, Decimal, date, time, datetime, UUID or a list"
             )));
         }
     };
     Ok((Some(data_type), Some(text)))
+}
+
+/// A list as the text of an array: `{1,2,NULL}`.
+///
+/// # Errors
+/// For items that are no parameters.
+fn array(list: &Bound<'_, PyAny>) -> PyResult<String> {
+    let mut text = String::from("{");
+    for (at, item) in list.try_iter()?.enumerate() {
+        let item = item?;
+        if at > 0 {
+            text.push(',');
+        }
+        let nested = matches!(item.get_type().name()?.to_str()?, "list" | "tuple");
+        match parameter(&item)? {
+            (_, None) => text.push_str("NULL"),
+            (_, Some(value)) if nested => text.push_str(&value),
+            (_, Some(value)) => {
+                text.push('"');
+                for c in value.chars() {
+                    if matches!(c, '"' | '\\') {
+                        text.push('\\');
+                    }
+                    text.push(c);
+                }
+                text.push('"');
+            }
+        }
+    }
+    text.push('}');
+    Ok(text)
 }

@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use pyo3::{PyErr, PyResult, Python};
+use pyo3::prelude::*;
 
 use crate::error::InternalError;
 
@@ -26,6 +26,10 @@ fn panicked() -> PyErr {
 /// How often signals are looked at.
 const TICK: Duration = Duration::from_millis(50);
 
+/// After how long somebody who waits is told so, and how often.
+const PATIENCE: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// Runs `work` on a thread of its own while this one waits, without the interpreter, and looks at signals. When one
 /// raises an exception, `stop` is called until the work has ended, and that exception is the result.
 ///
@@ -34,6 +38,20 @@ const TICK: Duration = Duration::from_millis(50);
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     stop: impl Fn() + Sync,
+    work: impl FnOnce() -> Result<T, atoll::Error> + Send,
+) -> PyResult<T> {
+    watched_and_told(py, stop, None, work)
+}
+
+/// As [`watched`], and calls `tell`, if there is one, with the seconds that have passed: after two, and then twice a
+/// second. What it raises is as if a signal had.
+///
+/// # Errors
+/// Those of [`watched`], and what `tell` raises.
+pub(crate) fn watched_and_told<T: Send>(
+    py: Python<'_>,
+    stop: impl Fn() + Sync,
+    tell: Option<&Py<PyAny>>,
     work: impl FnOnce() -> Result<T, atoll::Error> + Send,
 ) -> PyResult<T> {
     let ended = py.detach(|| {
@@ -46,9 +64,18 @@ pub(crate) fn watched<T: Send>(
                 done
             });
             let mut raised: Option<PyErr> = None;
+            let begun = Instant::now();
+            let mut due = begun + PATIENCE;
             while receiver.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 if raised.is_none() {
                     raised = Python::attach(|py| py.check_signals()).err();
+                }
+                if let (None, Some(tell)) = (&raised, tell)
+                    && Instant::now() >= due
+                {
+                    let seconds = begun.elapsed().as_secs_f64();
+                    raised = Python::attach(|py| tell.call1(py, (seconds,))).err();
+                    due = Instant::now() + AGAIN;
                 }
                 if raised.is_some() {
                     stop();

@@ -13,7 +13,8 @@ import pytest
 
 import atoll
 
-MODULES = ["atoll", *(f"atoll.{module.name}" for module in pkgutil.iter_modules(atoll.__path__))]
+# `__main__` is the command.
+MODULES = ["atoll", *(f"atoll.{module.name}" for module in pkgutil.iter_modules(atoll.__path__) if module.name != "__main__")]
 GUIDE = pathlib.Path(__file__).parents[3] / "docs" / "guides" / "python.md"
 
 

@@ -33,7 +33,7 @@ def test_a_table_is_what_it_is_now(db):
     assert "<td>one</td>" in table._repr_html_()
     db.sql('create table "Odd ""name" as select 1 as x')
     assert db.table('Odd "name').fetchall() == [(1,)]
-    with pytest.raises(atoll.ProgrammingError, match='no table "nothing"'):
+    with pytest.raises(atoll.ProgrammingError, match='relation "nothing" does not exist'):
         db.table("nothing")
 
 
@@ -204,3 +204,15 @@ def test_executemany_within_a_transaction(db):
         assert len(db.table("t")) == 2
         raise ZeroDivisionError
     assert len(db.table("t")) == 0
+
+
+def test_tables_of_schemas(db):
+    db.script("create schema sea; create table sea.fish (n bigint); insert into sea.fish values (1)")
+    fish = db.table("sea.fish")
+    assert fish.append(pyarrow.table({"n": [2, 3]})) == 2
+    assert len(fish) == 3 and fish.fetchall() == [(1,), (2,), (3,)]
+    assert db.tables()["sea.fish"] == 3
+    db.sql('create table "sea.fish" (m bigint)')
+    assert db.table("sea.fish").columns == ["m"]
+    with pytest.raises(atoll.ProgrammingError):
+        db.table("sea.nothing")

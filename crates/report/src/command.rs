@@ -5,7 +5,12 @@ use std::ffi::{OsStr, OsString};
 /// The command line of this process, so that a shell repeats it: its program's name without the
 /// folder, then its arguments, quoted where needed.
 pub fn command_line() -> String {
-    let mut args = std::env::args_os();
+    command_line_of(std::env::args_os())
+}
+
+/// As [`command_line`], of a program that was started with these words.
+pub fn command_line_of(words: impl IntoIterator<Item = OsString>) -> String {
+    let mut args = words.into_iter();
     let program = args.next().unwrap_or_default();
     let name = std::path::Path::new(&program)
         .file_name()

@@ -35,7 +35,7 @@ mod sample;
 mod table;
 mod unit;
 
-pub use command::{command_line, quoted};
+pub use command::{command_line, command_line_of, quoted};
 pub use commit::commit;
 pub use error::{Error, Result};
 pub use plot::{Axis, Bars, Heat, Line, Lines, Plot, Point, Roofline, Span, Spans, Spread};

@@ -1,11 +1,13 @@
-//! Taking connections: a thread for each, as many as there may be.
+//! Listening, and taking connections: a thread for each, as many as there may be.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::error::{Error, Result};
+use crate::options::Options;
 use crate::shared::Shared;
 
 /// Connections beyond the statements that may run: some cancel others, and browsers keep some that do nothing.
@@ -16,6 +18,24 @@ const STACK: usize = 2 << 20;
 
 /// How long to wait where the system has no descriptors left, or the like.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// Listens for connections of clients that send passwords as they are.
+///
+/// # Errors
+/// [`Error::Listen`] if the address is taken, or is one that others can reach and there are no users, or no TLS, without
+/// which their passwords could be read on their way.
+pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<TcpListener> {
+    let wrong = |reason: String| Error::Listen { address, reason };
+    if !address.ip().is_loopback() && options.users.is_none() {
+        let reason = "others can reach this address, and would be let in without a password: name a file of users (--users)";
+        return Err(wrong(reason.into()));
+    }
+    if !address.ip().is_loopback() && options.tls.is_none() {
+        let reason = "others can reach this address, and their passwords could be read on their way: name a certificate (--tls), or listen on 127.0.0.1 behind a proxy that has one";
+        return Err(wrong(reason.into()));
+    }
+    TcpListener::bind(address).map_err(|e| wrong(e.to_string()))
+}
 
 /// A connection that is counted until it ends.
 struct Counted(Arc<AtomicUsize>);

@@ -1,4 +1,5 @@
-//! A server that speaks PostgreSQL's protocol, so that `psql` and the drivers of any language reach a database.
+//! A server that speaks PostgreSQL's protocol, HTTP and Arrow Flight SQL, so that `psql` and the drivers of any language
+//! reach a database.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -37,13 +38,14 @@
 //! ```text
 //! listen      listening, stopping
 //! http        statements as JSON, and a page for a browser
+//! flight      Arrow Flight SQL
 //! client      one client: login, queries, prepared statements, copy, settings
 //! metrics, accept
 //! shared      what clients share
 //! sessions    who is there, what they do, how they are asked to stop
 //! errors      PostgreSQL's codes
 //! security    users, SCRAM, TLS          values   between Arrow and the protocol
-//! wire        messages as bytes
+//! wire        messages as bytes           http2    streams over a connection
 //! options, error
 //! ```
 
@@ -51,7 +53,9 @@ mod accept;
 mod client;
 mod error;
 mod errors;
+mod flight;
 mod http;
+mod http2;
 mod listen;
 mod metrics;
 mod options;

@@ -12,6 +12,7 @@ use crate::accept;
 use crate::client::conversation::Conversation;
 use crate::client::startup;
 use crate::error::{Error, Result};
+use crate::flight::serve as flight;
 use crate::http::serve as http;
 use crate::metrics;
 use crate::options::Options;
@@ -46,6 +47,7 @@ pub struct Server {
     address: SocketAddr,
     metrics: Option<SocketAddr>,
     http: Option<SocketAddr>,
+    flight: Option<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -81,8 +83,10 @@ impl Server {
         let listener = TcpListener::bind(options.listen).map_err(|e| wrong(e.to_string()))?;
         let address = listener.local_addr().map_err(|e| wrong(e.to_string()))?;
         let metrics = options.metrics.map(metrics::listen).transpose()?;
-        let http = options.http.map(|at| http::listen(at, &options));
+        let http = options.http.map(|at| accept::listen(at, &options));
         let http = http.transpose()?;
+        let flight = options.flight.map(|at| accept::listen(at, &options));
+        let flight = flight.transpose()?;
         let shared = Arc::new(Shared {
             database,
             options,
@@ -102,12 +106,9 @@ impl Server {
         let mut server = Server {
             shared: Arc::clone(&shared),
             address,
-            metrics: metrics
-                .as_ref()
-                .and_then(|listener| listener.local_addr().ok()),
-            http: http
-                .as_ref()
-                .and_then(|listener| listener.local_addr().ok()),
+            metrics: bound(metrics.as_ref()),
+            http: bound(http.as_ref()),
+            flight: bound(flight.as_ref()),
             threads: Vec::new(),
         };
         let of = Arc::clone(&shared);
@@ -121,6 +122,10 @@ impl Server {
         if let Some(listener) = http {
             let of = Arc::clone(&shared);
             server.spawn("atoll-http", move || http::serve(&listener, &of))?;
+        }
+        if let Some(listener) = flight {
+            let of = Arc::clone(&shared);
+            server.spawn("atoll-flight", move || flight::serve(&listener, &of))?;
         }
         server.spawn("atoll-listen", move || accept(&listener, &shared))?;
         Ok(server)
@@ -148,13 +153,18 @@ impl Server {
         self.http
     }
 
+    /// Where Arrow Flight SQL is spoken, if it is anywhere.
+    pub fn flight(&self) -> Option<SocketAddr> {
+        self.flight
+    }
+
     /// Stops the server: nobody is let in any more, sessions that do nothing end at once, statements have as long as the
     /// options say, and are cancelled then. Transactions that are not committed are rolled back.
     pub fn stop(self) {
         let until = Instant::now() + self.shared.options.grace;
         self.shared.stopping.store(true, Ordering::Release);
         // Those who accept wait for a connection.
-        let listening = [Some(self.address), self.metrics, self.http];
+        let listening = [Some(self.address), self.metrics, self.http, self.flight];
         for address in listening.into_iter().flatten() {
             let _ = TcpStream::connect(reached(address));
         }
@@ -195,6 +205,11 @@ fn users(options: &Options) -> Result<Option<Users>> {
         return Err(Error::Options(message.into()));
     }
     Ok(users)
+}
+
+/// Where a listener listens.
+fn bound(listener: Option<&TcpListener>) -> Option<SocketAddr> {
+    listener.and_then(|listener| listener.local_addr().ok())
 }
 
 /// An address by which this machine reaches itself.

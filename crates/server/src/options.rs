@@ -28,6 +28,9 @@ pub struct Options {
     /// Where browsers and programs that speak HTTP connect, if anywhere. Another address than one of this machine alone
     /// needs `users` and `tls`.
     pub http: Option<SocketAddr>,
+    /// Where clients of Arrow Flight SQL connect, if anywhere. Another address than one of this machine alone needs `users`
+    /// and `tls`.
+    pub flight: Option<SocketAddr>,
     /// Most sessions at a time; 256 by default. Whoever comes then is told so.
     pub max_connections: usize,
     /// How long a statement may take, unless its session says otherwise; no limit by default.
@@ -48,6 +51,7 @@ impl Default for Options {
             tls: None,
             metrics: None,
             http: None,
+            flight: None,
             max_connections: 256,
             statement_timeout: None,
             idle_in_transaction_timeout: None,

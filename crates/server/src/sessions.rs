@@ -85,6 +85,25 @@ pub(crate) struct Activity {
     deadline: Option<Instant>,
 }
 
+/// What a session is connected to its client by.
+pub(crate) trait Line: std::fmt::Debug + Send + Sync {
+    /// Whether the client has gone.
+    fn is_gone(&self) -> bool;
+
+    /// Nothing more is taken from the client: a session that waits for it ends.
+    fn hang_up(&self);
+}
+
+impl Line for TcpStream {
+    fn is_gone(&self) -> bool {
+        socket::is_gone(self)
+    }
+
+    fn hang_up(&self) {
+        let _ = self.shutdown(Shutdown::Read);
+    }
+}
+
 /// A session, as others see it.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -97,7 +116,7 @@ pub(crate) struct Client {
     activity: Mutex<Activity>,
     reason: AtomicU8,
     interrupter: Interrupter,
-    socket: TcpStream,
+    line: Box<dyn Line>,
 }
 
 impl Client {
@@ -149,7 +168,7 @@ impl Client {
             self.interrupter.interrupt();
         } else {
             // It waits for its client, and finds that nothing will come.
-            let _ = self.socket.shutdown(Shutdown::Read);
+            self.line.hang_up();
         }
     }
 
@@ -162,7 +181,7 @@ impl Client {
         let late = deadline.is_some_and(|deadline| deadline <= now);
         match (doing, self.reason()) {
             (Doing::Active, Some(reason)) => self.ask(reason),
-            (Doing::Active, None) if socket::is_gone(&self.socket) => self.ask(Reason::Vanished),
+            (Doing::Active, None) if self.line.is_gone() => self.ask(Reason::Vanished),
             (Doing::Active, None) if late => self.ask(Reason::Timeout),
             (Doing::Active, None) => {}
             (_, Some(reason)) => self.ask(reason),
@@ -188,7 +207,7 @@ pub(crate) struct Newcomer {
     pub address: SocketAddr,
     pub secret: [u8; 4],
     pub interrupter: Interrupter,
-    pub socket: TcpStream,
+    pub line: Box<dyn Line>,
 }
 
 /// A session's place, which is given back when this is dropped.
@@ -233,7 +252,7 @@ impl Sessions {
             }),
             reason: AtomicU8::new(0),
             interrupter: newcomer.interrupter,
-            socket: newcomer.socket,
+            line: newcomer.line,
         });
         all.insert(process, Arc::clone(&client));
         self.changed.notify_all();

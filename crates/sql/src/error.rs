@@ -230,23 +230,33 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = Whole(self).to_string();
         if text.contains(WITHIN) {
-            f.write_str(&without_sessions(&text))
+            f.write_str(&readable(&text))
         } else {
             f.write_str(&text)
         }
     }
 }
 
-/// What stands in the catalog between the schema of a session's temporary tables and their names. No other name has it.
-pub(crate) const WITHIN: char = '\u{1}';
+/// What stands in the catalog between a schema and a name in it. No other name has it.
+pub(crate) const WITHIN: char = table::WITHIN;
 
-/// `text` with temporary tables called as their session calls them.
-fn without_sessions(text: &str) -> String {
+/// `text` with names as people see them: temporary tables as their session calls them, others with their schemas.
+fn readable(text: &str) -> String {
     let mut parts: Vec<&str> = text.split(WITHIN).collect();
     let last = parts.pop().unwrap_or_default();
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let before = parts.iter().map(|part| part.trim_end_matches(word));
-    before.chain([last]).collect()
+    let mut all = String::new();
+    for part in parts {
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let before = part.trim_end_matches(word);
+        let schema = &part[before.len()..];
+        let own = schema.starts_with("pg_temp_") || schema == "public";
+        all.push_str(if own { before } else { part });
+        // What was found in no schema has an empty one.
+        if !own && !part.is_empty() && !part.ends_with(['"', '\'', ' ', '(']) {
+            all.push('.');
+        }
+    }
+    all + last
 }
 
 /// The message with the names that tables have in the catalog.
@@ -263,7 +273,7 @@ impl fmt::Display for Whole<'_> {
                 candidates,
                 position,
             } => {
-                write!(f, "no table \"{name}\"{}", At(*position))?;
+                write!(f, "relation \"{name}\" does not exist{}", At(*position))?;
                 match candidates.as_slice() {
                     [] => write!(f, "; `show tables` lists what there is"),
                     near => write!(f, "; did you mean {}?", Or(near)),
@@ -352,6 +362,8 @@ mod tests {
     fn temporary_tables_are_called_as_the_session_calls_them() {
         let error = Error::invalid("table \"pg_temp_12\u{1}t\" refers to pg_temp_12\u{1}u");
         assert_eq!(error.to_string(), "table \"t\" refers to u");
+        let error = Error::invalid("\"s\u{1}t\", public\u{1}u, \"\u{1}v\"");
+        assert_eq!(error.to_string(), "\"s.t\", u, \"v\"");
     }
 
     #[test]

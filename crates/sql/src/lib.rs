@@ -22,6 +22,7 @@
 //! frontend     from text to checked and rewritten syntax trees; types and operators for the planner
 //! functions    scalar functions and aggregates
 //! resources    admission, memory, spilling, stack, stopping
+//! search_path  the schemas in which names are looked up
 //! names, messages, error
 //! ```
 //!
@@ -68,14 +69,16 @@ mod optimize;
 mod resources;
 mod run;
 mod scan;
+mod search_path;
 mod statements;
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use error::{Error, Position, Result};
 pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
-pub use messages::numbers::{type_modifier, type_number};
-pub use messages::types::type_name;
+pub use ingest::Columns as FrameColumns;
+pub use messages::numbers::{column_number, type_modifier, type_number};
+pub use messages::types::{json_type_of, type_name};
 pub use resources::activity::Activity;
 pub use resources::turn::Turn;
 pub use run::answer::Answer;
@@ -85,5 +88,6 @@ pub use run::frames::Frames;
 pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;
+pub use run::visible::{as_texts, uuid_text};
 pub use statements::extended::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};

@@ -4,53 +4,97 @@ use datafusion::common::TableReference;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use ingest::Format;
-use table::{ROW_COLUMN, Tables};
+use table::{ROW_COLUMN, within};
 
 use crate::error::{Error, Result, WITHIN};
 
 /// The only catalog, as `information_schema` and qualified names call it.
 pub(crate) const CATALOG: &str = "atoll";
 
-/// The only schema.
+/// The schema that statements see without naming one.
 pub(crate) const SCHEMA: &str = "public";
 
 /// The schema of what clients of PostgreSQL ask about a database.
 pub(crate) const PG_CATALOG: &str = "pg_catalog";
 
-/// The name of a table without `public.` or `atoll.public.`, in lower case unless quoted.
+/// The schema of what the standard has clients ask.
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// What statements call the schema of their session's temporary tables.
+pub(crate) const PG_TEMP: &str = "pg_temp";
+
+/// What a statement calls a table, view or sequence, in lower case unless quoted: its name alone, or its schema, what
+/// [separates](WITHIN) them in the catalog, and the name.
 ///
 /// # Errors
 ///
-/// For names in other schemas.
-pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
+/// For names in other databases.
+pub(crate) fn written(name: &ObjectName) -> Result<String> {
     let reference: TableReference = object_name_to_table_reference(name.clone(), true)?;
-    let elsewhere = reference.schema().is_some_and(|schema| schema != SCHEMA)
-        || reference
-            .catalog()
-            .is_some_and(|catalog| catalog != CATALOG);
-    if elsewhere {
-        Err(Error::unsupported(format!(
-            "there is one schema, {SCHEMA}: write {} instead of {reference}",
-            reference.table()
-        )))
+    if let Some(catalog) = reference.catalog().filter(|catalog| *catalog != CATALOG) {
+        return Err(Error::unsupported(format!(
+            "cross-database references are not implemented: {catalog} in {reference}, which is the name of another database than {CATALOG}"
+        )));
+    }
+    Ok(match reference.schema() {
+        Some(schema) => within(schema, reference.table()),
+        None => reference.table().to_string(),
+    })
+}
+
+/// The name in the catalog of what has been found, or names its schema: a name without one is in `public`.
+///
+/// # Errors
+///
+/// As [`written`].
+pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
+    written(name).map(|written| known(&written))
+}
+
+/// The name in the catalog of what is [written](written) so: without a schema it is in `public`.
+pub(crate) fn known(written: &str) -> String {
+    match written.split_once(WITHIN) {
+        Some((SCHEMA, name)) => name.to_owned(),
+        _ => written.to_owned(),
+    }
+}
+
+/// The name in the catalog as a part of a statement that is looked up in no [path](crate::search_path).
+pub(crate) fn exact(name: &str) -> String {
+    if name.contains(WITHIN) {
+        name.to_owned()
     } else {
-        Ok(reference.table().to_string())
+        within(SCHEMA, name)
+    }
+}
+
+/// The name in the catalog of `name` in a schema.
+pub(crate) fn catalog_name(schema: &str, name: &str) -> String {
+    if schema == SCHEMA {
+        name.to_owned()
+    } else {
+        within(schema, name)
     }
 }
 
 /// The name in the catalog of a temporary table of the session with this schema.
 pub(crate) fn temporary(schema: &str, name: &str) -> String {
-    format!("{schema}{WITHIN}{name}")
+    within(schema, name)
 }
 
 /// The schema of a session whose temporary table has this name in the catalog.
 pub(crate) fn session_of(name: &str) -> Option<&str> {
-    name.split_once(WITHIN).map(|(schema, _)| schema)
+    table::schema_of(name).filter(|schema| schema.starts_with("pg_temp_"))
 }
 
-/// The name of a table as statements write it.
+/// The schema of what has this name in the catalog.
+pub(crate) fn schema_of(name: &str) -> &str {
+    table::schema_of(name).unwrap_or(SCHEMA)
+}
+
+/// The name of a table without its schema.
 pub(crate) fn base(name: &str) -> &str {
-    name.split_once(WITHIN).map_or(name, |(_, base)| base)
+    table::base_of(name)
 }
 
 /// `names` without those of temporary tables.
@@ -59,15 +103,14 @@ pub(crate) fn permanent(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// The name in the catalog of what a session with this schema of temporary tables calls `name`.
-pub(crate) fn seen(schema: Option<&str>, tables: &Tables, name: &str) -> String {
-    let own = schema.map(|schema| temporary(schema, name));
-    let own = own.filter(|own| tables.get(own).is_some());
-    own.unwrap_or_else(|| name.to_string())
+/// What stands in the place of a name for the schema itself.
+pub(crate) fn of_schema(schema: &str) -> String {
+    within(schema, "")
 }
 
 /// Refuses names that a new table must not have.
 pub(crate) fn check_new(name: &str) -> Result<()> {
+    let name = base(name);
     if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
         return Err(Error::invalid(format!(
             "{name:?} cannot name a table: 1 to 255 bytes without control characters"
@@ -106,8 +149,11 @@ pub(crate) fn check_column(name: &str) -> Result<()> {
     }
 }
 
-/// A name as a statement may write it: in quotes unless it is one in lower case.
+/// A name as a statement may write it: in quotes unless it is one in lower case. One of the catalog gets its schema.
 pub(crate) fn quoted(name: &str) -> String {
+    if let Some((schema, base)) = name.split_once(WITHIN) {
+        return format!("{}.{}", quoted(schema), quoted(base));
+    }
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if name.chars().all(plain)
         && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -130,7 +130,10 @@ fn frames_are_seen_by_statements_of_their_handle_alone() {
     let error = fixture
         .rows(Frames::default(), "select count(*) from df")
         .unwrap_err();
-    assert!(error.starts_with("no table \"df\""), "{error}");
+    assert!(
+        error.starts_with("relation \"df\" does not exist"),
+        "{error}"
+    );
     for text in [
         "create view w as select a from df",
         "insert into df values (1, 'x')",
@@ -141,7 +144,7 @@ fn frames_are_seen_by_statements_of_their_handle_alone() {
     ] {
         let error = fixture.rows(held("df", 9), text).unwrap_err();
         assert!(
-            error.contains("no table \"") && error.contains("df\""),
+            error.contains("relation \"") && error.contains("df\" does not exist"),
             "{text}: {error}"
         );
     }

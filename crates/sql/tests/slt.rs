@@ -153,6 +153,7 @@ fn rows(answer: &sql::Answer) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for batch in &answer.batches {
         assert_eq!(batch.schema().fields().len(), answer.schema.fields().len());
+        let batch = sql::as_texts(batch).unwrap();
         let columns: Vec<ArrayFormatter<'_>> = batch
             .columns()
             .iter()

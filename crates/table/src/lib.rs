@@ -56,7 +56,7 @@ pub use catalog::setting::{set, setting};
 pub use catalog::space::definition;
 pub use catalog::statistics::ColumnStatistics;
 pub use catalog::table::Table;
-pub use catalog::tables::{Catalog, Materialized, Tables};
+pub use catalog::tables::{Catalog, Materialized, Tables, has_schemas};
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use error::{Error, Result};
 pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
@@ -66,12 +66,14 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Comments, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Position,
-    Rule, Sequence, normalise, referred_key, stored_type,
+    Action, Check, Column, Comments, Definition, ForeignKey, Generated, JsonKind, Key, MAX_COLUMNS,
+    Position, Rule, Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise,
+    referred_key, schema_of, stored_type, titled, uuid_type, within,
 };
 pub use write::{
-    Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, comment, create,
-    create_sequence, create_view, delete, drop, drop_column, drop_key, drop_sequence, drop_view,
-    has_sequence_position, insert, keep_sequence_position, new_sequence_number, redefine, rename,
-    rename_column, sequence_position, set_materialized, truncate,
+    Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, change_view, comment,
+    create, create_schema, create_sequence, create_view, delete, drop, drop_column, drop_key,
+    drop_schema, drop_sequence, drop_view, has_sequence_position, insert, keep_sequence_position,
+    new_sequence_number, redefine, rename, rename_column, rename_schema, rename_sequence,
+    rename_view, sequence_position, set_materialized, truncate,
 };

@@ -389,7 +389,23 @@ fn every_type() -> Vec<(&'static str, ArrayRef)> {
     let binary = BinaryArray::from(vec![Some(&b"\xff\x00"[..]), None, Some(b"")]);
     let mut columns = numeric_types();
     columns.extend(time_types());
-    let others: [(&str, ArrayRef); 3] = [
+    let numbers = [Some(vec![Some(1), None]), None, Some(vec![])];
+    let numbers = ListArray::from_iter_primitive::<Int32Type, _, _>(numbers);
+    let ids = [Some([7u8; 16]), None, Some([0; 16])].into_iter();
+    let ids = FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids, 16).unwrap();
+    let json = |data_type: DataType| -> ArrayRef {
+        let DataType::Struct(fields) = data_type else {
+            panic!("JSON is a struct");
+        };
+        let texts = StringViewArray::from(vec![Some("{}"), None, Some("[1, \"a longer text\"]")]);
+        let nulls = texts.nulls().cloned();
+        Arc::new(StructArray::new(fields, vec![Arc::new(texts)], nulls))
+    };
+    let others: [(&str, ArrayRef); 7] = [
+        ("list", Arc::new(numbers)),
+        ("uuid", Arc::new(ids)),
+        ("json", json(json_type())),
+        ("jsonb", json(jsonb_type())),
         ("utf8", Arc::new(strings)),
         ("binary", Arc::new(binary)),
         ("nothing", Arc::new(NullArray::new(3))),
@@ -520,14 +536,21 @@ fn every_type_comes_back() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_its_name() {
-    let list = Field::new("tags", DataType::new_list(DataType::Int32, true), true);
-    let error = Definition::from_schema("t", &Schema::new(vec![list]))
+    let point = Fields::from(vec![Field::new("x", DataType::Int32, true)]);
+    let point = Field::new("place", DataType::Struct(point), true);
+    let error = Definition::from_schema("t", &Schema::new(vec![point]))
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("'tags'") && error.contains("List"),
+        error.contains("'place'") && error.contains("Struct"),
         "{error}"
     );
+    let mut key =
+        Definition::from_schema("t", &Schema::new(vec![Field::new("j", jsonb_type(), true)]))
+            .unwrap();
+    key.primary_key = vec![0];
+    let error = key.validate().unwrap_err().to_string();
+    assert!(error.contains("stand in no key"), "{error}");
 
     let schema = Schema::new(vec![Field::new("n", DataType::Int64, false)]);
     let case = Case::new(&schema, 65_536);

@@ -241,9 +241,22 @@ impl Database {
         names.sort_unstable();
         Ok(names
             .iter()
+            // Those of sessions are nobody else's.
+            .filter(|name| !name.starts_with("pg_temp_"))
             .filter_map(|name| tables.get(name))
             .map(|table| TableSummary::of(table))
             .collect())
+    }
+
+    /// The name in the catalog of the table that is called `name`: as it is, or with its schema and a point before it.
+    pub(crate) fn called(&self, name: &str) -> Result<String> {
+        let tables = self.tables_at(&self.store().snapshot())?;
+        Ok(match name.split_once('.') {
+            Some((schema, base)) if tables.get(name).is_none() && tables.has_schema(schema) => {
+                table::within(schema, base)
+            }
+            _ => name.to_owned(),
+        })
     }
 
     /// Appends rows to a table, in one transaction, and says how many there were.

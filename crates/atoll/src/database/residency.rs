@@ -150,7 +150,7 @@ impl Database {
 fn tail(table: &Table) -> Option<Tail> {
     let rows = table.tail_rows() as u64;
     (rows > 0).then(|| Tail {
-        table: table.definition().name.clone(),
+        table: table::titled(&table.definition().name).into_owned(),
         rows,
         bytes: table.tail_bytes(),
     })
@@ -182,7 +182,7 @@ impl Held {
                 }
             };
             Held {
-                table: definition.name.clone(),
+                table: table::titled(&definition.name).into_owned(),
                 holds,
                 pages,
             }

@@ -1,7 +1,7 @@
 //! What tables there are.
 
 use arrow::datatypes::DataType;
-use table::Table;
+use table::{Action, Table};
 
 /// A table as [`Database::tables`](crate::Database::tables) lists it.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,21 @@ pub struct KeySummary {
     pub parent: String,
     /// The columns referred to.
     pub parent_columns: Vec<String>,
+    /// Its name, if it holds; one that is only declared has none.
+    pub name: Option<String>,
+    /// What becomes of rows that refer to one that is deleted: `no action`, `cascade` or `set null`.
+    pub on_delete: &'static str,
+    /// What becomes of them when its key changes.
+    pub on_update: &'static str,
+}
+
+/// As SQL says it.
+fn action(action: Action) -> &'static str {
+    match action {
+        Action::NoAction => "no action",
+        Action::Cascade => "cascade",
+        Action::SetNull => "set null",
+    }
 }
 
 impl TableSummary {
@@ -54,7 +69,7 @@ impl TableSummary {
                 .collect()
         };
         TableSummary {
-            name: definition.name.clone(),
+            name: table::titled(&definition.name).into_owned(),
             rows: table.rows(),
             columns: definition
                 .columns
@@ -69,10 +84,22 @@ impl TableSummary {
             foreign_keys: definition
                 .foreign_keys
                 .iter()
-                .map(|key| KeySummary {
-                    columns: names(&key.columns),
-                    parent: key.parent.clone(),
-                    parent_columns: key.parent_columns.clone(),
+                .enumerate()
+                .map(|(at, key)| {
+                    let mut rules = definition.rules.iter();
+                    let rule = rules.find(|rule| rule.foreign_key == at);
+                    let (on_delete, on_update) = rule
+                        .map_or((Action::NoAction, Action::NoAction), |rule| {
+                            (rule.on_delete, rule.on_update)
+                        });
+                    KeySummary {
+                        columns: names(&key.columns),
+                        parent: table::titled(&key.parent).into_owned(),
+                        parent_columns: key.parent_columns.clone(),
+                        name: rule.map(|rule| rule.name.clone()),
+                        on_delete: action(on_delete),
+                        on_update: action(on_update),
+                    }
                 })
                 .collect(),
         }

@@ -19,16 +19,16 @@ pub(crate) fn prepare(
     options: &ImportOptions,
 ) -> Result<(Definition, bool), Error> {
     let tables = database.tables_at(transaction.base())?;
-    let existing = tables.get(name);
+    let (existing, shown) = (tables.get(name), table::titled(name));
     if tables.materialized(name).is_some() {
         return Err(Error::Import(format!(
-            "{name:?} is a materialized view: no rows are imported into it"
+            "{shown:?} is a materialized view: no rows are imported into it"
         )));
     }
     let filled = existing.is_some_and(|table| table.rows() > 0);
     match (existing.map(|t| t.definition().clone()), options.existing) {
         (Some(_), Existing::Refuse) if filled => Err(Error::Import(format!(
-            "table {name:?} holds rows in {}; append to it with --append, or put the rows in its place with --replace",
+            "table {shown:?} holds rows in {}; append to it with --append, or put the rows in its place with --replace",
             database.path().display()
         ))),
         (Some(definition), Existing::Append | Existing::Refuse) => {
@@ -36,7 +36,7 @@ pub(crate) fn prepare(
             match made {
                 None => Ok((definition, true)),
                 Some(column) => Err(Error::Import(format!(
-                    "column {:?} of table {name:?} is a generated column: use `copy {name} from` in SQL, which computes it",
+                    "column {:?} of table {shown:?} is a generated column: use `copy {shown} from` in SQL, which computes it",
                     column.name
                 ))),
             }

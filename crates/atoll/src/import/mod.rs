@@ -44,7 +44,7 @@ pub struct ImportReport {
 }
 
 /// Stores all rows of `files`, in order, in `table`: all or nothing, in one commit. A file is named by its path, `-` for
-/// standard input, or with others by a pattern such as `data/*.csv.gz`.
+/// standard input, or with others by a pattern such as `data/*.csv.gz`. `s.t` is the table `t` in the schema `s`.
 ///
 /// Reading, decoding and encoding use all workers; memory is bounded whatever the files' size.
 ///
@@ -73,12 +73,13 @@ pub fn import(
     progress: &dyn Progress,
 ) -> Result<ImportReport, Error> {
     let started = Instant::now();
+    let table = &database.called(table)?;
     let dataset = Arc::new(open(database, table, files, options)?);
     let bytes = dataset.bytes();
     let _turn = database.turn()?;
     let mut transaction = database.store().begin()?;
     let (definition, declared) = prepare(database, &mut transaction, table, &dataset, options)?;
-    let mut position = Position::start(table);
+    let mut position = Position::start(&table::titled(table));
     position.total_rows = dataset.rows();
     position.total_bytes = bytes.filter(|_| !dataset.is_slow());
     let request = Request {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
 use lab::Desk;
 use lab::experiment::Experiment;
-use report::command_line;
+use report::command_line_of;
 
 use crate::failure::Failure;
+use crate::program;
 use crate::terminal::{interrupt, out};
 use crate::version::COMMIT;
 
@@ -45,11 +45,11 @@ fn run_experiment(experiment: &Experiment) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let asked = stop.clone();
     let _listening = interrupt::during(move || asked.store(true, Ordering::Relaxed));
-    let own = std::env::current_exe().context("cannot tell where this program is")?;
+    let own = program::file()?;
     let mut desk = Desk {
         lab: vec![own.clone().into(), "lab".into()],
         database: Some(own),
-        command: command_line(),
+        command: command_line_of(program::words()),
         commit: Some(COMMIT.to_owned()),
         out: &mut out::stdout(),
         err: &mut std::io::stderr(),

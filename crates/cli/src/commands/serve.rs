@@ -43,6 +43,9 @@ pub struct Serve {
     /// needs --users and --tls
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<SocketAddr>,
+    /// Answer clients of Arrow Flight SQL there; an address that other machines reach needs --users and --tls
+    #[arg(long, value_name = "ADDRESS")]
+    pub flight: Option<SocketAddr>,
     /// Most sessions at a time
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_connections: u32,
@@ -97,6 +100,14 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         let scheme = if args.tls.is_empty() { "http" } else { "https" };
         eprintln!("atoll: a page, and statements by HTTP, at {scheme}://{address}");
     }
+    if let Some(address) = server.flight() {
+        let scheme = if args.tls.is_empty() {
+            "grpc"
+        } else {
+            "grpc+tls"
+        };
+        eprintln!("atoll: Arrow Flight SQL at {scheme}://{address}");
+    }
     governor_live::listen();
     while !interrupt::asked() && !governor_live::asked_to_end() {
         std::thread::sleep(TICK);
@@ -117,6 +128,7 @@ fn served(args: &Serve) -> server::Options {
     }
     options.metrics = args.metrics;
     options.http = args.http;
+    options.flight = args.flight;
     options.max_connections = args.max_connections as usize;
     options.statement_timeout = args.statement_timeout.map(Duration::from_secs_f64);
     options.idle_in_transaction_timeout = args.idle_timeout.map(Duration::from_secs_f64);

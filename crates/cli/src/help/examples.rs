@@ -121,6 +121,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "atoll serve reef.atoll --http 127.0.0.1:8123",
                 "a page for a browser, and statements as JSON",
             ),
+            (
+                "atoll serve reef.atoll --flight 127.0.0.1:31337",
+                "results as Arrow, for ADBC and pyarrow",
+            ),
         ],
     ),
     #[cfg(feature = "sql")]

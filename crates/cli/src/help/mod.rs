@@ -3,6 +3,8 @@
 mod examples;
 pub mod markdown;
 
+use std::ffi::OsString;
+
 use clap::{CommandFactory, FromArgMatches};
 
 use crate::command_line::Cli;
@@ -54,9 +56,10 @@ fn section(examples: &[(&str, &str)]) -> String {
     text
 }
 
-/// Reads the command line of this process; wrong usage ends it, as do `--help` and `--version`.
-pub fn parse() -> Cli {
-    let read = Cli::from_arg_matches(&command().get_matches());
+/// Reads a command line, which begins with the program's name; wrong usage ends the process, as do `--help` and
+/// `--version`.
+pub fn parse(words: &[OsString]) -> Cli {
+    let read = Cli::from_arg_matches(&command().get_matches_from(words));
     read.unwrap_or_else(|error| error.exit())
 }
 

@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Int64Type};
 use arrow::util::display::ArrayFormatter;
 use chrono::Datelike;
 
-use crate::output::results::{Results, TEXT};
+use crate::output::results::{Results, TEXT, shown};
 
 /// The number of bytes at which the buffer is written.
 const FULL: usize = 256 << 10;
@@ -35,7 +35,7 @@ pub fn write(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<(
     out.write_all(&lines)?;
     lines.clear();
     while let Some(batch) = results.next()? {
-        rows(&batch, &mut lines, out)?;
+        rows(&shown(&batch)?, &mut lines, out)?;
         out.write_all(&lines)?;
         lines.clear();
     }

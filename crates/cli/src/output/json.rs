@@ -158,6 +158,10 @@ impl<'a> Column<'a> {
                 primitive!(Float32Type, v => float(v.to_string().parse().unwrap_or(f64::from(v))))
             }
             DataType::Float64 => primitive!(Float64Type, v => float(v)),
+            DataType::FixedSizeBinary(16) => {
+                let ids = array.as_fixed_size_binary();
+                Box::new(move |row| Ok(json!(atoll::uuid_text(ids.value(row)))))
+            }
             DataType::List(_) => {
                 let lists = array.as_list::<i32>();
                 Box::new(move |row| elements(&lists.value(row)))

@@ -9,6 +9,14 @@ use atoll::{Answer, QueryStatistics as Statistics};
 pub static TEXT: FormatOptions<'static> =
     FormatOptions::new().with_null("").with_display_error(true);
 
+/// Rows with arrays and uuids as PostgreSQL writes them.
+///
+/// # Errors
+/// If a value cannot be written.
+pub fn shown(rows: &RecordBatch) -> anyhow::Result<RecordBatch> {
+    Ok(atoll::as_texts(rows)?)
+}
+
 /// The result of one statement, batch by batch, so that it need not fit in memory.
 pub trait Results {
     /// The columns; empty for a statement without rows.

@@ -12,7 +12,7 @@ use comfy_table::{
 };
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::output::results::{Results, TEXT};
+use crate::output::results::{Results, TEXT, shown};
 use crate::units;
 
 /// The width up to which values are shown completely when rows are left out.
@@ -232,6 +232,7 @@ impl Piece {
         batch: &RecordBatch,
         widest: Option<usize>,
     ) -> anyhow::Result<()> {
+        let batch = &shown(batch)?;
         let options = TEXT.clone().with_null("NULL");
         let columns = batch
             .columns()

@@ -47,6 +47,15 @@ impl Query {
         &self.vars[var].ty
     }
 
+    /// Narrows the bounds of a vector's type to what its values are known to keep. Its kind stays as it is.
+    pub fn narrow(&mut self, var: Var, bounds: (i128, i128)) {
+        let own = &mut self.vars[var].ty;
+        let narrow = own.clone().within(bounds);
+        if narrow.kind == own.kind {
+            *own = narrow;
+        }
+    }
+
     /// An expression that reads the vector.
     pub fn expr(&self, var: Var) -> Expr {
         Expr::var(var, self.vars[var].ty.clone())

@@ -105,8 +105,8 @@ fn pipeline_outline(pipeline: &Pipeline, columns: &[Column]) -> PipelineOutline 
     let (mut table, mut filters) = (None, Vec::new());
     let source = match &pipeline.source {
         Source::Scan(scan) => {
-            let name = &scan.table.definition().name;
-            let alias = if scan.alias == *name {
+            let name = table::titled(&scan.table.definition().name).into_owned();
+            let alias = if scan.alias == name {
                 String::new()
             } else {
                 format!(" as {}", scan.alias)

@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::batches::{BatchSource, Reader};
+use crate::columns::Columns;
 use crate::dataset::{Content, Dataset, Member, Origin};
 use crate::error::{Error, Result};
 use crate::piece::plain;
@@ -49,6 +50,19 @@ impl Dataset {
         let bytes = batches.iter().map(RecordBatch::get_array_memory_size);
         let source = Source::of_batches(name, Some(bytes.sum::<usize>() as u64));
         dataset(source, BatchSource::held(schema, batches))
+    }
+
+    /// Columns that become batches of these fields as they are read. Messages call it `name`.
+    ///
+    /// # Errors
+    /// If it has no columns, or two of one name.
+    pub fn of_columns(
+        name: &str,
+        schema: &SchemaRef,
+        columns: Arc<dyn Columns>,
+    ) -> Result<Dataset> {
+        let source = Source::of_batches(name, Some(columns.bytes()));
+        dataset(source, BatchSource::lazy(schema, columns))
     }
 
     /// What hands over batches, once: a second reading fails. Messages call it `name`.

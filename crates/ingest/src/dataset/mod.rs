@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 
-use crate::batches::BatchSource;
+use crate::batches::{self, BatchSource};
 use crate::csv::Text;
 use crate::dataset::filling::{Filling, Slot, constant};
 use crate::error::{Error, Result};
@@ -194,6 +194,56 @@ impl Dataset {
         members.any(|member| matches!(member.content, Content::Batches(_)))
     }
 
+    /// Whether drawing the pieces of a request waits for nothing: no file, no stream, no other thread.
+    pub fn is_at_hand(&self, request: &Request) -> bool {
+        self.members.iter().all(|member| match &member.content {
+            Content::Batches(batches) => {
+                let origins = request
+                    .columns
+                    .iter()
+                    .map(|wanted| member.origins[wanted.column]);
+                batches.is_at_hand(origins.filter_map(|origin| match origin {
+                    Origin::File(column) => Some(column),
+                    _ => None,
+                }))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether it is known, without reading it, that a column of batches has no NULLs.
+    pub fn has_no_nulls(&self, column: usize) -> bool {
+        let none = |member: &Member| match (&member.content, member.origins[column]) {
+            (Content::Batches(batches), Origin::File(column)) => !batches.may_be_null(column),
+            _ => false,
+        };
+        self.members.iter().all(none)
+    }
+
+    /// The least and the greatest value of a column of whole numbers or days in memory, which are looked at: none if they
+    /// are further apart than `span`, if there are none, or if the column is no such one.
+    pub fn bounds(self: &Arc<Self>, column: usize, span: u64) -> Option<(i64, i64)> {
+        let request = Request::of(self, [column]);
+        if !batches::is_whole(self.schema.field(column).data_type()) || !self.is_at_hand(&request) {
+            return None;
+        }
+        let mut bounds = None::<(i64, i64)>;
+        for piece in self.pieces(&request).ok()? {
+            for batch in (piece.ok()?.read)().ok()? {
+                let own = batches::bounds(batch.ok()?.column(0));
+                bounds = match (bounds, own) {
+                    (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+                    (known, None) => known,
+                    (None, own) => own,
+                };
+                if bounds.is_some_and(|(low, high)| high.abs_diff(low) > span) {
+                    return None;
+                }
+            }
+        }
+        bounds
+    }
+
     /// Whether drawing pieces may take long: from pipes and compressed files.
     pub fn is_slow(&self) -> bool {
         self.members.iter().any(|member| !member.source.is_plain())
@@ -322,8 +372,10 @@ impl Dataset {
 
     /// How many pieces a file has, if that is known beforehand: then it numbers them itself.
     fn numbered(&self, file: usize, request: &Request) -> Option<u64> {
-        let Content::Parquet(content) = &self.members[file].content else {
-            return None;
+        let content = match &self.members[file].content {
+            Content::Parquet(content) => content,
+            Content::Batches(batches) => return batches.numbered(),
+            _ => return None,
         };
         let keep = request.keep.as_ref().and_then(|keep| keep.get(file));
         let kept = keep.map(|keep| keep.iter().filter(|kept| **kept).count());
@@ -376,7 +428,9 @@ impl Dataset {
                 request.ahead,
             )?,
             Content::Arrow(file) => file.pieces(&member.source, &columns)?,
-            Content::Batches(batches) => batches.pieces(&member.source, &columns)?,
+            Content::Batches(batches) => {
+                batches.pieces(&member.source, &columns, (number, request.share))?
+            }
         };
         let filling = Arc::new(Filling {
             source: Arc::clone(&member.source),

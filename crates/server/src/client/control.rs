@@ -48,6 +48,9 @@ enum Part<'t> {
 /// Most parts that a statement about the session has.
 const MOST: usize = 24;
 
+/// The setting that the engine has.
+pub(crate) const PATH: &str = "search_path";
+
 /// Functions whose calls are answered here.
 const FUNCTIONS: [&str; 9] = [
     "pg_backend_pid",
@@ -73,6 +76,7 @@ pub(crate) fn read(text: &str) -> Option<Command> {
         "set" => set(text, &parts),
         "reset" if word(1) == "session" => Some(Command::Discard("RESET", false)),
         "reset" if word(1) == "time" => Some(Command::Reset("timezone".into())),
+        "reset" | "show" if word(1) == PATH => None,
         "reset" if ends(2) => Some(Command::Reset(word(1).to_string())),
         "show" => {
             let words: Vec<&str> = (1..parts.len()).map(word).collect();
@@ -120,6 +124,9 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
         _ => return None,
     };
     let name = name.to_string();
+    if name == PATH {
+        return None;
+    }
     if value.eq_ignore_ascii_case("default") {
         return Some(Command::Reset(name));
     }
@@ -277,10 +284,8 @@ mod tests {
                 "set local statement_timeout = 500",
                 set(true, "statement_timeout", "500"),
             ),
-            (
-                "set search_path = \"$user\", public",
-                set(false, "search_path", "\"$user\", public"),
-            ),
+            ("set search_path = \"$user\", public", None),
+            ("show search_path", None),
             (
                 "set timezone to default",
                 Some(Command::Reset("timezone".into())),

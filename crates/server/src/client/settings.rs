@@ -13,6 +13,9 @@ use crate::wire::backend::Report;
 /// The version of PostgreSQL whose protocol and catalogs these are.
 pub(crate) const VERSION: &str = concat!("15.0 (Atoll ", env!("CARGO_PKG_VERSION"), ")");
 
+/// The schemas in which names are looked up, unless a client says otherwise.
+pub(crate) const FIRST_PATH: &str = "\"$user\", public";
+
 /// What a setting may be set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
@@ -89,18 +92,9 @@ const KNOWN: &[(&str, bool, &str, Takes)] = &[
     (
         "search_path",
         false,
-        "\"$user\", public",
-        Takes::One(&[
-            "\"$user\", public",
-            "\"$user\",public",
-            "public",
-            "public, pg_catalog",
-            "pg_catalog, public",
-            "public,pg_catalog",
-            "",
-            "\"\"",
-            "pg_catalog",
-        ]),
+        FIRST_PATH,
+        // The engine's, but for what a client says when it connects.
+        Takes::Any,
     ),
     ("server_encoding", true, "UTF8", Takes::Fixed),
     ("server_version", true, VERSION, Takes::Fixed),
@@ -264,9 +258,9 @@ impl Settings {
                 let value = value.trim();
                 let one = all.iter().find(|one| one.eq_ignore_ascii_case(value));
                 one.ok_or_else(refused)?;
-                // Of those that say the same, what it is stays; a search path or a level is told as it was given.
+                // Of those that say the same, what it is stays; a level is told as it was given.
                 match *name {
-                    "search_path" | "default_transaction_isolation" => value.to_string(),
+                    "default_transaction_isolation" => value.to_string(),
                     _ => all.first().copied().unwrap_or_default().to_string(),
                 }
             }
@@ -279,6 +273,11 @@ impl Settings {
         };
         self.now.insert(name, value.clone());
         Ok(told.then(|| (shown(name).to_string(), value)))
+    }
+
+    /// The engine says what a setting is.
+    pub(crate) fn know(&mut self, name: &'static str, value: String) {
+        self.now.insert(name, value);
     }
 
     /// From here on what is set lasts until the transaction ends.
@@ -374,7 +373,6 @@ mod tests {
         assert!(settings.set("TimeZone", "utc").is_ok());
         assert!(settings.set("client_encoding", "'LATIN1'").is_err());
         assert!(settings.set("datestyle", "German").is_err());
-        assert!(settings.set("search_path", "other").is_err());
         assert!(settings.set("server_version", "16").is_err());
         assert!(settings.set("no_such", "1").is_err());
         assert_eq!(settings.get("timezone"), Some("UTC"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, StringArray};
+use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use atoll::{TransactionStatus, script};
 
@@ -127,9 +127,23 @@ impl Conversation {
                 done("SET")
             }
             Command::Reset(name) => {
+                if name.eq_ignore_ascii_case("all") {
+                    self.timed(text, |it| it.session.sql("reset search_path"))?;
+                }
                 let changed = self.settings.reset(&name)?;
                 self.tell(changed);
                 done("RESET")
+            }
+            Command::Show(name) if name.eq_ignore_ascii_case("all") => {
+                let path = self.path()?;
+                self.settings.know(control::PATH, path);
+                match self.settings.show(&name) {
+                    Some(all) => {
+                        let source = texts(&all.names, &all.rows)?;
+                        Ok(Some((Some(source), String::new())))
+                    }
+                    None => Ok(None),
+                }
             }
             Command::Show(name) => match self.settings.show(&name) {
                 Some(shown) => {
@@ -150,7 +164,8 @@ impl Conversation {
                     self.prepared.clear();
                     self.portals.clear();
                     let _ = self.settings.reset("all");
-                    self.timed("deallocate all", |it| it.session.sql("deallocate all"))?;
+                    let forget = "deallocate all; reset search_path";
+                    self.timed(forget, |it| it.session.sql(forget))?;
                 }
                 done(tag)
             }
@@ -161,6 +176,14 @@ impl Conversation {
             } => self.call(&function, &arguments, label).map(Some),
             Command::Transaction(what) => self.transact(what, text),
         }
+    }
+
+    /// Where names are looked up.
+    fn path(&mut self) -> Result<String, Failed> {
+        let answers = self.timed("show search_path", |it| it.session.sql("show search_path"))?;
+        let batch = answers.first().and_then(|answer| answer.batches.first());
+        let texts = batch.and_then(|batch| batch.column(0).as_string_opt::<i32>());
+        Ok(texts.map_or_else(String::new, |texts| texts.value(0).to_string()))
     }
 
     /// Tells the client of a setting that has changed.
@@ -228,6 +251,14 @@ impl Conversation {
             "pg_advisory_unlock_all" => String::new(),
             "pg_cancel_backend" => self.ask(argument(0), Reason::Cancelled),
             "pg_terminate_backend" => self.ask(argument(0), Reason::Terminated),
+            "set_config" if argument(0).eq_ignore_ascii_case(control::PATH) => {
+                let local = matches!(argument(2), "true" | "t" | "on" | "1");
+                let value = argument(1).replace('\'', "''");
+                let text = format!("select set_config('search_path', '{value}', {local})");
+                self.timed(&text, |it| it.session.sql(&text))?;
+                self.path()?
+            }
+            "current_setting" if argument(0).eq_ignore_ascii_case(control::PATH) => self.path()?,
             "set_config" => {
                 if matches!(argument(2), "true" | "t" | "on" | "1") {
                     self.settings.local();

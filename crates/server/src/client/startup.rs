@@ -4,7 +4,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::client::settings::Settings;
+use crate::client::control::PATH;
+use crate::client::settings::{FIRST_PATH, Settings};
 use crate::errors;
 use crate::security::scram::{self, Login, MECHANISM, Refused, Verifier};
 use crate::sessions::{Newcomer, Seat};
@@ -164,13 +165,19 @@ fn enter(
         session.without_files()
     };
     let settings = Settings::new(&shared.options, parameters);
+    let session = match settings.get(PATH).filter(|path| *path != FIRST_PATH) {
+        Some(path) => session
+            .with_search_path(path)
+            .map_err(|e| told(errors::BAD_SETTING, &e.to_string()))?,
+        None => session,
+    };
     let newcomer = Newcomer {
         user,
         application: of("application_name").unwrap_or_default(),
         address,
         secret,
         interrupter: session.interrupter(),
-        socket,
+        line: Box::new(socket),
     };
     let seat = shared
         .sessions

@@ -7,13 +7,10 @@
 
 use std::net::IpAddr;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-
 use crate::errors;
 use crate::http::refusal::Refusal;
 use crate::http::request::Request;
-use crate::security::scram::Verifier;
+use crate::security::basic;
 use crate::shared::Shared;
 
 /// Who asks whoever has no name: there are no users.
@@ -84,15 +81,7 @@ fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
     let Some(users) = &shared.users else {
         return Ok(ANYBODY.into());
     };
-    let given = request.header("authorization").and_then(|value| {
-        let (scheme, rest) = value.split_once(' ')?;
-        let plain = BASE64.decode(rest.trim()).ok()?;
-        let plain = String::from_utf8(plain).ok()?;
-        let (name, password) = plain.split_once(':')?;
-        scheme
-            .eq_ignore_ascii_case("basic")
-            .then(|| (name.to_string(), password.to_string()))
-    });
+    let given = request.header("authorization").and_then(basic::read);
     let mut refusal = Refusal::new(
         "401 Unauthorized",
         errors::NOT_LET_IN,
@@ -102,12 +91,7 @@ fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
     let Some((name, password)) = given else {
         return Err(refusal);
     };
-    let verifier = match users.get(&name) {
-        Some(verifier) => verifier.clone(),
-        // Whether there is such a user cannot be told from how long it takes.
-        None => Verifier::of_nobody(&shared.secret, &name),
-    };
-    if !verifier.fits(&password) {
+    if !users.lets_in(&shared.secret, &name, &password) {
         shared.counts.failed_logins.add(1);
         refusal.report.message = format!("password authentication failed for user \"{name}\"");
         return Err(refusal);

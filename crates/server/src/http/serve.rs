@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::accept::accept;
-use crate::error::{Error, Result};
 use crate::errors;
 use crate::http::answer;
 use crate::http::machine::Machine;
@@ -13,7 +12,6 @@ use crate::http::page::Page;
 use crate::http::refusal::Refusal;
 use crate::http::request::{Request, Unread};
 use crate::http::{catalog, gate, machine, statements};
-use crate::options::Options;
 use crate::shared::Shared;
 use crate::wire::channel::{Broken, Channel};
 use crate::wire::socket;
@@ -31,24 +29,6 @@ struct Http {
     machine: Machine,
 }
 
-/// Listens for connections.
-///
-/// # Errors
-/// [`Error::Listen`] if the address is taken, or is one that others can reach and there are no users, or no TLS, without
-/// which their passwords could be read on their way.
-pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<TcpListener> {
-    let wrong = |reason: String| Error::Listen { address, reason };
-    if !address.ip().is_loopback() && options.users.is_none() {
-        let reason = "others can reach this address, and would be let in without a password: name a file of users (--users)";
-        return Err(wrong(reason.into()));
-    }
-    if !address.ip().is_loopback() && options.tls.is_none() {
-        let reason = "others can reach this address, and their passwords could be read on their way: name a certificate (--tls), or listen on 127.0.0.1 behind a proxy that has one";
-        return Err(wrong(reason.into()));
-    }
-    TcpListener::bind(address).map_err(|e| wrong(e.to_string()))
-}
-
 /// Takes connections, each of which gets a thread, until the server stops.
 pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
     let http = Http {
@@ -64,7 +44,7 @@ pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Answers the requests of a connection, one after the other.
-fn connection(http: &Http, stream: &TcpStream) -> std::result::Result<(), Broken> {
+fn connection(http: &Http, stream: &TcpStream) -> Result<(), Broken> {
     let address = stream.peer_addr().map_err(|_| Broken::Closed)?;
     let _ = stream.set_nodelay(true);
     let _ = socket::keep_alive(stream);
@@ -99,7 +79,7 @@ fn exchange(
     http: &Http,
     channel: &mut Channel,
     place: (&TcpStream, SocketAddr),
-) -> std::result::Result<bool, Unread> {
+) -> Result<bool, Unread> {
     let stopping = || http.shared.is_stopping();
     let mut request = Request::read(channel, &stopping)?;
     let user = match gate::admit(&http.shared, &request) {
@@ -121,7 +101,7 @@ fn is_here(address: IpAddr) -> bool {
 }
 
 /// Whether the client begins with TLS; the byte stays to be read.
-fn speaks_tls(http: &Http, stream: &TcpStream) -> std::result::Result<bool, Broken> {
+fn speaks_tls(http: &Http, stream: &TcpStream) -> Result<bool, Broken> {
     let until = Instant::now() + FIRST;
     loop {
         let mut first = [0];
@@ -144,7 +124,7 @@ fn route(
     request: &Request,
     user: &str,
     place: (&TcpStream, SocketAddr),
-) -> std::result::Result<(), Broken> {
+) -> Result<(), Broken> {
     let shared = &http.shared;
     let found = match (request.method.as_str(), request.path.as_str()) {
         ("GET" | "HEAD", "/") => {

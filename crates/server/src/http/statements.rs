@@ -179,7 +179,7 @@ fn take_seat(
         address,
         secret,
         interrupter: session.interrupter(),
-        socket: socket.try_clone().map_err(|e| failed(e.to_string()))?,
+        line: Box::new(socket.try_clone().map_err(|e| failed(e.to_string()))?),
     };
     let most = shared.options.max_connections;
     shared.sessions.take_in(newcomer, most).ok_or_else(|| {

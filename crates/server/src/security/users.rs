@@ -58,6 +58,15 @@ impl Users {
         self.0.get(name)
     }
 
+    /// Whether `password` is that of the user of this name. How long it takes does not tell whether there is one; `secret`
+    /// is the server's.
+    pub(crate) fn lets_in(&self, secret: &[u8; 32], name: &str, password: &str) -> bool {
+        match self.get(name) {
+            Some(verifier) => verifier.fits(password),
+            None => Verifier::of_nobody(secret, name).fits(password),
+        }
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

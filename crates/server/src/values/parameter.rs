@@ -33,9 +33,14 @@ pub(crate) fn text(oid: u32, binary: bool, bytes: &[u8]) -> Result<String, Strin
         types::FLOAT4 => written::single(f32::from_be_bytes(number(bytes)?), &mut out),
         types::FLOAT8 => written::double(f64::from_be_bytes(number(bytes)?), &mut out),
         types::BYTEA => written::bytes(bytes, &mut out),
-        18 | 19 | types::TEXT | types::UNKNOWN | types::VARCHAR | 1042 | 114 | 142 => {
+        18 | 19 | types::TEXT | types::UNKNOWN | types::VARCHAR | 1042 | types::JSON | 142 => {
             return utf8(bytes);
         }
+        types::JSONB => match bytes.split_first() {
+            Some((1, text)) => return utf8(text),
+            _ => return Err("unsupported jsonb version number".into()),
+        },
+        oid if types::item(oid).is_some() => array(bytes, &mut out)?,
         types::DATE => {
             let days = i64::from(i32::from_be_bytes(number(bytes)?));
             calendar::date(days + EPOCH_DAYS, &mut out);
@@ -76,6 +81,72 @@ fn number<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
             bytes.len()
         )
     })
+}
+
+/// The most dimensions of an array, and items.
+const DIMENSIONS: usize = 6;
+const ITEMS: usize = 1 << 24;
+
+/// An array.
+fn array(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    let mut fields = Fields(bytes);
+    let wrong = |e: crate::wire::frontend::Malformed| format!("incorrect binary data format: {e}");
+    let mut part = |what| {
+        let part = fields.number::<4>(what).map_err(wrong)?;
+        Ok::<_, String>(i32::from_be_bytes(part))
+    };
+    let dimensions = usize::try_from(part("the dimensions")?).ok();
+    let dimensions = dimensions.filter(|count| *count <= DIMENSIONS);
+    let dimensions = dimensions.ok_or("incorrect binary data format: the dimensions")?;
+    part("whether there are nulls")?;
+    let item = part("the type of the items")?.cast_unsigned();
+    let (mut lengths, mut count) = (Vec::new(), 1usize);
+    for _ in 0..dimensions {
+        let length = usize::try_from(part("a length")?).unwrap_or(usize::MAX);
+        if part("a lower bound")? != 1 {
+            return Err(
+                "arrays whose positions begin elsewhere than at 1 are not supported".into(),
+            );
+        }
+        count = count.saturating_mul(length);
+        lengths.push(length);
+    }
+    if lengths.is_empty() || count == 0 {
+        out.extend(b"{}");
+        return Ok(());
+    }
+    if count > ITEMS || types::item(item).is_some() {
+        return Err("incorrect binary data format: the items of an array".into());
+    }
+    for at in 0..count {
+        // Braces where parts begin and end.
+        let mut span = 1;
+        for length in lengths.iter().rev() {
+            span *= length;
+            if at % span == 0 {
+                out.push(b'{');
+            }
+        }
+        let length = i32::from_be_bytes(fields.number("the length of an item").map_err(wrong)?);
+        match usize::try_from(length) {
+            Err(_) => out.extend(b"NULL"),
+            Ok(length) => {
+                let value = fields.bytes(length, "an item").map_err(wrong)?;
+                written::item(text(item, true, value)?.as_bytes(), out);
+            }
+        }
+        let mut span = 1;
+        for length in lengths.iter().rev() {
+            span *= length;
+            if (at + 1) % span == 0 {
+                out.push(b'}');
+            }
+        }
+        if at + 1 < count {
+            out.push(b',');
+        }
+    }
+    Ok(())
 }
 
 /// An interval in words that cannot be misread.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
-use arrow::compute::cast;
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit,
@@ -25,6 +25,7 @@ fn plain(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let to = match column.data_type() {
         DataType::Float16 => DataType::Float32,
         DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::FixedSizeBinary(16) => return Ok(column.clone()),
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             DataType::Binary
         }
@@ -49,6 +50,8 @@ fn plain(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// The columns of a batch, ready to be written row by row.
 pub(crate) struct Rows {
     columns: Vec<ArrayRef>,
+    /// The numbers of their types.
+    types: Vec<u32>,
     count: usize,
     formats: Vec<bool>,
 }
@@ -60,8 +63,14 @@ impl Rows {
     /// If a column cannot be converted.
     pub(crate) fn new(batch: &RecordBatch, formats: Vec<bool>) -> Result<Rows, ArrowError> {
         let columns = batch.columns().iter().map(plain);
+        let schema = batch.schema();
+        let types = schema
+            .fields()
+            .iter()
+            .map(|field| sql::column_number(field));
         Ok(Rows {
             columns: columns.collect::<Result<_, _>>()?,
+            types: types.collect(),
             count: batch.num_rows(),
             formats,
         })
@@ -73,10 +82,10 @@ impl Rows {
 
     /// What writes each column.
     pub(crate) fn writers(&self) -> Result<Writers<'_>, ArrowError> {
-        let all = self.columns.iter().zip(&self.formats);
-        let columns = all.map(|(column, binary)| {
+        let all = self.columns.iter().zip(&self.formats).zip(&self.types);
+        let columns = all.map(|((column, binary), oid)| {
             let write = if *binary {
-                in_binary(column)?
+                in_binary(column, *oid)?
             } else {
                 as_text(column)?
             };
@@ -183,6 +192,10 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             let column = column.as_binary::<i32>();
             Box::new(|at, out| text::bytes(column.value(at), out))
         }
+        DataType::FixedSizeBinary(_) => {
+            let column = column.as_fixed_size_binary();
+            Box::new(|at, out| out.extend(sql::uuid_text(column.value(at)).bytes()))
+        }
         DataType::Date32 => {
             each::<Date32Type>(column, |days, out| calendar::date(days.into(), out))
         }
@@ -196,9 +209,7 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
         DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, |value, out| {
             calendar::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
-            list(column, false)
-        }
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => list(column),
         _ => shown(column)?,
     })
 }
@@ -216,7 +227,8 @@ fn shown(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
     Ok(Box::new(move |at, out| out.extend(texts[at].as_bytes())))
 }
 
-fn in_binary(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+/// Writes a column of values of type `oid`.
+fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
     Ok(match column.data_type() {
         DataType::Null => Box::new(|_, _| {}),
         DataType::Boolean => {
@@ -243,26 +255,19 @@ fn in_binary(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             let scale = *scale;
             each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
         }
-        DataType::Decimal256(_, scale) => {
-            let (column, scale) = (column.as_primitive::<Decimal256Type>(), *scale);
-            Box::new(move |at, out| {
-                let value = column.value(at);
-                let digits = value.to_string();
-                let (negative, digits) = match digits.strip_prefix('-') {
-                    Some(digits) => (true, digits),
-                    None => (false, digits.as_str()),
-                };
-                binary::numeric_of(
-                    negative,
-                    digits,
-                    usize::from(scale.max(0).unsigned_abs()),
-                    out,
-                );
-            })
-        }
+        DataType::Decimal256(_, scale) => wide_decimal(column, *scale),
         DataType::Utf8 => {
             let column = column.as_string::<i32>();
-            Box::new(|at, out| out.extend(column.value(at).as_bytes()))
+            // The version of its format stands before a `jsonb`.
+            let version: &[u8] = if oid == types::JSONB { &[1] } else { &[] };
+            Box::new(move |at, out| {
+                out.extend(version);
+                out.extend(column.value(at).as_bytes());
+            })
+        }
+        DataType::FixedSizeBinary(_) => {
+            let column = column.as_fixed_size_binary();
+            Box::new(|at, out| out.extend(column.value(at)))
         }
         DataType::Binary => {
             let column = column.as_binary::<i32>();
@@ -281,9 +286,28 @@ fn in_binary(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             binary::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
-            list(column, true)
+            binary_list(column, types::item(oid).unwrap_or(types::TEXT))
         }
         _ => shown(column)?,
+    })
+}
+
+/// Writes decimals of 256 bits in binary.
+fn wide_decimal(column: &ArrayRef, scale: i8) -> Write<'_> {
+    let column = column.as_primitive::<Decimal256Type>();
+    Box::new(move |at, out| {
+        let value = column.value(at);
+        let digits = value.to_string();
+        let (negative, digits) = match digits.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, digits.as_str()),
+        };
+        binary::numeric_of(
+            negative,
+            digits,
+            usize::from(scale.max(0).unsigned_abs()),
+            out,
+        );
     })
 }
 
@@ -297,54 +321,97 @@ fn items(column: &ArrayRef, at: usize) -> Option<ArrayRef> {
     }
 }
 
-/// An array of PostgreSQL. Where an item cannot be written it is NULL.
-fn list(column: &ArrayRef, binary: bool) -> Write<'_> {
-    let oid = types::item(types::oid(column.data_type())).unwrap_or(types::TEXT);
+/// Whether values are arrays.
+fn is_list(column: &ArrayRef) -> bool {
+    matches!(
+        column.data_type(),
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _)
+    )
+}
+
+/// The lengths of an array's dimensions, and its items in one row; no lengths of an array without items.
+fn flat(column: &ArrayRef, at: usize) -> Option<(Vec<i32>, ArrayRef)> {
+    let items = items(column, at)?;
+    if !is_list(&items) {
+        let length = i32::try_from(items.len()).ok().filter(|length| *length > 0);
+        return Some((length.into_iter().collect(), items));
+    }
+    let parts = (0..items.len()).map(|part| flat(&items, part));
+    let parts = parts.collect::<Option<Vec<_>>>()?;
+    let lengths = match parts.first() {
+        Some((below, _)) if !below.is_empty() => {
+            let mut all = vec![i32::try_from(items.len()).ok()?];
+            all.extend(below);
+            all
+        }
+        _ => vec![],
+    };
+    let all: Vec<&dyn Array> = parts.iter().map(|(_, items)| items.as_ref()).collect();
+    if all.is_empty() {
+        return Some((vec![], items.slice(0, 0)));
+    }
+    Some((lengths, concat(&all).ok()?))
+}
+
+/// An array of PostgreSQL in binary, of items of type `oid`.
+fn binary_list(column: &ArrayRef, oid: u32) -> Write<'_> {
     Box::new(move |at, out| {
-        let Some(items) = items(column, at).and_then(|items| plain(&items).ok()) else {
+        let Some((lengths, items)) = flat(column, at) else {
             return;
         };
-        let write = if binary {
-            in_binary(&items)
-        } else {
-            as_text(&items)
-        };
-        let Ok(write) = write else {
-            return;
-        };
-        if binary {
-            let dimensions = i32::from(!items.is_empty());
-            out.extend(dimensions.to_be_bytes());
-            out.extend(i32::from(items.null_count() > 0).to_be_bytes());
-            out.extend(oid.to_be_bytes());
-            if !items.is_empty() {
-                out.extend((items.len() as i32).to_be_bytes());
-                out.extend(1i32.to_be_bytes());
-            }
-            for at in 0..items.len() {
-                if items.is_null(at) {
-                    backend::null(out);
-                } else {
-                    backend::field(out, |out| write(at, out));
-                }
-            }
+        out.extend((lengths.len() as i32).to_be_bytes());
+        let nulls = !lengths.is_empty() && items.null_count() > 0;
+        out.extend(i32::from(nulls).to_be_bytes());
+        out.extend(oid.to_be_bytes());
+        for length in &lengths {
+            out.extend(length.to_be_bytes());
+            out.extend(1i32.to_be_bytes());
+        }
+        if lengths.is_empty() {
             return;
         }
-        out.push(b'{');
+        let Ok(items) = plain(&items) else {
+            return;
+        };
+        let Ok(write) = in_binary(&items, oid) else {
+            return;
+        };
         for at in 0..items.len() {
-            if at > 0 {
-                out.push(b',');
-            }
             if items.is_null(at) {
-                out.extend(b"NULL");
-                continue;
+                backend::null(out);
+            } else {
+                backend::field(out, |out| write(at, out));
             }
-            let mut value = Vec::new();
-            write(at, &mut value);
-            match types::item(types::oid(items.data_type())) {
+        }
+    })
+}
+
+/// An array of PostgreSQL. Where an item cannot be written it is NULL.
+fn list(column: &ArrayRef) -> Write<'_> {
+    Box::new(move |at, out| {
+        let empty = flat(column, at).is_none_or(|(lengths, _)| lengths.is_empty());
+        let items = items(column, at).filter(|_| !empty);
+        let items = items.and_then(|items| plain(&items).ok());
+        out.push(b'{');
+        if let Some(items) = &items
+            && let Ok(write) = as_text(items)
+        {
+            for at in 0..items.len() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                if items.is_null(at) {
+                    out.extend(b"NULL");
+                    continue;
+                }
+                let mut value = Vec::new();
+                write(at, &mut value);
                 // An array within an array stands as it is.
-                Some(_) => out.extend(value),
-                None => text::item(&value, out),
+                if is_list(items) {
+                    out.extend(value);
+                } else {
+                    text::item(&value, out);
+                }
             }
         }
         out.push(b'}');

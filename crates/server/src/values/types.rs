@@ -21,9 +21,15 @@ pub(crate) const TIMESTAMP: u32 = 1114;
 pub(crate) const TIMESTAMPTZ: u32 = 1184;
 pub(crate) const INTERVAL: u32 = 1186;
 pub(crate) const NUMERIC: u32 = 1700;
+pub(crate) const JSON: u32 = 114;
+pub(crate) const UUID: u32 = 2950;
+pub(crate) const JSONB: u32 = 3802;
 
 /// Arrays, by the type of their items.
-const ARRAYS: [(u32, u32); 16] = [
+const ARRAYS: [(u32, u32); 19] = [
+    (JSON, 199),
+    (UUID, 2951),
+    (JSONB, 3807),
     (BOOL, 1000),
     (BYTEA, 1001),
     (INT2, 1005),
@@ -68,8 +74,10 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
         INT8 | OID => DataType::Int64,
         FLOAT4 => DataType::Float32,
         FLOAT8 => DataType::Float64,
-        // "char", name, text, char(n), varchar(n), json, xml, uuid
-        18 | 19 | TEXT | 1042 | VARCHAR | 114 | 142 | 2950 | 3802 => DataType::Utf8View,
+        // "char", name, text, char(n), varchar(n), xml. Also json, uuid and arrays: texts, which take the type of what they
+        // stand beside.
+        18 | 19 | TEXT | 1042 | VARCHAR | JSON | 142 | UUID | JSONB => DataType::Utf8View,
+        array if item(array).is_some() => DataType::Utf8View,
         DATE => DataType::Date32,
         TIME => DataType::Time64(TimeUnit::Microsecond),
         TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -90,13 +98,13 @@ pub(crate) fn parameter(data_type: &DataType) -> u32 {
 
 /// A column of a result, as the protocol describes it.
 pub(crate) fn column(field: &Field, binary: bool) -> Column {
-    let oid = oid(field.data_type());
+    let oid = sql::column_number(field);
     let size = match oid {
         BOOL => 1,
         INT2 => 2,
         INT4 | FLOAT4 | DATE => 4,
         INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,
-        INTERVAL => 16,
+        INTERVAL | UUID => 16,
         _ => -1,
     };
     let modifier = sql::type_modifier(field.data_type());

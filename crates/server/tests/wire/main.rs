@@ -3,6 +3,10 @@
 mod client;
 mod copying;
 mod extended;
+mod flight;
+mod flight_client;
+mod flight_hostile;
+mod flight_limits;
 mod hostile;
 mod http;
 mod http_client;

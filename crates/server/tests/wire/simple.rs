@@ -143,6 +143,38 @@ fn statements_of_one_text_are_one_transaction() {
 }
 
 #[test]
+fn a_path_is_of_its_session_and_goes_back_with_its_transaction() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create schema s; create table s.t (a int); insert into s.t values (1)");
+    assert_eq!(client.code("select * from t"), "42P01");
+    assert_eq!(client.code("create schema s"), "42P06");
+    assert_eq!(client.code("create table nowhere.t (a int)"), "3F000");
+    assert_eq!(client.code("drop schema nowhere"), "3F000");
+    assert_eq!(client.code("drop schema s"), "2BP01");
+    assert_eq!(client.tag("set search_path to s, public"), "SET");
+    assert_eq!(client.value("show search_path"), "s, public");
+    assert_eq!(client.value("select a from t"), "1");
+    let all = client.ask("begin; set search_path = nowhere; rollback");
+    assert_eq!(kinds(&all), "CCCZ");
+    assert_eq!(client.value("select a from t"), "1");
+    let setting = "select current_setting('search_path')";
+    assert_eq!(client.value(setting), "s, public");
+    assert_eq!(
+        client.value("select set_config('search_path', 's', false) as path"),
+        "s"
+    );
+    assert_eq!(client.value(setting), "s");
+    assert_eq!(client.tag("reset search_path"), "RESET");
+    assert_eq!(client.value("show search_path"), "\"$user\", public");
+    assert_eq!(client.code("select a from t"), "42P01");
+    client.ask("set search_path to s");
+    assert_eq!(client.tag("discard all"), "DISCARD ALL");
+    assert_eq!(client.code("select a from t"), "42P01");
+    assert_eq!(client.value("select a from s.t"), "1");
+}
+
+#[test]
 fn what_drivers_ask_first_is_answered() {
     let served = Served::new();
     let mut client = served.client();

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, StringViewArray, new_null_array,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, StringViewArray, new_null_array,
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
+
+use crate::functions::uuid;
 
 /// A constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,6 +96,13 @@ impl<'e> Constant<'e> {
                 Constant::Boolean(value) => Some(*value),
                 _ => None,
             })?)),
+            DataType::FixedSizeBinary(16) => {
+                let texts = all(values, |value| match value {
+                    Constant::Text(text) => Some(*text),
+                    _ => None,
+                })?;
+                uuid::read(&StringArray::from(texts)).ok()?
+            }
             _ => return None,
         })
     }

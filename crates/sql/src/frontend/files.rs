@@ -27,6 +27,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         Statement::Execute { .. }
         | Statement::Deallocate(_)
         | Statement::Array(_)
+        | Statement::Schema(_)
         | Statement::Sequence(_)
         | Statement::Like(_)
         | Statement::Identity(_) => Ok(()),

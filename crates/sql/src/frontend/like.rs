@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::error::{Error, Result};
 use crate::frontend::dialect;
 use crate::frontend::words::{self, need, unexpected, word};
-use crate::names::table_name;
+use crate::names::written;
 
 /// `create table name (like other ...)`.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<CreateLike>> 
     if !parser.consume_token(&Token::LParen) || !word(&mut parser, "like") {
         return Ok(None);
     }
-    let other = table_name(&parser.parse_object_name(false)?)?;
+    let other = written(&parser.parse_object_name(false)?)?;
     let mut including = Including::default();
     loop {
         let with = if word(&mut parser, "including") {
@@ -85,7 +85,7 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<CreateLike>> 
     }
     words::end(&mut parser)?;
     Ok(Some(CreateLike {
-        name: table_name(&name)?,
+        name: written(&name)?,
         temporary,
         if_not_exists,
         other,

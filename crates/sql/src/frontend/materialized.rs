@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::frontend::dialect;
 use crate::frontend::grammar::refused;
 use crate::frontend::words::{self, is_word, need, word};
-use crate::names::table_name;
+use crate::names::written;
 
 /// A statement about materialized views.
 #[derive(Clone, Debug)]
@@ -86,8 +86,8 @@ fn create(
     need(&mut parser, "materialized")?;
     need(&mut parser, "view")?;
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let written = parser.parse_object_name(false)?;
-    let name = table_name(&written)?;
+    let object = parser.parse_object_name(false)?;
+    let name = written(&object)?;
     let columns = parser.parse_parenthesized_column_list(IsOptional::Optional, false)?;
     words::end(&mut parser)?;
     let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
@@ -99,7 +99,7 @@ fn create(
     Ok(MaterializedStatement::Create {
         name,
         if_not_exists,
-        text: format!("create view {written}{columns} {}", source(query)),
+        text: format!("create view {object}{columns} {}", source(query)),
         with_data,
     })
 }
@@ -115,7 +115,7 @@ fn refresh(tokens: &[TokenWithSpan], with_data: bool) -> Result<MaterializedStat
             "refresh materialized view concurrently ... with no data",
         ));
     }
-    let name = table_name(&parser.parse_object_name(false)?)?;
+    let name = written(&parser.parse_object_name(false)?)?;
     words::end(&mut parser)?;
     Ok(MaterializedStatement::Refresh { name, with_data })
 }

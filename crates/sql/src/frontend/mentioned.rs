@@ -92,7 +92,10 @@ impl VisitorMut for Renamed<'_> {
 }
 
 /// The expression as it was written.
-fn read(text: &str) -> Result<Expr> {
+///
+/// # Errors
+/// If it is none.
+pub(super) fn read(text: &str) -> Result<Expr> {
     let lost = || Error::invalid(format!("{text}: expected one expression"));
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
     let tokens = rewritten(&tokens.map_err(|_| lost())?)?;

@@ -21,7 +21,7 @@ use crate::frontend::overriding::Overriding;
 use crate::frontend::returning::{TARGET, plain_query};
 use crate::frontend::words::{self, is_next, need, unexpected, word};
 use crate::frontend::{dialect, distinct, grammar, rewrite};
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, written};
 
 /// A `merge`.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub(super) fn statement(tokens: Vec<TokenWithSpan>) -> Result<Merge> {
     let TableFactor::Table { name: table, .. } = &target else {
         return Err(grammar::refused("merge into anything but a table"));
     };
-    let table = table_name(table)?;
+    let table = written(table)?;
     need(&mut parser, "using")?;
     let (source, own) = named(parser.parse_table_factor()?)?;
     if column_name(&own) == column_name(&name) {

@@ -20,10 +20,11 @@ use crate::frontend::like::CreateLike;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
+use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::{
     arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
-    prepared, returning, rewrite, sequences,
+    prepared, returning, rewrite, schemas, sequences,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -55,6 +56,8 @@ pub(crate) enum Statement {
     },
     /// `create array`, `drop array`, and versions of arrays.
     Array(ArrayStatement),
+    /// `create schema` and its like, `set search_path` and `show search_path`.
+    Schema(SchemaStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
     /// `create materialized view`, `refresh materialized view`.
@@ -121,6 +124,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 
 /// A statement with a grammar of its own.
 fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if let Some(own) = schemas::statement(tokens).transpose() {
+        return Some(own.map(Statement::Schema));
+    }
     if sequences::begins(tokens) {
         return Some(sequences::statement(tokens.to_vec()).map(Statement::Sequence));
     }
@@ -184,7 +190,9 @@ fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::numbers(&operators::mark(tokens.to_vec()))?;
+    let tokens = rewrite::questions(operators::mark(tokens.to_vec()));
+    let tokens = rewrite::numbers(&tokens)?;
+    let tokens = rewrite::without_materialized(tokens);
     distinct::mark(
         &DIALECT,
         rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(tokens)))),

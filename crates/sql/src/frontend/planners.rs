@@ -1,7 +1,8 @@
 //! What the planner asks while it turns a statement into a plan: types and operators with PostgreSQL's meaning.
 //!
 //! * [`Types`]: a `timestamp` counts microseconds, so that years 1 to 294,246 fit; `float` has 64 bits.
-//! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp.
+//! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, uuids and JSON are
+//!   [functions](special).
 
 use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
@@ -9,9 +10,13 @@ use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType as SqlType, ExactNumberInfo, ObjectName, TimezoneInfo,
+    ArrayElemTypeDef, BinaryOperator, DataType as SqlType, ExactNumberInfo, ObjectName,
+    TimezoneInfo,
 };
 
+use table::{json_type, jsonb_type, uuid_type};
+
+use crate::frontend::special;
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::intervals;
 use crate::names::column_name;
@@ -42,6 +47,14 @@ impl TypePlanner for Types {
                 ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
                 ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
             },
+            SqlType::Uuid => uuid_type(),
+            SqlType::JSON => json_type(),
+            SqlType::JSONB => jsonb_type(),
+            SqlType::Array(ArrayElemTypeDef::SquareBracket(item, Some(_))) => {
+                return plan_err!(
+                    "not supported: the length of an array in its type: write {item}[]"
+                );
+            }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
             SqlType::Custom(name, modifiers) if modifiers.is_empty() && is_text_type(name) => {
                 DataType::Utf8View
@@ -93,7 +106,10 @@ impl ExprPlanner for Operators {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        let RawBinaryExpr { op, left, right } = expr;
+        let RawBinaryExpr { op, left, right } = match special::planned(expr, schema)? {
+            PlannerResult::Planned(expr) => return Ok(PlannerResult::Planned(expr)),
+            PlannerResult::Original(expr) => expr,
+        };
         Ok(match op {
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
                 PlannerResult::Planned(datafusion::functions::math::power().call(vec![left, right]))

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableFactor,
-    UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use ingest::{Compression, Format, Options};
 
 use crate::error::{Error, Result};
+use crate::functions::lists::names::MAKE;
 
 /// Finds the names and types of the columns in a list such as `zip varchar, n int`.
 pub(crate) type ColumnTypes<'t> = &'t dyn Fn(&str) -> Result<Vec<(String, DataType)>>;
@@ -250,10 +251,26 @@ pub(super) fn text(expr: &Expr) -> Option<String> {
 
 /// A string, or a list of strings.
 fn texts(expr: &Expr) -> Option<Vec<String>> {
-    match expr {
-        Expr::Array(array) => array.elem.iter().map(text).collect(),
-        one => text(one).map(|one| vec![one]),
+    match elements(expr) {
+        Some(list) => list.into_iter().map(text).collect(),
+        None => text(expr).map(|one| vec![one]),
     }
+}
+
+/// What stands in `[...]`, which is a call by now.
+fn elements(expr: &Expr) -> Option<Vec<&Expr>> {
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let name = function.name.0.last()?.as_ident()?;
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let elements = list.args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(element)) => Some(element),
+        _ => None,
+    });
+    (name.value == MAKE).then(|| elements.collect()).flatten()
 }
 
 /// One ASCII character; `Some(None)` for the empty string.

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::frontend::dialect;
 use crate::frontend::grammar::{refused, refused_for};
 use crate::frontend::words::{self, is_word, need, once, unexpected, word};
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, written};
 
 /// A statement about sequences that is no plain SQL.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement>
         let words = [Keyword::IF, Keyword::EXISTS];
         (parser.parse_keywords(&words), Of::Altered)
     };
-    let name = table_name(&parser.parse_object_name(false)?)?;
+    let name = written(&parser.parse_object_name(false)?)?;
     let mut options = SequenceOptions::default();
     let mut count = 0;
     while parser.peek_token().token != Token::EOF {
@@ -218,7 +218,7 @@ fn owner(parser: &mut Parser<'_>) -> Result<Option<(String, String)>> {
     match (parts.is_empty(), column) {
         (true, Some(word)) if word.quote_style.is_none() && column_name(word) == "none" => Ok(None),
         (false, Some(column)) => {
-            let table = table_name(&ObjectName(parts))?;
+            let table = written(&ObjectName(parts))?;
             Ok(Some((table, column_name(column))))
         }
         _ => Err(Error::Syntax {

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
+use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::frontend::sequences::SequenceStatement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
@@ -19,6 +20,7 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Deallocate(Some(_)) => "DEALLOCATE",
         Statement::View { .. } => "CREATE VIEW",
         Statement::Array(array) => of_array(array),
+        Statement::Schema(schema) => of_schema(schema),
         Statement::Sequence(SequenceStatement::Create { .. }) => "CREATE SEQUENCE",
         Statement::Sequence(SequenceStatement::Alter { .. }) => "ALTER SEQUENCE",
         Statement::Materialized(MaterializedStatement::Create {
@@ -42,6 +44,24 @@ fn of_array(statement: &ArrayStatement) -> &'static str {
         ArrayStatement::Drop { .. } => "DROP ARRAY",
         ArrayStatement::CreateVersion { .. } => "CREATE VERSION",
         ArrayStatement::DropVersion { .. } => "DROP VERSION",
+    }
+}
+
+fn of_schema(statement: &SchemaStatement) -> &'static str {
+    match statement {
+        SchemaStatement::Create { .. } => "CREATE SCHEMA",
+        SchemaStatement::Drop { .. } => "DROP SCHEMA",
+        SchemaStatement::Rename { .. } => "ALTER SCHEMA",
+        SchemaStatement::Move { kind, .. } => match kind {
+            Kind::Table => "ALTER TABLE",
+            Kind::View => "ALTER VIEW",
+            Kind::MaterializedView => "ALTER MATERIALIZED VIEW",
+            Kind::Sequence => "ALTER SEQUENCE",
+        },
+        SchemaStatement::SetPath { called: true, .. } => "SELECT",
+        SchemaStatement::SetPath { setting: None, .. } => "RESET",
+        SchemaStatement::SetPath { .. } => "SET",
+        SchemaStatement::ShowPath => "SHOW",
     }
 }
 
@@ -107,6 +127,10 @@ mod tests {
             ("create sequence s cycle", "CREATE SEQUENCE"),
             ("alter sequence s restart", "ALTER SEQUENCE"),
             ("drop sequence s", "DROP SEQUENCE"),
+            ("create schema s", "CREATE SCHEMA"),
+            ("drop schema s", "DROP SCHEMA"),
+            ("alter view v set schema s", "ALTER VIEW"),
+            ("set search_path = s", "SET"),
             ("alter table t alter a restart", "ALTER TABLE"),
             (
                 "create materialized view m as select 1 with no data",

@@ -23,16 +23,7 @@ static READ: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
         "bytea",
         |types| Ok(vec![DataType::Utf8; types.len()]),
         |_| Ok(DataType::Binary),
-        |args, _| {
-            let texts = strings(&args[0])?;
-            let found: Vec<Option<Vec<u8>>> = texts
-                .iter()
-                .map(|text| text.map(read).transpose())
-                .collect::<Result<_>>()?;
-            Ok(Arc::new(
-                found.iter().map(Option::as_deref).collect::<BinaryArray>(),
-            ))
-        },
+        |args, _| of_texts(&strings(&args[0])?),
     );
     Arc::new(own.into())
 });
@@ -40,6 +31,18 @@ static READ: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 /// A text as a `bytea`: `\x0aff`, or the bytes of the text, in which `\\` and `\012` stand for bytes.
 pub(crate) fn read_bytes(text: Expr) -> Expr {
     READ.call(vec![text])
+}
+
+/// The bytes that texts say, as [`read_bytes`] reads them.
+///
+/// # Errors
+/// For a text that says none.
+pub(super) fn of_texts(texts: &StringArray) -> Result<ArrayRef> {
+    let found = texts.iter().map(|text| text.map(read).transpose());
+    let found = found.collect::<Result<Vec<Option<Vec<u8>>>>>()?;
+    Ok(Arc::new(
+        found.iter().map(Option::as_deref).collect::<BinaryArray>(),
+    ))
 }
 
 fn read(text: &str) -> Result<Vec<u8>> {

@@ -55,6 +55,20 @@ pub(crate) fn read_timestamp(text: Expr, to: &DataType, strict: bool) -> Expr {
     Arc::new(function).call(vec![text])
 }
 
+/// Texts as timestamps of type `to`.
+///
+/// # Errors
+/// For a text that is none.
+pub(super) fn timestamps(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let read = To {
+        from: DataType::Utf8,
+        to: to.clone(),
+        strict: true,
+        signature: Signature::any(1, Volatility::Immutable),
+    };
+    read.text(texts)
+}
+
 /// A date as a timestamp in nanoseconds; an error if it is out of their range.
 pub(crate) fn date_to_nanoseconds(date: Expr, to: &DataType) -> Expr {
     let function = ScalarUDF::from(To {

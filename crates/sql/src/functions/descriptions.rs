@@ -1,53 +1,90 @@
-//! `obj_description`, `col_description`: what people have said about tables and columns, which are given by numbers.
-//!
-//! They are bound to the statement that calls them, which knows the tables.
+//! Functions about the catalog that know the tables of the statement that calls them: `obj_description`,
+//! `col_description`, `current_schema`, `current_schemas`, `to_regclass`, `pg_table_is_visible`.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListBuilder, StringArray, StringBuilder,
+};
+use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// What knows the comments.
+use crate::error::Error;
+
+/// What knows the catalog.
 pub(crate) trait Descriptions: Debug + Send + Sync {
     /// The comment on the table, view, sequence or key with this number, or on its column with this place, from 1 on.
     fn of(&self, relation: i64, column: i64) -> Option<String>;
+    /// The schema in which new tables are made.
+    fn schema(&self) -> Option<String>;
+    /// The schemas in which names are looked up, with those that no path names if `implicit`.
+    fn schemas(&self, implicit: bool) -> Vec<String>;
+    /// The number of the table, view or sequence that a text names.
+    fn number(&self, text: &str) -> crate::error::Result<Option<i64>>;
+    /// Whether the table, view or sequence with this number is found without its schema.
+    fn is_visible(&self, relation: i64) -> Option<bool>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum What {
+    Object,
+    Column,
+    Schema,
+    Schemas,
+    Number,
+    /// The same of what must be there: `'t'::regclass`.
+    Relation,
+    Visible,
+}
+
+impl What {
+    fn named(name: &str) -> Option<What> {
+        Some(match name {
+            "obj_description" => What::Object,
+            "col_description" => What::Column,
+            "current_schema" => What::Schema,
+            "current_schemas" => What::Schemas,
+            "to_regclass" => What::Number,
+            "regclass" => What::Relation,
+            "pg_table_is_visible" => What::Visible,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Debug)]
 struct Description {
-    of_column: bool,
+    what: What,
     descriptions: Arc<dyn Descriptions>,
     signature: Signature,
 }
 
 /// The function of this name for a statement, if there is one.
 pub(crate) fn named(descriptions: &Arc<dyn Descriptions>, name: &str) -> Option<ScalarUDF> {
-    let of_column = match name {
-        "obj_description" => false,
-        "col_description" => true,
-        _ => return None,
-    };
+    let what = What::named(name)?;
     Some(ScalarUDF::from(Description {
-        of_column,
+        what,
         descriptions: Arc::clone(descriptions),
-        signature: Signature::user_defined(Volatility::Stable),
+        signature: match what {
+            What::Schema => Signature::nullary(Volatility::Stable),
+            _ => Signature::user_defined(Volatility::Stable),
+        },
     }))
 }
 
 /// Whether there is a function of this name.
 pub(crate) fn is_name(name: &str) -> bool {
-    matches!(name, "obj_description" | "col_description")
+    What::named(name).is_some()
 }
 
 impl PartialEq for Description {
     fn eq(&self, other: &Description) -> bool {
-        self.of_column == other.of_column && Arc::ptr_eq(&self.descriptions, &other.descriptions)
+        self.what == other.what && Arc::ptr_eq(&self.descriptions, &other.descriptions)
     }
 }
 
@@ -55,16 +92,20 @@ impl Eq for Description {}
 
 impl Hash for Description {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.of_column.hash(state);
+        self.what.hash(state);
     }
 }
 
 impl ScalarUDFImpl for Description {
     fn name(&self) -> &str {
-        if self.of_column {
-            "col_description"
-        } else {
-            "obj_description"
+        match self.what {
+            What::Object => "obj_description",
+            What::Column => "col_description",
+            What::Schema => "current_schema",
+            What::Schemas => "current_schemas",
+            What::Number => "to_regclass",
+            What::Relation => "regclass",
+            What::Visible => "pg_table_is_visible",
         }
     }
 
@@ -73,47 +114,112 @@ impl ScalarUDFImpl for Description {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match (self.of_column, types) {
-            (true, [_, _]) => Ok(vec![DataType::Int64; 2]),
-            (false, [_]) => Ok(vec![DataType::Int64]),
-            (false, [_, _]) => Ok(vec![DataType::Int64, DataType::Utf8]),
-            (true, _) => {
+        match (self.what, types) {
+            (What::Column, [_, _]) => Ok(vec![DataType::Int64; 2]),
+            (What::Object | What::Visible, [_]) => Ok(vec![DataType::Int64]),
+            (What::Object, [_, _]) => Ok(vec![DataType::Int64, DataType::Utf8]),
+            (What::Schemas, [_]) => Ok(vec![DataType::Boolean]),
+            (What::Number | What::Relation, [_]) => Ok(vec![DataType::Utf8]),
+            (What::Column, _) => {
                 plan_err!("col_description takes the number of a table and the place of a column")
             }
-            (false, _) => {
+            (What::Object, _) => {
                 plan_err!(
                     "obj_description takes a number and the name of the catalog that it is of"
                 )
             }
+            _ => plan_err!("{} takes one value", self.name()),
         }
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8)
+        Ok(match self.what {
+            What::Object | What::Column | What::Schema => DataType::Utf8,
+            What::Schemas => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
+            What::Number | What::Relation => DataType::Int64,
+            What::Visible => DataType::Boolean,
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let arrays = args.args.iter().map(|arg| arg.to_array(rows));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
+        let found: ArrayRef = match self.what {
+            What::Object | What::Column => Arc::new(self.texts(&arrays, rows)),
+            What::Schema => Arc::new(StringArray::from(vec![self.descriptions.schema(); rows])),
+            What::Schemas => self.schemas(arrays[0].as_boolean()),
+            What::Number | What::Relation => {
+                let texts = arrays[0].as_string::<i32>().iter();
+                let numbers = texts.map(|text| text.map_or(Ok(None), |text| self.number(text)));
+                Arc::new(numbers.collect::<Result<Int64Array>>()?)
+            }
+            What::Visible => {
+                let numbers = arrays[0].as_primitive::<Int64Type>().iter();
+                let seen = |number: Option<i64>| self.descriptions.is_visible(number?);
+                Arc::new(numbers.map(seen).collect::<BooleanArray>())
+            }
+        };
+        Ok(ColumnarValue::Array(found))
+    }
+}
+
+impl Description {
+    /// What has been said.
+    fn texts(&self, arrays: &[ArrayRef], rows: usize) -> StringArray {
         let numbers = arrays[0].as_primitive::<Int64Type>();
         let found = (0..rows).map(|row| {
             if arrays.iter().any(|array| array.is_null(row)) {
                 return None;
             }
-            let column = match &arrays[..] {
-                [_, places] if self.of_column => places.as_primitive::<Int64Type>().value(row),
+            let column = match arrays {
+                [_, places] if self.what == What::Column => {
+                    places.as_primitive::<Int64Type>().value(row)
+                }
                 // Of other catalogs there are no comments.
                 [_, catalog] if catalog.as_string::<i32>().value(row) != "pg_class" => return None,
                 _ => 0,
             };
-            if self.of_column && column < 1 {
+            if self.what == What::Column && column < 1 {
                 return None;
             }
             self.descriptions.of(numbers.value(row), column)
         });
-        Ok(ColumnarValue::Array(Arc::new(
-            found.collect::<StringArray>(),
-        )))
+        found.collect()
+    }
+
+    /// The number of what a text names, which may be a number itself.
+    fn number(&self, text: &str) -> Result<Option<i64>> {
+        if self.what == What::Relation
+            && let Ok(number) = text.trim().parse()
+        {
+            return Ok(Some(number));
+        }
+        match self.descriptions.number(text)? {
+            None if self.what == What::Relation => Err(Error::UnknownTable {
+                name: text.to_owned(),
+                candidates: Vec::new(),
+                position: None,
+            }
+            .into()),
+            found => Ok(found),
+        }
+    }
+
+    /// The schemas, row by row.
+    fn schemas(&self, implicit: &BooleanArray) -> ArrayRef {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for implicit in implicit {
+            match implicit {
+                Some(implicit) => {
+                    for name in self.descriptions.schemas(implicit) {
+                        lists.values().append_value(name);
+                    }
+                    lists.append(true);
+                }
+                None => lists.append(false),
+            }
+        }
+        Arc::new(lists.finish())
     }
 }

@@ -11,10 +11,15 @@ pub(crate) mod bytes;
 pub(crate) mod casts;
 mod catalog;
 mod clock;
+mod coalesce;
+pub(crate) mod convert;
 mod dates;
 pub(crate) mod descriptions;
 mod format;
 pub(crate) mod intervals;
+mod items;
+pub(crate) mod json;
+pub(crate) mod lists;
 mod numeric;
 mod own;
 mod patterns;
@@ -23,20 +28,25 @@ mod read_pattern;
 pub(crate) mod sequences;
 pub(crate) mod single;
 pub(crate) mod sum;
-mod system;
+pub(crate) mod system;
 mod texts;
 mod truncate;
 pub(crate) mod user;
+pub(crate) mod uuid;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::ScalarUDF;
 
 /// Makes all functions known to statements.
 pub(crate) fn register(state: &mut SessionState) -> Result<()> {
+    // It is the same each time.
+    let _ = own::READ.set(convert::convert);
     let truncate = state.scalar_functions().get("date_trunc").cloned();
+    let coalesce = state.scalar_functions().get("coalesce").cloned();
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -47,9 +57,13 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(read_pattern::all())
         .chain(system::all())
         .chain(catalog::all())
+        .chain(lists::all())
+        .chain(json::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
-        .chain([clock::now()]);
+        .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))
+        .chain([clock::now()])
+        .chain(lists::quantified().into_iter().map(Arc::new));
     for function in scalars {
         state.register_udf(function)?;
     }
@@ -58,4 +72,21 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         state.register_udaf(function)?;
     }
     Ok(())
+}
+
+/// A function over arrays or JSON that an operator stands for.
+///
+/// # Errors
+/// If there is none of that name: a defect.
+pub(crate) fn special(name: &str) -> Result<Arc<ScalarUDF>> {
+    static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
+        let all = lists::all().into_iter().chain(json::all());
+        let all = all.map(|own| Arc::new(ScalarUDF::from(own)));
+        all.map(|function| (function.name().to_string(), function))
+            .collect()
+    });
+    match ALL.get(name) {
+        Some(function) => Ok(Arc::clone(function)),
+        None => internal_err!("there is no function {name}"),
+    }
 }

@@ -1,14 +1,18 @@
 //! A scalar function as a name, the types that it takes and returns, and a plain function over arrays.
 
 use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+
+use crate::functions::arguments::is_text;
+use crate::functions::lists::types::is_special;
 
 /// A scalar function of this crate.
 #[derive(Debug)]
@@ -62,6 +66,28 @@ impl Own {
     }
 }
 
+/// What reads texts as values of another type: it knows all functions, and so is told to them.
+pub(super) static READ: OnceLock<fn(&ArrayRef, &DataType) -> Result<ArrayRef>> = OnceLock::new();
+
+/// Whether a text is read as an array, a uuid or JSON when the function runs: the planner knows no such cast.
+fn is_read(given: &DataType, wanted: &DataType) -> bool {
+    is_text(given) && *given != DataType::Null && is_special(wanted)
+}
+
+impl Own {
+    /// The types that it takes in place of these, if it [reads](is_read) one of them.
+    fn read(&self, types: &[DataType]) -> Option<Vec<DataType>> {
+        if !types.iter().any(is_text) {
+            return None;
+        }
+        let wanted = (self.takes)(types).ok()?;
+        let mut pairs = types.iter().zip(&wanted);
+        pairs
+            .any(|(given, own)| is_read(given, own))
+            .then_some(wanted)
+    }
+}
+
 impl PartialEq for Own {
     fn eq(&self, other: &Own) -> bool {
         self.name == other.name
@@ -90,11 +116,20 @@ impl ScalarUDFImpl for Own {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        (self.takes)(types)
+        let mut wanted = (self.takes)(types)?;
+        for (own, given) in wanted.iter_mut().zip(types) {
+            if is_read(given, own) {
+                *own = given.clone();
+            }
+        }
+        Ok(wanted)
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        (self.returns)(types)
+        match self.read(types) {
+            Some(wanted) => (self.returns)(&wanted),
+            None => (self.returns)(types),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -103,11 +138,22 @@ impl ScalarUDFImpl for Own {
             .iter()
             .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
-        let arrays: Vec<ArrayRef> = args
+        let mut arrays: Vec<ArrayRef> = args
             .args
             .iter()
             .map(|arg| arg.to_array(rows))
             .collect::<Result<_>>()?;
+        let types: Vec<DataType> = arrays.iter().map(|a| a.data_type().clone()).collect();
+        if let Some(wanted) = self.read(&types) {
+            for (array, (given, own)) in arrays.iter_mut().zip(types.iter().zip(&wanted)) {
+                if is_read(given, own) {
+                    *array = match READ.get() {
+                        Some(read) => read(array, own)?,
+                        None => return internal_err!("texts are not read yet"),
+                    };
+                }
+            }
+        }
         let found = (self.run)(&arrays, rows)?;
         let wanted = args.return_field.data_type();
         let found = if found.data_type() == wanted {

@@ -14,6 +14,10 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use table::within;
+
+use crate::error::Error;
+use crate::names::CATALOG;
 
 /// What statements do with sequences, which are given by the texts that name them.
 pub(crate) trait Numbers: Debug + Send + Sync {
@@ -48,6 +52,55 @@ impl What {
             "pg_get_serial_sequence" => What::Owned,
             _ => return None,
         })
+    }
+}
+
+/// The name in `text`, as `'s'`, `'public.s'` or `'"S"'` name a sequence or a table: as statements
+/// [write](crate::names::written) them.
+///
+/// # Errors
+/// If it is no name.
+pub(crate) fn relation(text: &str) -> crate::error::Result<String> {
+    let invalid = || Error::invalid(format!("invalid name syntax: \"{text}\""));
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = text.trim();
+    loop {
+        let (part, behind) = if let Some(quoted) = rest.strip_prefix('"') {
+            let mut part = String::new();
+            let mut quoted = quoted;
+            loop {
+                let end = quoted.find('"').ok_or_else(invalid)?;
+                part.push_str(&quoted[..end]);
+                quoted = &quoted[end + 1..];
+                match quoted.strip_prefix('"') {
+                    Some(more) => {
+                        part.push('"');
+                        quoted = more;
+                    }
+                    None => break (part, quoted),
+                }
+            }
+        } else {
+            let end = rest.find(['.', '"']).unwrap_or(rest.len());
+            (rest[..end].trim().to_lowercase(), &rest[end..])
+        };
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        let behind = behind.trim_start();
+        match behind.strip_prefix('.') {
+            Some(next) => rest = next.trim_start(),
+            None if behind.is_empty() => break,
+            None => return Err(invalid()),
+        }
+    }
+    let missing = || Error::invalid(format!("relation \"{text}\" does not exist"));
+    let name = parts.pop().ok_or_else(invalid)?;
+    match &parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Ok(name),
+        [schema] | [CATALOG, schema] => Ok(within(schema, &name)),
+        _ => Err(missing()),
     }
 }
 
@@ -236,5 +289,28 @@ impl OfSequence {
             }));
         }
         Ok(Int64Array::from(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_name_sequences_as_statements_do() {
+        for (text, wanted) in [
+            ("s", "s"),
+            (" S ", "s"),
+            ("public.S", "public\u{1}s"),
+            ("\"S\"", "S"),
+            ("public.\"a\"\"b.c\"", "public\u{1}a\"b.c"),
+            ("other.s", "other\u{1}s"),
+            ("atoll . public . s", "public\u{1}s"),
+        ] {
+            assert_eq!(relation(text).unwrap(), wanted, "{text}");
+        }
+        for text in ["", ".", "a.", "\"a", "\"a\"b", "a.b.s"] {
+            assert!(relation(text).is_err(), "{text}");
+        }
     }
 }

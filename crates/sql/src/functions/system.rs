@@ -49,7 +49,7 @@ fn all_of(text: &str, rows: usize) -> Result<ArrayRef> {
 }
 
 /// The operating system's user that runs the program: the database has no users.
-fn user() -> String {
+pub(crate) fn user() -> String {
     ["USER", "LOGNAME"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()))

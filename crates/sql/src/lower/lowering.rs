@@ -18,6 +18,8 @@ pub(crate) struct Lowering<'a> {
     pub(super) sources: HashMap<usize, Source>,
     /// External scans, by the same address.
     pub(super) files: HashMap<usize, Files>,
+    /// The column of such a scan that a vector is.
+    pub(super) external: HashMap<Var, (Arc<Files>, usize)>,
     /// Aggregates that the plan has more than once, and what the first became.
     pub(super) shared: HashMap<LogicalPlan, Option<Shared>>,
     pub(super) query: Query,

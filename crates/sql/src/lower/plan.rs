@@ -42,6 +42,7 @@ pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Pr
         state,
         sources,
         files,
+        external: HashMap::new(),
         shared: shared::repeated(plan)?,
         query: Query::default(),
     };

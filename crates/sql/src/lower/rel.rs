@@ -164,9 +164,13 @@ impl Lowering<'_> {
             columns.push((self.query.add(field.name(), ty), position));
         }
         let vars = columns.iter().map(|(var, _)| *var).collect();
+        let files = Arc::new(files);
+        for (var, position) in &columns {
+            self.external.insert(*var, (Arc::clone(&files), *position));
+        }
         let reading = ExternalScan {
             rows: files.rows,
-            source: Arc::new(files),
+            source: files,
             columns,
         };
         Ok((Rel::Read(reading), vars))
@@ -290,6 +294,7 @@ impl Lowering<'_> {
             out.push(self.var(e, field.name(), &mut exprs));
         }
         let keys = once(&out);
+        self.narrow(&keys);
         let mut folds = Vec::with_capacity(aggregate.aggr_expr.len());
         for (e, field) in aggregate
             .aggr_expr
@@ -318,6 +323,23 @@ impl Lowering<'_> {
             folds,
         };
         Ok((rel, out))
+    }
+
+    /// Finds out between what values keys lie of which that is not known: groups of keys that are near each other are
+    /// found without hashing.
+    fn narrow(&mut self, keys: &[Var]) {
+        for key in keys {
+            let (kind, bounds) = (self.query.ty(*key).kind, self.query.ty(*key).bounds);
+            let Some((files, column)) = self.external.get(key) else {
+                continue;
+            };
+            if kind == Kind::Int
+                && bounds.1 - bounds.0 > i128::from(u16::MAX)
+                && let Some(bounds) = files.looked_at(*column)
+            {
+                self.query.narrow(*key, bounds);
+            }
+        }
     }
 
     fn fold(

@@ -1,9 +1,9 @@
 //! Errors for names that nothing has, with the names that come close.
 
 use datafusion::common::utils::datafusion_strsim::levenshtein;
-use table::{Definition, Tables};
+use table::{Definition, Tables, titled};
 
-use crate::error::{Error, WITHIN};
+use crate::error::Error;
 
 /// Names among `names` that a person may have meant by `name`, nearest first, at most three.
 pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -28,11 +28,11 @@ pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Ve
 pub(crate) fn unknown_table(name: &str, tables: &Tables) -> Error {
     let names = tables.names().into_iter().chain(tables.views());
     // Those of sessions are nobody else's.
-    let names = names.filter(|name| !name.contains(WITHIN));
-    let names = names.map(str::to_string);
+    let names = names.filter(|name| !name.starts_with("pg_temp_"));
+    let names = names.map(|name| titled(name).into_owned());
     Error::UnknownTable {
         name: name.to_string(),
-        candidates: nearest(name, names),
+        candidates: nearest(&titled(name), names),
         position: None,
     }
 }

@@ -1,6 +1,9 @@
 //! The numbers by which PostgreSQL's clients know types and tables.
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
+use table::JsonKind;
+
+use crate::messages::types::json_type_of;
 
 /// A type of PostgreSQL.
 pub(crate) struct PgType {
@@ -34,7 +37,7 @@ const fn of(
 }
 
 /// The types that values have here.
-pub(crate) const TYPES: [PgType; 20] = [
+pub(crate) const TYPES: [PgType; 23] = [
     of(16, "bool", "boolean", 1, "B", 1000),
     of(17, "bytea", "bytea", -1, "U", 1001),
     of(18, "char", "\"char\"", 1, "Z", 1002),
@@ -69,6 +72,9 @@ pub(crate) const TYPES: [PgType; 20] = [
     ),
     of(1186, "interval", "interval", 16, "T", 1187),
     of(1700, "numeric", "numeric", -1, "N", 1231),
+    of(2950, "uuid", "uuid", 16, "U", 2951),
+    of(114, "json", "json", -1, "U", 199),
+    of(3802, "jsonb", "jsonb", -1, "U", 3807),
 ];
 
 /// The number by which PostgreSQL's clients know a type. Those that it does not have go as the next larger one, or as text.
@@ -92,6 +98,7 @@ pub fn type_number(data_type: &DataType) -> u32 {
         DataType::Float16 | DataType::Float32 => 700,
         DataType::Float64 => 701,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 1043,
+        DataType::FixedSizeBinary(16) => 2950,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -103,12 +110,40 @@ pub fn type_number(data_type: &DataType) -> u32 {
         DataType::Interval(_) | DataType::Duration(_) => 1186,
         DataType::Dictionary(_, value) => type_number(value),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            let item = i64::from(type_number(item.data_type()));
+            let mut item = item.data_type();
+            // Arrays of any number of dimensions have one type.
+            while let DataType::List(inner) = item {
+                item = inner.data_type();
+            }
+            let item = i64::from(type_number(item));
             let found = TYPES.iter().find(|known| known.number == item);
             found.map_or(25, |known| known.array as u32)
         }
-        _ => 25,
+        other => match table::json_kind(other) {
+            Some(JsonKind::Text) => 114,
+            Some(JsonKind::Normal) => 3802,
+            None => 25,
+        },
     }
+}
+
+/// The number of the type of a column of an answer, in which JSON is a text that its metadata tells from others.
+pub fn column_number(field: &Field) -> u32 {
+    let number = |field: &Field| match json_type_of(field) {
+        Some("json") => 114,
+        Some(_) => 3802,
+        None => type_number(field.data_type()),
+    };
+    let mut item = field;
+    while let DataType::List(inner) = item.data_type() {
+        item = inner;
+    }
+    if std::ptr::eq(item, field) {
+        return number(field);
+    }
+    let item = i64::from(number(item));
+    let found = TYPES.iter().find(|known| known.number == item);
+    found.map_or(1009, |known| known.array as u32)
 }
 
 /// What PostgreSQL keeps beside the number of a column's type: the digits of a decimal number; -1 if there is nothing.

@@ -1,6 +1,6 @@
 //! SQL's names of the types of columns.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Field, TimeUnit};
 
 /// The SQL name of a column type: what `describe` shows, and what `create table` takes.
 ///
@@ -24,6 +24,7 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Float16 | DataType::Float32 => "real",
         DataType::Float64 => "double",
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "varchar",
+        DataType::FixedSizeBinary(16) => "uuid",
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -40,9 +41,20 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
             return format!("{}[]", type_name(item.data_type()));
         }
-        other => return other.to_string().to_lowercase(),
+        other => match table::json_kind(other) {
+            Some(kind) => kind.name(),
+            None => return other.to_string().to_lowercase(),
+        },
     };
     name.to_string()
+}
+
+/// Where the metadata of a column of an answer has the name of its SQL type: `json` or `jsonb`.
+pub(crate) const JSON_TYPE: &str = "atoll:type";
+
+/// Which of the types of JSON a column of an answer has, if it has one: it is a text otherwise.
+pub fn json_type_of(field: &Field) -> Option<&str> {
+    field.metadata().get(JSON_TYPE).map(String::as_str)
 }
 
 fn timestamp(unit: &TimeUnit, zone: bool) -> String {

@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr::TryCast;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::functions::{bytes, casts};
+use crate::functions::{bytes, casts, convert};
 use crate::optimize::expressions::{is_text, rewritten};
 
 /// The analyzer rule that gives casts PostgreSQL's meaning. It must come after type coercion, which adds casts.
@@ -41,6 +41,9 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     use DataType::{
         Binary, BinaryView, Date32, Decimal128, Float16, Float32, Float64, LargeBinary, Timestamp,
     };
+    if let Some(special) = convert::conversion((**inner).clone(), &from, to, strict)? {
+        return Ok(Transformed::yes(special));
+    }
     let better: Option<Expr> = match (&from, to) {
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))

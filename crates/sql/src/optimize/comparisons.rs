@@ -94,6 +94,10 @@ fn check_kinds(expr: &Expr, schema: &DFSchema) -> Result<()> {
             let values = case.when_then_expr.iter().map(|(_, value)| &**value);
             values.chain(case.else_expr.as_deref()).collect()
         }
+        Expr::WindowFunction(window) => match (window.fun.name(), &window.params.args[..]) {
+            ("lag" | "lead", [value, _, default]) => vec![value, default],
+            _ => return Ok(()),
+        },
         _ => return Ok(()),
     };
     let (mut number, mut moment) = (None, None);

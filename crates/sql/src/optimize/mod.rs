@@ -1,7 +1,7 @@
 //! Rules beside DataFusion's, and the choice of rules for each plan.
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
-//!   [`multiset`], [`comparisons`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`].
+//!   [`special`], [`multiset`], [`comparisons`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
 //! * One rule for physical plans: [`dynamic`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
@@ -21,6 +21,8 @@ mod nullsafe;
 pub(crate) mod numbers;
 mod outer;
 pub(crate) mod rules;
+pub(crate) mod shifts;
+pub(crate) mod special;
 mod sums;
 mod unnest;
 mod volatile;

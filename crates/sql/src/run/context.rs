@@ -16,10 +16,9 @@ use store::Snapshot;
 use table::{Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::{definition, grammar, graphs, operators, readers};
+use crate::frontend::{ctes, definition, grammar, graphs, operators, readers};
 use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
-use crate::names::seen;
 use crate::optimize::rules;
 use crate::resources::stop;
 use crate::run::arrays::Arrays;
@@ -34,6 +33,7 @@ use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::context::ScanContext;
+use crate::search_path::SearchPath;
 
 /// One statement's view of the database.
 pub(crate) struct StatementContext {
@@ -49,12 +49,14 @@ pub(crate) struct StatementContext {
     pub excluded: Option<Arc<dyn TableProvider>>,
     /// Rows of the caller that the statement reads as tables; its views do not.
     pub(super) frames: Frames,
-    /// The schema of the session's temporary tables; its views do not see them.
-    pub(super) temporary: Option<String>,
+    /// Where names are looked up; those in its views are [others](SearchPath::kept).
+    pub(crate) path: SearchPath,
     /// The table that a `merge` changes, with its row ids.
     pub target: Option<Arc<dyn TableProvider>>,
     /// What the functions over sequences ask, where a session may.
     pub numbers: Option<Arc<dyn Numbers>>,
+    /// The same for texts that are kept.
+    pub(super) kept_numbers: Option<Arc<dyn Numbers>>,
     pub clock: Clock,
 }
 
@@ -103,22 +105,23 @@ impl StatementContext {
             written: None,
             excluded: None,
             frames: Frames::default(),
-            temporary: None,
+            path: SearchPath::kept(),
             target: None,
             numbers: None,
+            kept_numbers: None,
             clock: Clock::new(started, traffic),
         }
     }
 
-    /// The same with the temporary tables of the session of this schema.
-    pub(crate) fn with_temporary(mut self, schema: Option<&str>) -> StatementContext {
-        self.temporary = schema.map(str::to_owned);
+    /// The same with names looked up in this path.
+    pub(crate) fn with_path(mut self, path: SearchPath) -> StatementContext {
+        self.path = path;
         self
     }
 
-    /// The name in the catalog of the table that the session calls `name`.
-    pub(crate) fn own(&self, name: &str) -> String {
-        seen(self.temporary.as_deref(), &self.tables, name)
+    /// The name in the catalog of the table that the session [writes](crate::names::written) so.
+    pub(crate) fn own(&self, written: &str) -> String {
+        self.path.resolve(&self.tables, written)
     }
 
     /// The table of that name, for statements that change it.
@@ -171,15 +174,20 @@ impl StatementContext {
             insert.partitioned = None;
         }
         let defaults = self.defaults(&statement).await?;
+        let path = self.path_within(depth);
         let mut calls = self.calls(&mut statement).await?;
+        ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        calls.views = self.views(&statement, depth).await?;
+        calls.views = self.views(&statement, &path, depth).await?;
         calls.defaults = defaults;
         if depth.is_outermost() {
             calls.frames = self.frames.clone();
-            calls.temporary = self.temporary.clone();
+        } else {
+            calls.numbers = self.kept_numbers.clone();
         }
+        calls.descriptions = Said::of(&self.tables, &path);
+        calls.path = path;
         let names = Resolver::resolve(
             &self.state,
             &self.tables,
@@ -198,6 +206,15 @@ impl StatementContext {
                 .statement_to_plan(statement);
             Error::from(again.err().unwrap_or(e))
         })
+    }
+
+    /// Where names are looked up within views so deep.
+    fn path_within(&self, depth: Depth) -> SearchPath {
+        if depth.is_outermost() {
+            self.path.clone()
+        } else {
+            SearchPath::kept()
+        }
     }
 
     /// The optimised physical plan of `plan`.
@@ -262,12 +279,12 @@ impl StatementContext {
             written: self.written.clone(),
             excluded: self.excluded.clone(),
             target: self.target.clone(),
-            descriptions: Said::of(&self.tables),
+            descriptions: Said::of(&self.tables, &self.path),
             numbers: self.numbers.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
             frames: Frames::default(),
-            temporary: None,
+            path: SearchPath::kept(),
             instance: Arc::clone(&self.instance),
         })
     }

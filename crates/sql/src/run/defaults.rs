@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{Insert, Statement as Sql, TableObject, Value};
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryStreamExt};
@@ -15,6 +15,7 @@ use table::{Column, Definition};
 
 use crate::error::{Error, Result};
 use crate::frontend::expression;
+use crate::functions::convert::cast_to;
 use crate::functions::sequences::calls;
 use crate::names::{quoted, table_name};
 use crate::run::context::StatementContext;
@@ -88,7 +89,7 @@ impl StatementContext {
         async move {
             let refused = |e: Error| Error::invalid(format!("default of column \"{column}\": {e}"));
             let query = Sql::Query(expression::query(text).map_err(refused)?);
-            let plan = self.plan_within(query, None, Depth::default()).await;
+            let plan = self.plan_within(query, None, Depth::of_kept()).await;
             let value = match plan.map_err(refused)? {
                 LogicalPlan::Projection(projection)
                     if matches!(*projection.input, LogicalPlan::EmptyRelation(_)) =>
@@ -111,7 +112,7 @@ impl StatementContext {
                     "a default is made of constants and functions, not of columns, aggregates or queries",
                 )));
             };
-            let cast = value.cast_to(data_type, &DFSchema::empty());
+            let cast = cast_to(value, data_type, &DFSchema::empty());
             cast.map_err(|e| refused(Error::from(e)))
         }
         .boxed()

@@ -14,6 +14,11 @@ pub(crate) struct Depth {
 const DEEPEST: usize = 500;
 
 impl Depth {
+    /// That of an expression that a table keeps.
+    pub(super) fn of_kept() -> Depth {
+        Depth { views: 1, tree: 0 }
+    }
+
     /// Whether the query is the statement's own, and not that of a view.
     pub(super) fn is_outermost(self) -> bool {
         self.views == 0

@@ -1,32 +1,42 @@
-//! The comments that a statement sees, by the numbers of what they are on.
+//! What a statement sees of the catalog, by the numbers and texts that name it: comments, and where names are looked up.
 
 use std::sync::Arc;
 
 use table::Tables;
 
 use crate::functions::descriptions::Descriptions;
+use crate::functions::sequences::relation;
 use crate::messages::numbers::table_number;
+use crate::names::PG_CATALOG;
+use crate::search_path::SearchPath;
 
-/// The comments of tables.
+/// The tables of a statement, and where it looks names up.
 #[derive(Debug)]
 pub(super) struct Said {
     tables: Arc<Tables>,
+    path: SearchPath,
 }
 
 impl Said {
-    pub(super) fn of(tables: &Arc<Tables>) -> Arc<dyn Descriptions> {
+    pub(super) fn of(tables: &Arc<Tables>, path: &SearchPath) -> Arc<dyn Descriptions> {
         Arc::new(Said {
             tables: Arc::clone(tables),
+            path: path.clone(),
         })
+    }
+
+    /// The names of tables, views and sequences.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let tables = &self.tables;
+        let names = [tables.names(), tables.views(), tables.sequences()];
+        names.into_iter().flatten()
     }
 }
 
 impl Descriptions for Said {
     fn of(&self, relation: i64, column: i64) -> Option<String> {
         let tables = &self.tables;
-        let names = [tables.names(), tables.views(), tables.sequences()];
-        let mut names = names.into_iter().flatten();
-        if let Some(name) = names.find(|name| table_number(name) == relation) {
+        if let Some(name) = self.names().find(|name| table_number(name) == relation) {
             let said = tables.comments(name)?;
             if column == 0 {
                 return said.own.clone();
@@ -43,5 +53,40 @@ impl Descriptions for Said {
             let found = keys.find(|(key, _)| column == 0 && table_number(key) == relation);
             found.map(|(_, text)| text.clone())
         })
+    }
+
+    fn schema(&self) -> Option<String> {
+        self.path.current(&self.tables).map(str::to_owned)
+    }
+
+    fn schemas(&self, implicit: bool) -> Vec<String> {
+        self.path.all(&self.tables, implicit)
+    }
+
+    fn number(&self, text: &str) -> crate::error::Result<Option<i64>> {
+        let written = relation(text)?;
+        let there = |name: &str| self.names().any(|own| own == name);
+        let name = match table::schema_of(&written) {
+            Some(PG_CATALOG) => table::base_of(&written).to_owned(),
+            _ => self.path.resolve(&self.tables, &written),
+        };
+        let of_system = name.starts_with("pg_") && table::schema_of(&name).is_none();
+        if there(&name) || of_system {
+            return Ok(Some(table_number(&name)));
+        }
+        // The index of a key is in the schema of its table.
+        let key = table::base_of(&written);
+        let has = |name: &&str| {
+            let definition = self.tables.get(name).map(|table| table.definition());
+            definition.is_some_and(|own| own.keys.iter().any(|own| own.name == key))
+        };
+        let with = self.tables.names().into_iter().filter(has);
+        let found = self.path.first_in(&self.tables, &written, with);
+        Ok(found.map(|_| table_number(key)))
+    }
+
+    fn is_visible(&self, number: i64) -> Option<bool> {
+        let name = self.names().find(|name| table_number(name) == number)?;
+        Some(self.path.sees(&self.tables, name))
     }
 }

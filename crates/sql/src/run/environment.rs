@@ -27,6 +27,8 @@ use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::rules;
+use crate::optimize::shifts::Shifts;
+use crate::optimize::special::Special;
 use crate::resources::budget::BudgetPool;
 use crate::resources::guard;
 use crate::resources::spill::SpillFiles;
@@ -68,8 +70,10 @@ pub(crate) fn template(
 /// DataFusion's analyzer rules, with this crate's before and after type coercion.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
-    rules.insert(0, Arc::new(SidesAgree));
-    rules.insert(1, Arc::new(Comparisons));
+    rules.insert(0, Arc::new(Special));
+    rules.insert(1, Arc::new(SidesAgree));
+    rules.insert(2, Arc::new(Comparisons));
+    rules.insert(3, Arc::new(Shifts));
     rules.push(Arc::new(Casts));
     rules.push(Arc::new(KeysOnce));
     rules.push(Arc::new(Multisets));

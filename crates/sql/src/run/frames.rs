@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
-use ingest::Dataset;
+use ingest::{Columns, Dataset};
 
 use crate::error::Result;
 
@@ -28,6 +28,22 @@ impl Frames {
         batches: Vec<RecordBatch>,
     ) -> Result<()> {
         let frame = Dataset::of_batches(name, schema, batches)?;
+        self.0.insert(name.to_owned(), Arc::new(frame));
+        Ok(())
+    }
+
+    /// Adds columns that become batches as they are read, and only those that a statement asks for.
+    ///
+    /// # Errors
+    ///
+    /// If there are no columns, or two of one name.
+    pub fn add_columns(
+        &mut self,
+        name: &str,
+        schema: &SchemaRef,
+        columns: Arc<dyn Columns>,
+    ) -> Result<()> {
+        let frame = Dataset::of_columns(name, schema, columns)?;
         self.0.insert(name.to_owned(), Arc::new(frame));
         Ok(())
     }

@@ -25,8 +25,9 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Functions that ask what a session has got, or the catalog.
-const ASKING: [&str; 7] = [
+const ASKING: [&str; 8] = [
     "col_description",
+    "current_schemas",
     "currval",
     "lastval",
     "nextval",
@@ -51,6 +52,8 @@ impl Instance {
         let asking = ASKING.into_iter();
         let asking = asking.filter(|name| sequences::is_name(name) || descriptions::is_name(name));
         names.extend(asking.map(str::to_owned));
+        // Those of operators.
+        names.retain(|name| !name.contains(' '));
         names.into_iter().collect()
     }
 }

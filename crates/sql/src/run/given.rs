@@ -42,6 +42,7 @@ impl StatementContext {
     /// # Errors
     /// Those of reading an array's definition.
     pub(crate) fn has(&self, name: &str) -> Result<bool> {
+        let name = &self.own(name);
         let table = self.tables.get(name).is_some() || self.tables.view(name).is_some();
         Ok(table || self.array(name)?.is_some())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use datafusion::execution::SessionState;
@@ -38,6 +39,8 @@ pub struct Instance {
     pub(crate) sequences: Arc<Sequences>,
     /// The schemas of sessions that have made temporary tables.
     pub(crate) temporary: Mutex<BTreeSet<String>>,
+    /// Whether the store may have other schemas than `public`.
+    pub(crate) schemas: AtomicBool,
     /// Who knows the sessions of a server.
     pub(crate) observer: Observer,
     pub(crate) executor: Executor,
@@ -71,6 +74,7 @@ impl Instance {
         execution.spill = Some(directory.as_path().into());
         let template = environment::template(&budget, directory, workers.threads())?;
         let sequences = Sequences::of(&store);
+        let schemas = table::has_schemas(&store.snapshot());
         Ok(Arc::new(Instance {
             store,
             budget,
@@ -80,6 +84,7 @@ impl Instance {
             turns: Turns::new(options.lock_timeout),
             sequences,
             temporary: Mutex::default(),
+            schemas: AtomicBool::new(schemas),
             observer: Observer::default(),
             executor: options.executor,
             execution,

@@ -19,7 +19,7 @@ use crate::frontend::flow::{flow, outcome};
 use crate::messages::tags::shown;
 use crate::names::column_name;
 
-/// The statement with its `*` written out where the planner would have another order. What `from` names is looked up in
+/// The statement with its `*` written out where tables share columns. What `from` names is looked up in
 /// `names`; a `*` over anything else is left as it is.
 ///
 /// # Errors
@@ -139,22 +139,25 @@ fn refused(name: &str) -> Error {
 /// A column of a `from`.
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
-    table: Ident,
+    /// The name of its table, with the schema if that was written.
+    table: Vec<Ident>,
     name: String,
 }
 
 impl Column {
     fn item(&self) -> SelectItem {
         let name = Ident::with_quote('"', &self.name);
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![self.table.clone(), name]))
+        let mut parts = self.table.clone();
+        parts.push(name);
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
     }
 }
 
-/// The columns of a `from`, in PostgreSQL's order and in that of the planner. A shared one is that of the first table.
+/// The columns of a `from`, in PostgreSQL's order. A shared one is that of the first table; the planner would take the one
+/// whose table has the first name of the alphabet.
 #[derive(Default)]
 struct Columns {
     wanted: Vec<Column>,
-    planned: Vec<Column>,
 }
 
 impl Columns {
@@ -168,11 +171,9 @@ impl Columns {
         }
         self.wanted.retain(|column| !is_shared(column));
         other.wanted.retain(|column| !is_shared(column));
-        other.planned.retain(|column| !is_shared(column));
         first.append(&mut self.wanted);
         first.append(&mut other.wanted);
         self.wanted = first;
-        self.planned.append(&mut other.planned);
     }
 }
 
@@ -205,7 +206,7 @@ impl<N: ContextProvider> Stars<'_, N> {
         Ok(())
     }
 
-    /// Writes `*` out, if its columns are known and would come in another order.
+    /// Writes `*` out, if its columns are known.
     fn write_out(&self, select: &mut Select) {
         let plain =
             |item: &SelectItem| matches!(item, SelectItem::Wildcard(options) if is_plain(options));
@@ -218,9 +219,6 @@ impl<N: ContextProvider> Stars<'_, N> {
                 Some(own) => columns.join(own, &[]),
                 None => return,
             }
-        }
-        if columns.wanted == columns.planned {
-            return;
         }
         for item in std::mem::take(&mut select.projection) {
             if plain(&item) {
@@ -280,17 +278,19 @@ impl<N: ContextProvider> Stars<'_, N> {
             *name = column_name(&column.name);
         }
         let table = match alias {
-            Some(alias) => alias.name.clone(),
-            None => name.0.last()?.as_ident()?.clone(),
+            Some(alias) => vec![alias.name.clone()],
+            None => name
+                .0
+                .iter()
+                .map(|part| part.as_ident().cloned())
+                .collect::<Option<_>>()?,
         };
         let columns = own.into_iter().map(|name| Column {
             table: table.clone(),
             name,
         });
-        let wanted: Vec<Column> = columns.collect();
         Some(Columns {
-            planned: wanted.clone(),
-            wanted,
+            wanted: columns.collect(),
         })
     }
 }

@@ -24,7 +24,7 @@ use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::native::{NativePlan, Outcome};
-use crate::run::{native, output};
+use crate::run::{native, output, visible};
 
 /// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
 const FRUGAL_BATCH: usize = 1024;
@@ -44,7 +44,7 @@ pub(crate) async fn open(
 ) -> Result<(SendableRecordBatchStream, Clock)> {
     let plan = context.plan(query, None).await?;
     let rows = rows(&mut context, &plan).await?;
-    Ok((rows, context.clock))
+    Ok((visible::rows(rows), context.clock))
 }
 
 /// The rows of `plan`, from the first executor that can run it, with the column names that people see.
@@ -52,8 +52,9 @@ pub(crate) async fn rows(
     context: &mut StatementContext,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
-    context.in_order(plan)?;
-    Ok(output::named(found(context, plan).await?))
+    let plan = context.with_ctes(plan).await?;
+    context.in_order(&plan)?;
+    Ok(output::named(found(context, &plan).await?))
 }
 
 async fn found(

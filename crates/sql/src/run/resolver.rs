@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::cte_worktable::CteWorkTable;
-use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::common::TableReference;
 use datafusion::common::file_options::file_type::FileType;
 use datafusion::config::ConfigOptions;
@@ -19,14 +18,14 @@ use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSou
 use datafusion::sql::parser::Statement as Extended;
 use table::Tables;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WITHIN};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::sequences::{self, Numbers};
 use crate::messages::nearest::unknown_table;
-use crate::names::{CATALOG, PG_CATALOG, SCHEMA, looks_like_file, seen};
+use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
 use crate::run::arrays::Arrays;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
@@ -35,6 +34,7 @@ use crate::scan::catalog;
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
+use crate::search_path::SearchPath;
 
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
 pub(crate) struct Calls {
@@ -56,8 +56,8 @@ pub(crate) struct Calls {
     pub defaults: Defaults,
     /// Rows of the caller.
     pub frames: Frames,
-    /// The schema of the session's temporary tables.
-    pub temporary: Option<String>,
+    /// Where names are looked up.
+    pub path: SearchPath,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -121,29 +121,26 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The rows of the statement itself, or the temporary table of its session, that `reference` names.
-fn of_statement(
-    tables: &Tables,
-    reference: &TableReference,
-    target: Option<&str>,
-    calls: &Calls,
-) -> Option<Arc<dyn TableProvider>> {
+/// The rows of the statement itself that `reference` names.
+fn of_statement(reference: &TableReference, calls: &Calls) -> Option<Arc<dyn TableProvider>> {
     let own = [
         (WRITTEN, &calls.written),
         (EXCLUDED, &calls.excluded),
         (TARGET, &calls.target),
     ];
     let mut own = own.into_iter();
-    if let Some((_, Some(rows))) = own.find(|(name, _)| *name == reference.table()) {
-        return Some(Arc::clone(rows));
+    match own.find(|(name, _)| *name == reference.table()) {
+        Some((_, Some(rows))) => Some(Arc::clone(rows)),
+        _ => None,
     }
-    if reference.schema().is_some() {
-        return None;
+}
+
+/// The name in the catalog of the table or view that `reference` names.
+pub(super) fn name_of(reference: &TableReference, tables: &Tables, path: &SearchPath) -> String {
+    match reference.schema() {
+        Some(schema) => path.named(schema, reference.table()),
+        None => path.resolve(tables, reference.table()),
     }
-    let name = seen(calls.temporary.as_deref(), tables, reference.table());
-    let table = tables.get(&name).filter(|_| name != reference.table())?;
-    let row_ids = target == Some(name.as_str());
-    Some(Arc::new(Provider::new(Arc::clone(table), row_ids)))
 }
 
 /// The table, array, frame, file, call that reads files or a graph, or view of the information schema that `reference`
@@ -162,7 +159,6 @@ async fn find(
         return Ok(None);
     }
     match reference.schema() {
-        None | Some(SCHEMA) => {}
         Some(INFORMATION_SCHEMA) => {
             return Ok(information::view(tables, reference.table()).await?);
         }
@@ -170,33 +166,51 @@ async fn find(
             let activity = || calls.instance.observer.look();
             return Ok(catalog::view(tables, reference.table(), activity)?);
         }
-        Some(_) => return Ok(None),
+        _ => {}
     }
-    if let Some(own) = of_statement(tables, reference, target, calls) {
+    if let Some(own) = of_statement(reference, calls) {
         return Ok(Some(own));
     }
-    if let Some(table) = tables.get(reference.table()) {
+    let name = name_of(reference, tables, &calls.path);
+    if let Some(table) = tables.get(&name) {
         if tables
-            .materialized(reference.table())
+            .materialized(&name)
             .is_some_and(|query| !query.populated)
         {
             return Err(Error::invalid(format!(
-                "materialized view \"{}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command.",
-                reference.table()
+                "materialized view \"{name}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command."
             )));
         }
-        let row_ids = target == Some(reference.table());
+        let row_ids = target == Some(name.as_str());
         let mut provider = Provider::new(Arc::clone(table), row_ids);
-        if calls.defaults.table == reference.table() {
+        if calls.defaults.table == name {
             provider = provider.with_defaults(calls.defaults.columns.clone());
         }
         return Ok(Some(Arc::new(provider)));
     }
-    let name = reference.table();
-    if let Some(view) = calls.views.get(name) {
+    if let Some(view) = calls.views.get(&name) {
         return Ok(Some(Arc::clone(view)));
     }
-    if let Some(array) = arrays.find(name)? {
+    if reference.schema().is_some_and(|schema| schema != SCHEMA) {
+        return Ok(None);
+    }
+    of_no_table(tables, arrays, reference, calls).await
+}
+
+/// What is no table or view of the catalog, by the name that `reference` has: an array of `public`, or what is in no
+/// schema.
+async fn of_no_table(
+    tables: &Arc<Tables>,
+    arrays: &Arrays,
+    reference: &TableReference,
+    calls: &Calls,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    let named = known(reference.table());
+    let name = named.as_str();
+    let in_public = reference.schema().is_some()
+        || reference.table().contains(WITHIN)
+        || calls.path.has(SCHEMA);
+    if in_public && let Some(array) = arrays.find(name)? {
         return Ok(Some(Arc::new(array)));
     }
     if reference.schema().is_none()
@@ -213,6 +227,9 @@ async fn find(
         None if name.starts_with("pg_") => {
             let activity = || calls.instance.observer.look();
             return Ok(catalog::view(tables, name, activity)?);
+        }
+        None if reference.schema().is_none() && calls.path.has(INFORMATION_SCHEMA) => {
+            return Ok(information::view(tables, name).await?);
         }
         None => return Ok(None),
     };
@@ -285,7 +302,8 @@ impl ContextProvider for Resolver<'_> {
         let known = self.state.scalar_functions().get(name).cloned();
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
         let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
-        known.or_else(own).or_else(said)
+        // Some know more of the statement's tables than what stands for them where there are none.
+        said().or_else(own).or(known)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

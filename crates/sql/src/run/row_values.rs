@@ -9,14 +9,14 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::datasource::MemTable;
-use datafusion::logical_expr::{
-    Expr, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, Volatility,
-};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::returning::from_rows;
+use crate::functions::convert::cast_to;
+use crate::names::base;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 
@@ -47,6 +47,8 @@ impl RowValues {
         items: Vec<ast::Expr>,
         cast_to: &[DataType],
     ) -> Result<RowValues> {
+        // Its columns are called by its name, with or without the schema.
+        let name = &ast::Ident::with_quote('"', base(&name.value));
         let rows = |schema: &SchemaRef| -> Result<_> {
             Ok(Arc::new(MemTable::try_new(schema.clone(), vec![vec![]])?))
         };
@@ -128,9 +130,7 @@ fn cast(plan: LogicalPlan, types: &[DataType]) -> Result<LogicalPlan> {
     for (at, column) in plan.schema().columns().into_iter().enumerate() {
         let column = Expr::Column(column);
         columns.push(match types.get(at) {
-            Some(own) => column
-                .cast_to(own, plan.schema())?
-                .alias(format!("__value{at}")),
+            Some(own) => cast_to(column, own, plan.schema())?.alias(format!("__value{at}")),
             None => column,
         });
     }

@@ -8,11 +8,12 @@ use store::Store;
 use table::{Position, Sequence, Tables};
 
 use crate::error::{Error, Result};
-use crate::functions::sequences::{Numbers, calls};
+use crate::functions::sequences::{Numbers, calls, relation};
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{CATALOG, SCHEMA, quoted};
+use crate::names::{base, quoted, schema_of};
 use crate::resources::sequences::{Sequences, SessionNumbers};
 use crate::run::context::StatementContext;
+use crate::search_path::SearchPath;
 
 /// Sequences by the names that a statement has for them.
 #[derive(Debug)]
@@ -21,24 +22,30 @@ struct Seen {
     sequences: Arc<Sequences>,
     session: Arc<SessionNumbers>,
     tables: Arc<Tables>,
+    path: SearchPath,
     /// Whether the transaction of the statement only reads.
     read_only: bool,
 }
 
 impl StatementContext {
-    /// Gives the statement the functions over sequences. `session` is whose statement it is.
+    /// Gives the statement, which has its path, the functions over sequences. `session` is whose statement it is.
     pub(crate) fn with_numbers(
         mut self,
         session: &Arc<SessionNumbers>,
         read_only: bool,
     ) -> StatementContext {
-        self.numbers = Some(Arc::new(Seen {
-            store: Arc::clone(&self.instance.store),
-            sequences: Arc::clone(&self.instance.sequences),
-            session: Arc::clone(session),
-            tables: Arc::clone(&self.tables),
-            read_only,
-        }));
+        let of_path = |path: SearchPath| -> Option<Arc<dyn Numbers>> {
+            Some(Arc::new(Seen {
+                store: Arc::clone(&self.instance.store),
+                sequences: Arc::clone(&self.instance.sequences),
+                session: Arc::clone(session),
+                tables: Arc::clone(&self.tables),
+                path,
+                read_only,
+            }))
+        };
+        self.numbers = of_path(self.path.clone());
+        self.kept_numbers = of_path(SearchPath::kept());
         self
     }
 
@@ -67,53 +74,6 @@ fn asks(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// The names in `text`, as `'s'`, `'public.s'` or `'"S"'` name a sequence.
-///
-/// # Errors
-/// If it is no name.
-pub(crate) fn relation(text: &str) -> Result<String> {
-    let invalid = || Error::invalid(format!("invalid name syntax: \"{text}\""));
-    let mut parts: Vec<String> = Vec::new();
-    let mut rest = text.trim();
-    loop {
-        let (part, behind) = if let Some(quoted) = rest.strip_prefix('"') {
-            let mut part = String::new();
-            let mut quoted = quoted;
-            loop {
-                let end = quoted.find('"').ok_or_else(invalid)?;
-                part.push_str(&quoted[..end]);
-                quoted = &quoted[end + 1..];
-                match quoted.strip_prefix('"') {
-                    Some(more) => {
-                        part.push('"');
-                        quoted = more;
-                    }
-                    None => break (part, quoted),
-                }
-            }
-        } else {
-            let end = rest.find(['.', '"']).unwrap_or(rest.len());
-            (rest[..end].trim().to_lowercase(), &rest[end..])
-        };
-        if part.is_empty() {
-            return Err(invalid());
-        }
-        parts.push(part);
-        let behind = behind.trim_start();
-        match behind.strip_prefix('.') {
-            Some(next) => rest = next.trim_start(),
-            None if behind.is_empty() => break,
-            None => return Err(invalid()),
-        }
-    }
-    let missing = || Error::invalid(format!("relation \"{text}\" does not exist"));
-    let name = parts.pop().ok_or_else(invalid)?;
-    match &parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] | [SCHEMA] | [CATALOG, SCHEMA] => Ok(name),
-        _ => Err(missing()),
-    }
-}
-
 /// The sequence called `name`.
 ///
 /// # Errors
@@ -131,6 +91,11 @@ pub(crate) fn sequence<'t>(tables: &'t Tables, name: &str) -> Result<&'t Arc<Seq
 }
 
 impl Seen {
+    /// The name in the catalog of the sequence or table that a text names.
+    fn name(&self, text: &str) -> Result<String> {
+        Ok(self.path.resolve(&self.tables, &relation(text)?))
+    }
+
     /// That the statement may change sequences.
     fn may(&self, what: &str) -> Result<()> {
         if self.read_only {
@@ -144,7 +109,7 @@ impl Seen {
 
 impl Numbers for Seen {
     fn next(&self, name: &str, count: usize) -> Result<Vec<i64>> {
-        let name = relation(name)?;
+        let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
         self.may("nextval")?;
         let given = self.sequences.next(&self.store, &name, own, count)?;
@@ -155,7 +120,7 @@ impl Numbers for Seen {
     }
 
     fn current(&self, name: &str) -> Result<i64> {
-        let name = relation(name)?;
+        let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
         self.session.of(own.number).ok_or_else(|| {
             Error::invalid(format!(
@@ -179,7 +144,7 @@ impl Numbers for Seen {
     }
 
     fn set(&self, name: &str, value: i64, called: bool) -> Result<()> {
-        let name = relation(name)?;
+        let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
         self.may("setval")?;
         if !(own.min..=own.max).contains(&value) {
@@ -199,7 +164,7 @@ impl Numbers for Seen {
     }
 
     fn owned(&self, table: &str, column: &str) -> Result<Option<String>> {
-        let name = relation(table)?;
+        let name = self.name(table)?;
         let Some(table) = self.tables.get(&name) else {
             return Err(unknown_table(&name, &self.tables));
         };
@@ -209,28 +174,7 @@ impl Numbers for Seen {
             return Err(unknown_column(column, definition));
         };
         let name = own.sequences.first();
-        Ok(name.map(|name| format!("{SCHEMA}.{}", quoted(name))))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_name_sequences_as_statements_do() {
-        for (text, wanted) in [
-            ("s", "s"),
-            (" S ", "s"),
-            ("public.S", "s"),
-            ("\"S\"", "S"),
-            ("public.\"a\"\"b.c\"", "a\"b.c"),
-            ("atoll . public . s", "s"),
-        ] {
-            assert_eq!(relation(text).unwrap(), wanted, "{text}");
-        }
-        for text in ["", ".", "a.", "\"a", "\"a\"b", "other.s"] {
-            assert!(relation(text).is_err(), "{text}");
-        }
+        let title = |name: &String| format!("{}.{}", quoted(schema_of(name)), quoted(base(name)));
+        Ok(name.map(title))
     }
 }

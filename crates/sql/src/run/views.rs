@@ -15,22 +15,25 @@ use futures::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::frontend::views::of_text;
 use crate::messages::tags::shown;
-use crate::names::{CATALOG, SCHEMA};
+use crate::names::CATALOG;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
+use crate::run::resolver::name_of;
+use crate::search_path::SearchPath;
 
 impl StatementContext {
     /// The views that `statement` names, planned.
     pub(super) async fn views(
         &self,
         statement: &Extended,
+        path: &SearchPath,
         depth: Depth,
     ) -> Result<HashMap<String, Arc<dyn TableProvider>>> {
         let mut planned: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
         if self.tables.views().is_empty() {
             return Ok(planned);
         }
-        for name in self.named(statement)? {
+        for name in self.named(statement, path)? {
             if let Some(text) = self.tables.view(&name)
                 && !planned.contains_key(&name)
             {
@@ -41,16 +44,15 @@ impl StatementContext {
         Ok(planned)
     }
 
-    /// The names in the one schema that `statement` uses as tables.
-    fn named(&self, statement: &Extended) -> Result<Vec<String>> {
+    /// The names in the catalog of what `statement` uses as tables.
+    fn named(&self, statement: &Extended, path: &SearchPath) -> Result<Vec<String>> {
         let references = self.state.resolve_table_references(statement)?;
-        let here = |reference: &TableReference| {
-            reference.schema().is_none_or(|schema| schema == SCHEMA)
-                && reference.catalog().is_none_or(|catalog| catalog == CATALOG)
+        let here = |reference: &&TableReference| {
+            reference.catalog().is_none_or(|catalog| catalog == CATALOG)
         };
-        let names = references.iter().filter(|reference| here(reference));
+        let names = references.iter().filter(here);
         Ok(names
-            .map(|reference| reference.table().to_string())
+            .map(|reference| name_of(reference, &self.tables, path))
             .collect())
     }
 
@@ -82,7 +84,8 @@ impl StatementContext {
     /// The tables and views that a view names.
     pub(crate) fn uses(&self, text: &str) -> Result<Vec<String>> {
         let query = Sql::Query(of_text(text)?.query);
-        self.named(&Extended::Statement(Box::new(query)))
+        let statement = Extended::Statement(Box::new(query));
+        self.named(&statement, &SearchPath::kept())
     }
 
     /// The first view, other than `but`, that names one of `names`.

@@ -249,7 +249,7 @@ impl DisplayAs for ScanExec {
             .iter()
             .map(|field| field.name().as_str())
             .collect();
-        let table = &self.scan.table().definition().name;
+        let table = table::titled(&self.scan.table().definition().name);
         write!(f, "ScanExec: table={table}, columns=[{}]", names.join(", "))?;
         for (label, exprs) in [("filters", &self.shown), ("dynamic", &self.dynamic)] {
             if !exprs.is_empty() {

@@ -16,28 +16,40 @@ use datafusion::logical_expr::TableType;
 use table::{Column, Sequence, Tables};
 
 use crate::messages::types;
-use crate::names::{CATALOG, SCHEMA, permanent};
+use crate::names::{CATALOG, SCHEMA, base, catalog_name, permanent, schema_of};
 use crate::scan::catalog;
 use crate::scan::provider::Provider;
 
 /// A catalog of a snapshot's tables for DataFusion's `information_schema`.
 pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
     let catalog = MemoryCatalogProvider::new();
-    // Neither call can fail: both providers are new and take what they are given.
-    let _ = catalog.register_schema(SCHEMA, Arc::new(SnapshotSchema(Arc::clone(tables))));
+    // No call can fail: the providers are new and take what they are given.
+    let mut names = vec![SCHEMA];
+    names.extend(tables.schemas());
+    for name in names {
+        let schema = SnapshotSchema {
+            name: name.to_owned(),
+            tables: Arc::clone(tables),
+        };
+        let _ = catalog.register_schema(name, Arc::new(schema));
+    }
     let catalogs = MemoryCatalogProviderList::new();
     let _ = catalogs.register_catalog(CATALOG.to_string(), Arc::new(catalog));
     Arc::new(catalogs)
 }
 
 /// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
-/// DataFusion uses Arrow's names of types, and `sequences`, which it has not.
+/// DataFusion uses Arrow's names of types, `schemata`, which has those of the system here, and `sequences`, which it has
+/// not.
 pub(crate) async fn view(
     tables: &Arc<Tables>,
     name: &str,
 ) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
     if name == "columns" {
         return Ok(Some(columns(tables)?));
+    }
+    if name == "schemata" {
+        return Ok(Some(catalog::schemata(tables)?));
     }
     if name == "sequences" {
         return Ok(Some(catalog::sequences(tables)?));
@@ -69,8 +81,14 @@ fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
     let digits = |column: &Column| types::digits(&column.data_type);
     let arrays = [
         ("table_catalog", texts(&|_| Some(CATALOG.into()))),
-        ("table_schema", texts(&|_| Some(SCHEMA.into()))),
-        ("table_name", texts(&|(table, _, _)| Some(table.clone()))),
+        (
+            "table_schema",
+            texts(&|(table, _, _)| Some(schema_of(table).to_owned())),
+        ),
+        (
+            "table_name",
+            texts(&|(table, _, _)| Some(base(table).to_owned())),
+        ),
         ("column_name", texts(&|(_, _, c)| Some(c.name.clone()))),
         ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
         ("column_default", texts(&|(_, _, c)| c.default.clone())),
@@ -174,33 +192,45 @@ fn yes_or_no(yes: bool) -> Option<String> {
     Some(if yes { "YES" } else { "NO" }.to_owned())
 }
 
+/// The tables and views of one schema.
 #[derive(Debug)]
-struct SnapshotSchema(Arc<Tables>);
+struct SnapshotSchema {
+    name: String,
+    tables: Arc<Tables>,
+}
+
+impl SnapshotSchema {
+    /// The name in the catalog.
+    fn own(&self, name: &str) -> String {
+        catalog_name(&self.name, name)
+    }
+}
 
 #[async_trait]
 impl SchemaProvider for SnapshotSchema {
     fn table_names(&self) -> Vec<String> {
-        let tables = permanent(self.0.names()).into_iter();
-        let tables = tables.filter(|name| self.0.materialized(name).is_none());
-        let names = tables.chain(self.0.views());
-        names.map(str::to_string).collect()
+        let tables = permanent(self.tables.names()).into_iter();
+        let tables = tables.filter(|name| self.tables.materialized(name).is_none());
+        let names = tables.chain(self.tables.views());
+        let names = names.filter(|name| schema_of(name) == self.name);
+        names.map(|name| base(name).to_owned()).collect()
     }
 
     async fn table(&self, name: &str) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
         Ok(self
-            .0
-            .get(name)
+            .tables
+            .get(&self.own(name))
             .map(|table| Arc::new(Provider::new(Arc::clone(table), false)) as _))
     }
 
     async fn table_type(&self, name: &str) -> DataFusionResult<Option<TableType>> {
-        Ok(match self.0.view(name) {
+        Ok(match self.tables.view(&self.own(name)) {
             Some(_) => Some(TableType::View),
             None => self.table_exist(name).then_some(TableType::Base),
         })
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.0.get(name).is_some()
+        self.tables.get(&self.own(name)).is_some()
     }
 }

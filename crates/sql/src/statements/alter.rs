@@ -13,7 +13,9 @@ use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
 use crate::frontend::{kept, mentioned};
 use crate::messages::nearest::unknown_column;
-use crate::names::{check_column, check_new, column_name, table_name};
+use crate::names::{
+    base, catalog_name, check_column, check_new, column_name, schema_of, table_name, written,
+};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
@@ -37,7 +39,7 @@ pub(crate) async fn alter(
             "`alter table` makes one change at a time here: write a statement for each",
         ));
     };
-    let target = new_name(&operation)?;
+    let target = new_name(&name, &operation)?;
     let mut names = vec![name.as_str()];
     names.extend(target.as_deref());
     let (mut writing, mut context) = scope.write("ALTER TABLE", &names, started).await?;
@@ -98,11 +100,19 @@ pub(crate) async fn alter(
 }
 
 /// The name that a table is to get.
-fn new_name(operation: &Operation) -> Result<Option<String>> {
+fn new_name(name: &str, operation: &Operation) -> Result<Option<String>> {
     match operation {
         Operation::RenameTable {
             table_name: RenameTableNameKind::To(to) | RenameTableNameKind::As(to),
-        } => table_name(to).map(Some),
+        } => {
+            let to = written(to)?;
+            if table::schema_of(&to).is_some_and(|schema| schema != schema_of(name)) {
+                return Err(Error::unsupported(
+                    "`rename to` leaves a table in its schema: `set schema` moves it to another",
+                ));
+            }
+            Ok(Some(catalog_name(schema_of(name), base(&to))))
+        }
         _ => Ok(None),
     }
 }

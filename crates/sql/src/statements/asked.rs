@@ -8,9 +8,9 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::expression;
-use crate::names::column_name;
+use crate::functions::sequences::relation;
+use crate::names::{column_name, known};
 use crate::run::context::StatementContext;
-use crate::run::sequences::relation;
 
 /// That no default of a column asks a sequence that goes with `what`, but in the tables `but`.
 ///
@@ -42,7 +42,10 @@ pub(crate) fn stays_unused(
 }
 
 /// The sequences that an expression asks by constant names.
-fn asked(text: &str) -> Result<Vec<String>> {
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn asked(text: &str) -> Result<Vec<String>> {
     struct Asked(Vec<String>);
 
     impl Visitor for Asked {
@@ -53,7 +56,7 @@ fn asked(text: &str) -> Result<Vec<String>> {
                 && let Some(name) = constant(function)
                 && let Ok(name) = relation(name)
             {
-                self.0.push(name);
+                self.0.push(known(&name));
             }
             ControlFlow::Continue(())
         }

@@ -8,7 +8,7 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::frontend::grammar::{refused, refused_for};
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{column_name, table_name};
+use crate::names::{base, column_name, table_name, written};
 use crate::run::answer::Answer;
 use crate::statements::scope::Scope;
 
@@ -20,6 +20,10 @@ pub(crate) async fn comment(
     text: Option<String>,
     started: Instant,
 ) -> Result<Answer> {
+    let key = match kind {
+        CommentObject::Index => written(&name)?,
+        _ => String::new(),
+    };
     let (name, column) = match kind {
         CommentObject::Column => of_column(name)?,
         _ => (table_name(&name)?, None),
@@ -33,10 +37,10 @@ pub(crate) async fn comment(
             put(&mut all.columns, column, text);
         })?;
     } else if kind == CommentObject::Index {
-        let table = of_key(tables, &name).ok_or_else(|| none(&name))?;
+        let table = of_key(scope, tables, &key).ok_or_else(|| none(&key))?;
         scope.claim(std::slice::from_ref(&table))?;
         table::comment(&mut writing.tx, &table, |all| {
-            put(&mut all.keys, name, text);
+            put(&mut all.keys, base(&key).to_owned(), text);
         })?;
     } else {
         has(tables, &kind, &name)?;
@@ -114,11 +118,12 @@ fn none(name: &str) -> Error {
 }
 
 /// The table with a key that holds of this name.
-fn of_key(tables: &Tables, name: &str) -> Option<String> {
-    let mut names = tables.names().into_iter();
+fn of_key(scope: &Scope<'_>, tables: &Tables, written: &str) -> Option<String> {
+    let (names, name) = (tables.names().into_iter(), base(written));
     let has = |table: &&str| {
         let table = tables.get(table);
         table.is_some_and(|table| table.definition().keys.iter().any(|key| key.name == name))
     };
-    names.find(has).map(str::to_owned)
+    let found = scope.path().first_in(tables, written, names.filter(has));
+    found.map(str::to_owned)
 }

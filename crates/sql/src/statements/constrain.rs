@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::frontend::constraints;
 use crate::frontend::definition;
 use crate::frontend::expression::written;
-use crate::names::column_name;
+use crate::names::{base, column_name, exact};
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::query;
@@ -75,7 +75,7 @@ async fn add(
         Checks::new(context, &after).await?;
         let text = format!(
             "select 1 from {} where not ({}) limit 1",
-            Ident::with_quote('"', table),
+            exactly(table),
             check.text
         );
         if any(context, &text).await? {
@@ -175,10 +175,8 @@ pub(crate) async fn no_nulls(
     definition: &Definition,
     column: &str,
 ) -> Result<()> {
-    let (table, quoted) = (
-        Ident::with_quote('"', &definition.name),
-        Ident::with_quote('"', column),
-    );
+    let table = exactly(&definition.name);
+    let quoted = Ident::with_quote('"', column);
     let text = format!("select 1 from {table} where {quoted} is null limit 1");
     if any(context, &text).await? {
         return Err(Error::Constraint {
@@ -189,6 +187,13 @@ pub(crate) async fn no_nulls(
         });
     }
     Ok(())
+}
+
+/// A table in a query of this program, which calls it by its name alone.
+fn exactly(name: &str) -> String {
+    let (name, called) = (exact(name), base(name));
+    let (name, called) = (Ident::with_quote('"', name), Ident::with_quote('"', called));
+    format!("{name} as {called}")
 }
 
 /// Whether a query has a row.

@@ -12,6 +12,7 @@ use crate::frontend::parse::Statement;
 use crate::names::column_name;
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
+use crate::search_path::SessionPath;
 use crate::statements::transaction::{Modes, OpenTransaction, clock};
 
 /// A statement about the transaction itself.
@@ -68,6 +69,7 @@ impl Control {
     pub(crate) async fn run(
         self,
         instance: &Arc<Instance>,
+        path: &Arc<SessionPath>,
         open: &mut Option<OpenTransaction>,
         started: Instant,
     ) -> Result<Answer> {
@@ -77,18 +79,18 @@ impl Control {
                     message: "there is already a transaction in progress: it goes on; `commit` or `rollback` ends it".into(),
                 });
             }
-            Control::Begin(modes) => *open = Some(OpenTransaction::new(modes)),
+            Control::Begin(modes) => *open = Some(OpenTransaction::new(modes, Some(path))),
             Control::Commit { chain } => {
                 let transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
                 transaction.commit().await?;
-                *open = chain.then(|| OpenTransaction::new(modes));
+                *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
             }
             Control::Rollback { chain } => {
                 let transaction = open.take().ok_or_else(|| none("rollback"))?;
                 let modes = transaction.modes();
                 drop(transaction);
-                *open = chain.then(|| OpenTransaction::new(modes));
+                *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
             }
             Control::Set(modes) => {
                 let transaction = open.as_mut().ok_or_else(|| none("set transaction"))?;

@@ -12,18 +12,20 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigNonZeroUsize;
 use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use futures::TryStreamExt;
 use ingest::Wanted;
-use table::Definition;
+use table::{Definition, json_kind};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
 use crate::frontend::expression;
+use crate::functions::convert::cast_to;
+use crate::functions::lists::types::base;
 use crate::messages::nearest::unknown_column;
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, exact, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::output;
@@ -61,6 +63,7 @@ pub(crate) async fn to(
         .execution
         .soft_max_rows_per_output_file = ConfigNonZeroUsize::try_new(usize::MAX)?;
     let input = output::distinctly_named(context.plan(Sql::Query(query), None).await?)?;
+    let input = as_in_file(input, format)?;
     let plan = LogicalPlanBuilder::copy_to(
         input,
         target.clone(),
@@ -69,6 +72,7 @@ pub(crate) async fn to(
         vec![],
     )?
     .build()?;
+    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     let mut counts = execute_stream(physical, context.task())?;
@@ -83,6 +87,31 @@ pub(crate) async fn to(
         }
     }
     Ok(Answer::changed(Some(written), &context.clock))
+}
+
+/// `plan` with columns that a file of this format can hold: JSON is text, in CSV arrays are, and uuids but in formats that
+/// have bytes.
+fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
+    let has_bytes = matches!(format, "parquet" | "arrow");
+    let text = |data_type: &DataType| match data_type {
+        DataType::List(_) => format == "csv" || json_kind(base(data_type)).is_some(),
+        DataType::FixedSizeBinary(_) => !has_bytes,
+        data_type => json_kind(data_type).is_some(),
+    };
+    let fields = plan.schema().fields();
+    if !fields.iter().any(|field| text(field.data_type())) {
+        return Ok(plan);
+    }
+    let columns = plan.schema().iter().map(|(table, field)| {
+        let column = Expr::from((table, field));
+        if text(field.data_type()) {
+            Expr::Cast(Cast::new(Box::new(column), DataType::Utf8View)).alias(field.name())
+        } else {
+            column
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
 }
 
 /// Refuses targets that cannot be written, before a long query runs.
@@ -187,7 +216,7 @@ pub(super) fn brought_of(
     context: &StatementContext,
     name: &ObjectName,
 ) -> Result<Option<Box<Query>>> {
-    let Some(table) = context.tables.get(&table_name(name)?) else {
+    let Some(table) = context.tables.get(&context.own(&written(name)?)) else {
         return Ok(None);
     };
     let definition = table.definition();
@@ -197,7 +226,7 @@ pub(super) fn brought_of(
     }
     let column = |at: &usize| Ident::with_quote('"', &definition.columns[*at].name).to_string();
     let columns: Vec<String> = brought.iter().map(column).collect();
-    let table = Ident::with_quote('"', &definition.name);
+    let table = Ident::with_quote('"', exact(&definition.name));
     let text = format!("select {} from {table}", columns.join(", "));
     expression::written(&text).map(Some)
 }
@@ -269,6 +298,8 @@ async fn open(
             DataType::BinaryView
             | DataType::Binary
             | DataType::FixedSizeBinary(_)
+            | DataType::List(_)
+            | DataType::Struct(_)
             | DataType::Interval(_) => &DataType::Utf8View,
             readable => readable,
         };
@@ -317,7 +348,7 @@ pub(super) fn projection(
         .enumerate()
         .map(|(i, column)| {
             let value = if columns.contains(&i) {
-                ident(&column.name).cast_to(&column.data_type, scan.schema())?
+                cast_to(ident(&column.name), &column.data_type, scan.schema())?
             } else if let Some(default) = defaults.get(&column.name) {
                 default.clone()
             } else {

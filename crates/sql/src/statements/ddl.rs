@@ -15,7 +15,7 @@ use crate::frontend::definition::{Defined, define};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
-use crate::names::{check_column, check_new, table_name, temporary};
+use crate::names::{check_column, check_new, table_name, temporary, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -41,6 +41,7 @@ pub(crate) async fn create(
     if statement.temporary {
         scope.temporary().begin(&context, &mut writing)?;
     }
+    scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
     let mut gone: Vec<String> = Vec::new();
     if context.tables.get(&name).is_some() {
@@ -104,11 +105,11 @@ pub(crate) async fn create(
 
 /// What the new table is called in the catalog.
 fn new_name(scope: &Scope<'_>, statement: &CreateTable) -> Result<String> {
-    let name = table_name(&statement.name)?;
-    check_new(&name)?;
+    let name = written(&statement.name)?;
     if !statement.temporary {
-        return Ok(name);
+        return scope.new_name(&name);
     }
+    check_new(&name)?;
     refers_to_none(statement)?;
     Ok(temporary(scope.temporary().schema(), &name))
 }

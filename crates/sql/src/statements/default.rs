@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
 use crate::frontend::expression::{expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
+use crate::functions::lists::types::is_special;
+use crate::messages::types::type_name;
 use crate::names::column_name;
 use crate::run::context::StatementContext;
 use crate::run::defaults::text_of;
@@ -55,10 +57,66 @@ pub(crate) async fn fill_insert(
         for row in &mut values.rows {
             for (value, column) in row.content.iter_mut().zip(&named) {
                 fill(value, definition, column)?;
+                typed(value, definition, column)?;
             }
         }
+    } else {
+        typed_query(statement, definition, &named)?;
     }
     Ok(named)
+}
+
+/// Casts the value of a column whose type the planner does not cast to by itself.
+fn typed(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> {
+    let own = definition.columns.iter().find(|own| own.name == column);
+    if let Some(own) = own.filter(|own| is_special(&own.data_type))
+        && Constant::of(value) != Some(Constant::Null)
+    {
+        let cast = format!("cast(null as {})", type_name(&own.data_type));
+        let mut cast = expression(&cast)?;
+        if let Expr::Nested(inner) = &mut cast
+            && let Expr::Cast { expr, .. } = inner.as_mut()
+        {
+            std::mem::swap(&mut **expr, value);
+            *value = cast;
+        }
+    }
+    Ok(())
+}
+
+/// The same for the columns of a query whose rows are inserted.
+fn typed_query(statement: &mut Insert, definition: &Definition, named: &[String]) -> Result<()> {
+    let own = |name: &String| definition.columns.iter().find(|own| own.name == *name);
+    let special = |name: &String| own(name).filter(|own| is_special(&own.data_type));
+    let Some(source) = &mut statement.source else {
+        return Ok(());
+    };
+    if !named.iter().any(|name| special(name).is_some()) {
+        return Ok(());
+    }
+    let items = named
+        .iter()
+        .enumerate()
+        .map(|(at, name)| match special(name) {
+            Some(own) => format!("cast(\"c{at}\" as {})", type_name(&own.data_type)),
+            None => format!("\"c{at}\""),
+        });
+    let items: Vec<String> = items.collect();
+    let all: Vec<String> = (0..named.len()).map(|at| format!("\"c{at}\"")).collect();
+    let text = format!(
+        "select {} from (select 1) as rows ({})",
+        items.join(", "),
+        all.join(", ")
+    );
+    let mut outer = written(&text)?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        std::mem::swap(subquery, source);
+        *source = outer;
+    }
+    Ok(())
 }
 
 fn column(name: &str) -> ObjectName {
@@ -241,7 +299,10 @@ pub(crate) fn assign(value: &mut Expr, definition: &Definition, column: &str) ->
         Some(Generated::Identity { always: true, .. }) => {
             "is an identity column defined as GENERATED ALWAYS"
         }
-        _ => return fill(value, definition, column),
+        _ => {
+            fill(value, definition, column)?;
+            return typed(value, definition, column);
+        }
     };
     if !is_default(value) {
         return Err(Error::invalid(format!(

@@ -12,11 +12,13 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::parameters::{Hint, Readied};
 use crate::frontend::parse::{Statement, parse};
+use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::{grammar, rewrite};
 use crate::messages::tags::shown;
-use crate::names::table_name;
+use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
+use crate::run::visible;
 use crate::statements::dml;
 
 /// Texts whose types nothing tells.
@@ -78,11 +80,11 @@ async fn of_sql(context: &StatementContext, sql_type: &SqlType) -> Result<DataTy
 async fn planned(context: &StatementContext, mut statement: Sql) -> Result<LogicalPlan> {
     rewrite::statement(&mut statement)?;
     let target = match &mut statement {
-        Sql::Delete(delete) => Some(dml::delete_target(delete)?),
+        Sql::Delete(delete) => Some(context.own(&dml::delete_written(delete)?)),
         Sql::Update(update) => {
             dml::fold_targets(update)?;
             match &update.table.relation {
-                TableFactor::Table { name, .. } => Some(table_name(name)?),
+                TableFactor::Table { name, .. } => Some(context.own(&names::written(name)?)),
                 _ => None,
             }
         }
@@ -94,7 +96,11 @@ async fn planned(context: &StatementContext, mut statement: Sql) -> Result<Logic
 /// Whether a statement returns rows.
 pub(crate) fn returns(statement: &Statement) -> bool {
     match statement {
-        Statement::Explain { .. } | Statement::Returning { .. } => true,
+        Statement::Explain { .. }
+        | Statement::Returning { .. }
+        | Statement::Schema(
+            SchemaStatement::ShowPath | SchemaStatement::SetPath { called: true, .. },
+        ) => true,
         Statement::Sql(sql) => matches!(
             **sql,
             Sql::Query(_) | Sql::ExplainTable { .. } | Sql::ShowTables { .. }
@@ -119,6 +125,10 @@ pub(crate) async fn columns(
     };
     match statement {
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
+        Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
+        Statement::Schema(SchemaStatement::SetPath { called: true, .. }) => {
+            Ok(Some(texts(&["set_config"])))
+        }
         Statement::Returning { statement, query } => {
             let name = context.own(&written(&statement)?);
             let table = context.table(&name)?;
@@ -148,19 +158,19 @@ pub(crate) async fn of_query(context: &StatementContext, query: Sql) -> Result<S
     let plan = rules::logical(&context.state, &plan)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
     let fields: Vec<Field> = plan.schema().fields().iter().map(field).collect();
-    Ok(Arc::new(Schema::new(fields)))
+    Ok(visible::schema(&Arc::new(Schema::new(fields))))
 }
 
 /// The table that a statement writes to.
 fn written(statement: &Sql) -> Result<String> {
     match statement {
         Sql::Insert(insert) => match &insert.table {
-            TableObject::TableName(name) => table_name(name),
+            TableObject::TableName(name) => names::written(name),
             _ => Err(Error::unsupported("`insert` needs the name of a table")),
         },
-        Sql::Delete(delete) => dml::delete_target(delete),
+        Sql::Delete(delete) => dml::delete_written(delete),
         Sql::Update(update) => match &update.table.relation {
-            TableFactor::Table { name, .. } => table_name(name),
+            TableFactor::Table { name, .. } => names::written(name),
             _ => Err(Error::unsupported("`update` needs the name of a table")),
         },
         _ => Err(Error::unsupported(

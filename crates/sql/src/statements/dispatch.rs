@@ -12,7 +12,7 @@ use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
     alter, arrays, comments, copy, ddl, dml, explain, identity, indexes, like, lookup,
-    materialized, merge, sequences, show, targets, views,
+    materialized, merge, schemas, sequences, show, targets, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -31,6 +31,7 @@ pub(crate) async fn run(
             Error::unsupported("`returning` is not supported for arrays: select the cells"),
         ),
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
+        Statement::Schema(statement) => schemas::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
         Statement::Materialized(statement) => materialized::run(scope, statement, started).await,

@@ -24,7 +24,7 @@ use store::Transaction;
 use table::ROW_COLUMN;
 
 use crate::error::{Error, Result};
-use crate::names::{column_name, table_name};
+use crate::names::{column_name, known, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -206,6 +206,7 @@ async fn rows_of(
     if target.is_none() {
         return query::rows(context, &plan).await;
     }
+    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     Ok(execute_stream(physical, context.task())?)
@@ -227,8 +228,13 @@ pub(crate) fn input(plan: LogicalPlan, whole: bool) -> Result<LogicalPlan> {
     }
 }
 
-/// The table a `delete` is for.
+/// The table a `delete` is for, by its name in the catalog.
 pub(crate) fn delete_target(statement: &Delete) -> Result<String> {
+    delete_written(statement).map(|name| known(&name))
+}
+
+/// The table a `delete` is for, as it [writes](written) it.
+pub(crate) fn delete_written(statement: &Delete) -> Result<String> {
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &statement.from;
     match from.as_slice() {
         [
@@ -236,7 +242,7 @@ pub(crate) fn delete_target(statement: &Delete) -> Result<String> {
                 relation: TableFactor::Table { name, .. },
                 joins,
             },
-        ] if joins.is_empty() => table_name(name),
+        ] if joins.is_empty() => written(name),
         _ => Err(Error::unsupported(
             "`delete` takes one table: use `where ... in (select ...)`",
         )),

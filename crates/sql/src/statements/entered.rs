@@ -12,6 +12,7 @@ use crate::resources::sequences::SessionNumbers;
 use crate::run::answer::Answer;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
+use crate::search_path::SessionPath;
 use crate::statements::control::Control;
 use crate::statements::dispatch;
 use crate::statements::prepare::Names;
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     frames: Frames,
     /// Who its statements are of, if they are of somebody with a name.
     user: Option<Arc<str>>,
+    /// Where names are looked up.
+    path: Arc<SessionPath>,
 }
 
 impl Shared {
@@ -43,6 +46,7 @@ impl Shared {
             numbers: Arc::default(),
             frames: Frames::default(),
             user: None,
+            path: Arc::default(),
         }
     }
 
@@ -52,6 +56,11 @@ impl Shared {
             user: Some(user),
             ..self
         }
+    }
+
+    /// Where names are looked up.
+    pub(crate) fn path(&self) -> &Arc<SessionPath> {
+        &self.path
     }
 
     /// The same with these frames.
@@ -80,6 +89,7 @@ pub(crate) struct Entered {
     frames: Frames,
     user: Option<Arc<str>>,
     temporary: Arc<Temporary>,
+    path: Arc<SessionPath>,
 }
 
 impl Entered {
@@ -94,6 +104,7 @@ impl Entered {
             numbers,
             frames,
             user,
+            path,
         } = shared;
         let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
@@ -110,6 +121,7 @@ impl Entered {
             frames,
             user,
             temporary,
+            path,
         })
     }
 
@@ -127,6 +139,7 @@ impl Entered {
         Caller {
             frames: self.frames.clone(),
             user: self.user.clone(),
+            path: Arc::clone(&self.path),
         }
     }
 
@@ -137,7 +150,7 @@ impl Entered {
     async fn all(&mut self, statements: Vec<Statement>, started: Instant) -> Result<Answer> {
         let mut own = match &self.open {
             Some(_) => None,
-            None => Some(OpenTransaction::new(Modes::default())),
+            None => Some(OpenTransaction::new(Modes::default(), None)),
         };
         let mut answer = Answer::changed(None, &clock(&self.instance, started));
         for statement in statements {
@@ -181,7 +194,9 @@ pub(crate) async fn within(
 ) -> Result<Answer> {
     if let Some(control) = Control::of(&statement)? {
         let mut open = shared.lock().await;
-        return control.run(&instance, &mut open, started).await;
+        return control
+            .run(&instance, shared.path(), &mut open, started)
+            .await;
     }
     let mut entered = Entered::new(Arc::clone(&instance), shared).await?;
     let done = || Answer::changed(None, &clock(&instance, started));

@@ -9,6 +9,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::TryStreamExt;
+use table::titled;
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::Statement;
@@ -49,6 +50,11 @@ pub(crate) async fn explain(
             "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
         ));
     }
+    let plan = if analyze {
+        context.with_ctes(&plan).await?.into_owned()
+    } else {
+        plan
+    };
     if json {
         return plan_json::explain(context, title, &plan, analyze).await;
     }
@@ -165,7 +171,7 @@ async fn plan(
             // Cells of an array have no row ids.
             let whole = context.array(&name)?.is_some();
             Ok((
-                Some(format!("delete from {name}")),
+                Some(format!("delete from {}", titled(&name))),
                 dml::input(context.plan(*sql, Some(&name)).await?, whole)?,
             ))
         }
@@ -178,11 +184,17 @@ async fn plan(
                 _ => return Err(Error::unsupported("`update` needs the name of a table")),
             };
             let plan = context.plan(Sql::Update(update), Some(&name)).await?;
-            Ok((Some(format!("update {name}")), dml::input(plan, true)?))
+            Ok((
+                Some(format!("update {}", titled(&name))),
+                dml::input(plan, true)?,
+            ))
         }
         Sql::CreateTable(create) => match create.query {
             Some(query) => Ok((
-                Some(format!("create table {}", table_name(&create.name)?)),
+                Some(format!(
+                    "create table {}",
+                    titled(&table_name(&create.name)?)
+                )),
                 context.plan(Sql::Query(query), None).await?,
             )),
             None => Err(Error::unsupported(

@@ -24,7 +24,7 @@ use crate::frontend::parameters::{Readied, readied};
 use crate::frontend::parse::{Parsed, Statement};
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
-use crate::names::table_name;
+use crate::names::written;
 use crate::run::instance::Instance;
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
@@ -215,7 +215,7 @@ impl Session {
         };
         let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
         let mut scope = entered.scope();
-        let name = scope.own(table_name(&table)?)?;
+        let name = scope.own(&written(&table)?)?;
         let context = scope.read(Instant::now()).await?;
         let table = context.table(&name)?;
         let wanted = copy::wanted(table.definition(), &columns)?;
@@ -257,11 +257,10 @@ fn copied(
         let What::In { table, columns } = &transfer.what else {
             return Err(no_direction());
         };
-        let name = table_name(table)?;
         let width = instance.workers().width();
         let mut entered = Entered::new(instance, open).await?;
         let mut scope = entered.scope();
-        let name = scope.own(name)?;
+        let name = scope.own(&written(table)?)?;
         let (writing, mut context) = scope.write("COPY FROM", &[&name], Instant::now()).await?;
         let table = context.table(&name)?;
         let definition = table.definition();

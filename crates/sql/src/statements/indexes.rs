@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, parse};
-use crate::names::{base, column_name, quoted, table_name};
+use crate::names::{base, column_name, quoted, schema_of, written};
 use crate::run::answer::Answer;
 use crate::statements::alter;
 use crate::statements::scope::Scope;
@@ -30,14 +30,23 @@ pub(crate) async fn create(
         ));
     }
     plain(&statement)?;
-    let table = scope.own(table_name(&statement.table_name)?)?;
+    let table = scope.own(&written(&statement.table_name)?)?;
     let columns: Vec<String> = statement
         .columns
         .iter()
         .map(column)
         .collect::<Result<_>>()?;
     let name = match &statement.name {
-        Some(name) => table_name(name)?,
+        Some(name) => {
+            let name = written(name)?;
+            if table::schema_of(&name).is_some_and(|schema| schema != schema_of(&table)) {
+                return Err(Error::invalid(format!(
+                    "an index is in the schema of its table: call it {}",
+                    base(&name)
+                )));
+            }
+            base(&name).to_owned()
+        }
         None => format!("{}_{}_idx", base(&table), columns.join("_")),
     };
     let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
@@ -65,24 +74,30 @@ pub(crate) async fn drop(
             "`drop index` drops one index at a time: write a statement for each",
         ));
     };
-    let name = table_name(name)?;
+    let written = written(name)?;
+    let name = base(&written);
     let tables = scope.tables()?;
     let has = |table: &&str| {
         let definition = tables.get(table).map(|table| table.definition());
         definition.is_some_and(|own| own.keys.iter().any(|key| key.name == name && !key.primary))
     };
-    let table = match tables.names().into_iter().find(has) {
+    let with = tables.names().into_iter().filter(has);
+    let table = match scope.path().first_in(&tables, &written, with) {
         Some(table) => table.to_string(),
         None if if_exists => {
             let context = scope.read(started).await?;
             return Ok(Answer::changed(None, &context.clock));
         }
-        None => return Err(Error::invalid(format!("index \"{name}\" does not exist"))),
+        None => {
+            return Err(Error::invalid(format!(
+                "index \"{written}\" does not exist"
+            )));
+        }
     };
     let text = format!(
         "alter table {} drop constraint {}",
         quoted(&table),
-        quoted(&name)
+        quoted(name)
     );
     changed(scope, &text, started).await
 }

@@ -7,7 +7,7 @@ use table::{Definition, Generated};
 use crate::error::{Error, Result};
 use crate::frontend::like::{CreateLike, Including};
 use crate::frontend::mentioned;
-use crate::names::{base, check_new, temporary};
+use crate::names::{self, PG_TEMP, base, check_new};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -24,17 +24,19 @@ pub(crate) async fn create(
     statement: CreateLike,
     started: Instant,
 ) -> Result<Answer> {
-    check_new(&statement.name)?;
-    let name = if statement.temporary {
-        temporary(scope.temporary().schema(), &statement.name)
+    let temporary = statement.temporary || table::schema_of(&statement.name) == Some(PG_TEMP);
+    let name = if temporary {
+        check_new(&statement.name)?;
+        names::temporary(scope.temporary().schema(), base(&statement.name))
     } else {
-        statement.name.clone()
+        scope.new_name(&statement.name)?
     };
-    let other = scope.own(statement.other)?;
+    let other = scope.own(&statement.other)?;
     let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
-    if statement.temporary {
+    if temporary {
         scope.temporary().begin(&context, &mut writing)?;
     }
+    scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
     if context.tables.get(&name).is_some() || context.tables.view(&name).is_some() {
         if statement.if_not_exists {

@@ -16,8 +16,9 @@ use table::Table;
 use crate::error::Result;
 use crate::frontend::constant::Constant;
 use crate::frontend::parse::{Statement, parse};
-use crate::names::{column_name, seen, table_name};
+use crate::names::{column_name, written};
 use crate::run::answer::Answer;
+use crate::run::visible;
 use crate::statements::scope::Scope;
 use crate::statements::transaction::clock;
 
@@ -35,7 +36,7 @@ pub(crate) async fn answer(
     };
     let instance = &scope.instance;
     let tables = instance.catalog.tables(&instance.store.snapshot())?;
-    let name = seen(scope.session_schema(), &tables, &wanted.table);
+    let name = scope.path().resolve(&tables, &wanted.table);
     let Some(table) = tables.get(&name) else {
         return Ok(None);
     };
@@ -60,7 +61,10 @@ pub(crate) async fn answer(
                 .with_schema(Arc::clone(&schema))?,
         );
     }
-    Ok(Some(Answer::rows_of(schema, batches, &clock)))
+    let seen = visible::schema(&schema);
+    let batches = batches.iter().map(|rows| visible::batch(rows, &seen));
+    let batches = batches.collect::<Result<Vec<_>>>()?;
+    Ok(Some(Answer::rows_of(seen, batches, &clock)))
 }
 
 /// What a query asks for.
@@ -115,7 +119,7 @@ impl<'q> Wanted<'q> {
             return None;
         }
         Some(Wanted {
-            table: table_name(&name).ok()?,
+            table: written(&name).ok()?,
             items,
             values,
         })

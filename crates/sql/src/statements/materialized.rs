@@ -4,14 +4,15 @@
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::sql::sqlparser::ast::ObjectName;
 use futures::TryStreamExt;
 use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::materialized::MaterializedStatement;
-use crate::names::{check_column, check_new};
+use crate::functions::convert::cast_to;
+use crate::names::check_column;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -48,9 +49,10 @@ async fn create(
     (text, with_data): (&str, bool),
     started: Instant,
 ) -> Result<Answer> {
-    check_new(name)?;
+    let name = &scope.new_name(name)?;
     let what = "CREATE MATERIALIZED VIEW";
     let (mut writing, mut context) = scope.write(what, &[name], started).await?;
+    scope.schema_stays(&context, name)?;
     if taken(&context, name)? {
         if if_not_exists {
             return Ok(Answer::changed(None, &context.clock));
@@ -89,7 +91,7 @@ async fn fill(
 ) -> Result<(Writing, u64)> {
     // What it reads may have got more columns since.
     let columns = definition.columns.iter().map(|column| {
-        let own = ident(&column.name).cast_to(&column.data_type, plan.schema())?;
+        let own = cast_to(ident(&column.name), &column.data_type, plan.schema())?;
         Ok(own.alias(&column.name))
     });
     let columns = columns.collect::<Result<Vec<Expr>>>()?;

@@ -62,6 +62,7 @@ pub(crate) async fn merge(
     let pairs = Mutex::new(Pairs::new(&mut context, &table, statement, &source).await?);
     let checks = Checks::new(&mut context, definition).await?;
     let mut children = Children::new(definition);
+    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     let rows = execute_stream(physical, context.task())?;

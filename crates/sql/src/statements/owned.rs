@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::frontend::definition::NewSequence;
 use crate::frontend::sequences::SequenceOptions;
 use crate::messages::nearest::unknown_column;
+use crate::names::schema_of;
 use crate::run::context::StatementContext;
 use crate::run::defaults::next_of;
 use crate::run::instance::Instance;
@@ -144,6 +145,11 @@ pub(crate) fn give(
         return Err(Error::invalid(format!(
             "sequence cannot be owned by relation \"{table}\": it is no table"
         )));
+    }
+    if schema_of(table) != schema_of(sequence) {
+        return Err(Error::invalid(
+            "sequence must be in same schema as table it is linked to",
+        ));
     }
     let own = context.table(table)?;
     let definition = own.definition();

@@ -1,17 +1,21 @@
 //! Where a statement runs: as a transaction of its own, or within the open transaction of its session.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use table::Tables;
 
 use crate::error::Result;
-use crate::names::seen;
+use crate::functions::sequences::relation;
+use crate::functions::system;
+use crate::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
 use crate::resources::sequences::SessionNumbers;
 use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
+use crate::search_path::{SearchPath, SessionPath, no_schema};
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
@@ -22,6 +26,8 @@ pub(crate) struct Caller {
     pub frames: Frames,
     /// Who it is of, if that has a name.
     pub user: Option<Arc<str>>,
+    /// Where its session looks names up.
+    pub path: Arc<SessionPath>,
 }
 
 /// What a statement sees and writes to.
@@ -72,10 +78,28 @@ impl<'t> Scope<'t> {
         self.sees_temporary = false;
     }
 
-    /// The schema of the session's temporary tables, if it has made any.
-    pub(crate) fn session_schema(&self) -> Option<&str> {
+    /// Where the session looks names up.
+    pub(crate) fn session_path(&self) -> &SessionPath {
+        &self.caller.path
+    }
+
+    /// Where the statement looks names up.
+    pub(crate) fn path(&self) -> SearchPath {
         let made = self.sees_temporary && self.temporary.is_made();
-        made.then(|| self.temporary.schema())
+        let temporary = made.then(|| self.temporary.schema());
+        let setting = self.caller.path.setting();
+        match &self.caller.user {
+            Some(user) => SearchPath::new(&setting, user, temporary),
+            None => SearchPath::new(&setting, &system::user(), temporary),
+        }
+    }
+
+    /// Whether a name without a schema cannot be in another than `public`: the store has none, and the session has no
+    /// temporary tables and has set no path.
+    pub(crate) fn sees_one_schema(&self) -> bool {
+        !self.temporary.is_made()
+            && self.caller.path.setting().is_none()
+            && !self.instance.schemas.load(Ordering::Acquire)
     }
 
     /// The tables that the statement sees.
@@ -93,14 +117,67 @@ impl<'t> Scope<'t> {
         }
     }
 
-    /// The name in the catalog of the table that the session calls `name`.
+    /// The name in the catalog of the table that the session [writes](crate::names::written) so.
     ///
     /// # Errors
     /// Those of reading the catalog.
-    pub(crate) fn own(&self, name: String) -> Result<String> {
-        match self.session_schema() {
-            None => Ok(name),
-            schema => Ok(seen(schema, &*self.tables()?, &name)),
+    pub(crate) fn own(&self, written: &str) -> Result<String> {
+        if self.sees_one_schema() {
+            return Ok(known(written));
+        }
+        Ok(self.path().resolve(&*self.tables()?, written))
+    }
+
+    /// The name in the catalog of the table that a caller calls `name`, which is no part of a statement: its name as it is,
+    /// or, if no table has that, with its schema and a point before it, as statements write it.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn called(&self, name: &str) -> Result<String> {
+        let (own, tables) = (self.own(name)?, self.tables()?);
+        if tables.get(&own).is_none()
+            && let Ok(written) = relation(name)
+            && table::schema_of(&written).is_some()
+        {
+            return Ok(self.path().resolve(&tables, &written));
+        }
+        Ok(own)
+    }
+
+    /// The name in the catalog of what is to be created and is [written](crate::names::written) so.
+    ///
+    /// # Errors
+    /// If it cannot be a name; if its schema does not exist; those of reading the catalog.
+    pub(crate) fn new_name(&self, written: &str) -> Result<String> {
+        check_new(written)?;
+        self.path().creates(&*self.tables()?, written)
+    }
+
+    /// That the schema of `name`, which is created, is there, and stays.
+    ///
+    /// # Errors
+    /// If it is not; [`Error::Conflict`](crate::error::Error::Conflict) if somebody has dropped it since the transaction began.
+    pub(crate) fn schema_stays(&self, context: &StatementContext, name: &str) -> Result<()> {
+        let schema = schema_of(name);
+        if schema == SCHEMA || session_of(name).is_some() {
+            return Ok(());
+        }
+        self.claim(&[of_schema(schema)])?;
+        if context.tables.has_schema(schema) {
+            Ok(())
+        } else {
+            Err(no_schema(schema))
+        }
+    }
+
+    /// The right to change all that is in a schema.
+    ///
+    /// # Errors
+    /// As [`write`](Scope::write).
+    pub(crate) fn claim_schema(&self, schema: &str) -> Result<()> {
+        match &self.transaction {
+            None => Ok(()),
+            Some(transaction) => transaction.claim_schema(schema),
         }
     }
 
@@ -124,9 +201,9 @@ impl<'t> Scope<'t> {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
         context
+            .with_path(self.path())
             .with_numbers(&self.numbers, read_only)
             .of_user(self.caller.user.as_ref())?
-            .with_temporary(self.session_schema())
             .with_frames(&self.caller.frames)
     }
 

@@ -7,7 +7,6 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::frontend::sequences::{SequenceOptions, SequenceStatement};
-use crate::names::check_new;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::sequences::sequence;
@@ -29,8 +28,9 @@ pub(crate) async fn define(
             if_not_exists,
             options,
         } => {
-            check_new(&name)?;
+            let name = scope.new_name(&name)?;
             let (mut writing, context) = scope.write("CREATE SEQUENCE", &[&name], started).await?;
+            scope.schema_stays(&context, &name)?;
             if taken(&context, &name)? {
                 if if_not_exists {
                     return Ok(Answer::changed(None, &context.clock));

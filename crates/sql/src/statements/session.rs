@@ -19,6 +19,7 @@ use crate::frontend::definition;
 use crate::frontend::files;
 use crate::frontend::parameters::Readied;
 use crate::frontend::parse::{Parsed, Statement, parse};
+use crate::frontend::schemas;
 use crate::frontend::verb::verb;
 use crate::resources::{guard, stop};
 use crate::run::answer::Answer;
@@ -123,6 +124,17 @@ impl Session {
     pub fn of_user(mut self, name: &str) -> Session {
         self.open = self.open.of_user(name.into());
         self
+    }
+
+    /// The session that looks names up in these schemas, a list as `set search_path` takes it, until it is told otherwise;
+    /// `reset search_path` comes back to them.
+    ///
+    /// # Errors
+    ///
+    /// If `path` is no list of names.
+    pub fn with_search_path(self, path: &str) -> Result<Session> {
+        self.open.path().begin(schemas::setting(path)?);
+        Ok(self)
     }
 
     /// Refuses a statement that names files, if this session may not read and write them.
@@ -393,6 +405,7 @@ fn append(
         let width = instance.workers().width();
         let mut entered = Entered::new(instance, open).await?;
         let mut scope = entered.scope();
+        let name = scope.called(&name)?;
         let (writing, mut context) = scope.write("INSERT", &[&name], Instant::now()).await?;
         let table = context.table(&name)?;
         let appended = references::append(&mut context, writing, &table, rows, width);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
-use table::Definition;
+use table::{Definition, titled};
 
 use crate::error::Result;
 use crate::messages::types;
@@ -26,7 +26,9 @@ pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {
         vec![
             (
                 "name",
-                Arc::new(StringArray::from_iter_values(&names)) as ArrayRef,
+                Arc::new(StringArray::from_iter_values(
+                    names.iter().map(|name| titled(name)),
+                )) as ArrayRef,
             ),
             ("rows", Arc::new(UInt64Array::from_iter_values(rows))),
             ("columns", Arc::new(UInt64Array::from_iter_values(columns))),
@@ -101,7 +103,7 @@ fn keys(definition: &Definition, column: usize) -> String {
     for key in &definition.foreign_keys {
         if let Some(at) = key.columns.iter().position(|c| *c == column) {
             let parent = key.parent_columns.get(at).map_or("", String::as_str);
-            keys.push(format!("references {} ({parent})", key.parent));
+            keys.push(format!("references {} ({parent})", titled(&key.parent)));
         }
     }
     keys.join(", ")

@@ -1,96 +1,310 @@
-//! The tables that statements change, by the names that they have in the catalog: those of
-//! [temporary tables](crate::statements::temporary) are others than a session writes.
+//! What statements change, and what they keep of other tables, by the names that it has in the catalog: a name without a
+//! schema is looked up in the [path](crate::search_path) of the session.
+//!
+//! What a statement reads is looked up where it is planned.
 
 use datafusion::sql::sqlparser::ast::{
-    FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias, TableFactor,
-    TableObject, TableWithJoins,
+    AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, CommentObject, CreateTable,
+    Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias, TableConstraint,
+    TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,
 };
+use table::Tables;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::frontend::fixed;
+use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
-use crate::names::{base, session_of, table_name};
+use crate::frontend::sequences::SequenceStatement;
+use crate::messages::nearest::unknown_table;
+use crate::names::{PG_TEMP, base, exact, known, quoted, table_name, written};
+use crate::search_path::SearchPath;
 use crate::statements::scope::Scope;
 
-/// Puts their names in the catalog in the places of the temporary tables that `statement` changes.
+/// Puts names of the catalog in the places of those that `statement` has.
 ///
 /// # Errors
 /// Those of reading the catalog.
 pub(crate) fn named(scope: &mut Scope<'_>, statement: &mut Statement) -> Result<()> {
-    if scope.session_schema().is_none() {
-        return Ok(());
-    }
     match statement {
         // They outlive the session.
-        Statement::View { .. } | Statement::Materialized(_) => {
-            scope.without_temporary();
-            Ok(())
-        }
-        Statement::Sql(sql) | Statement::Returning { statement: sql, .. } => of_sql(scope, sql),
-        Statement::Explain { statement, .. } => named(scope, statement),
-        Statement::Identity(change) => {
-            change.table = scope.own(std::mem::take(&mut change.table))?;
-            Ok(())
-        }
-        Statement::CopyFrom(copy) => replace(scope, &mut copy.table),
-        _ => Ok(()),
+        Statement::View { .. } | Statement::Materialized(_) => scope.without_temporary(),
+        Statement::Sql(sql) => is_temporary(sql)?,
+        _ => {}
     }
+    if scope.sees_one_schema() {
+        return plainly(statement);
+    }
+    let (path, tables) = (scope.path(), scope.tables()?);
+    Names {
+        path: &path,
+        tables: &tables,
+        new: None,
+    }
+    .of_statement(statement)
 }
 
-fn of_sql(scope: &Scope<'_>, sql: &mut Sql) -> Result<()> {
-    match sql {
-        Sql::Insert(insert) => match &mut insert.table {
-            TableObject::TableName(name) => replace(scope, name),
-            _ => Ok(()),
-        },
-        Sql::Update(update) => aliased(scope, &mut update.table),
-        Sql::Delete(delete) => {
-            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
-                &mut delete.from;
-            from.iter_mut().try_for_each(|table| aliased(scope, table))
-        }
-        Sql::Truncate(truncate) => {
-            let mut targets = truncate.table_names.iter_mut();
-            targets.try_for_each(|target| replace(scope, &mut target.name))
-        }
-        Sql::AlterTable(alter) => replace(scope, &mut alter.name),
-        Sql::Drop {
-            object_type: ObjectType::Table,
-            names,
-            ..
-        } => names.iter_mut().try_for_each(|name| replace(scope, name)),
-        Sql::ExplainTable { table_name, .. } => replace(scope, table_name),
-        _ => Ok(()),
+/// The same where all is in `public`.
+fn plainly(statement: &mut Statement) -> Result<()> {
+    match statement {
+        Statement::Explain { statement, .. } => return plainly(statement),
+        Statement::Identity(change) => change.table = known(&change.table),
+        Statement::Merge(merge) => merge.target = known(&merge.target),
+        Statement::Sequence(SequenceStatement::Alter { name, .. }) => *name = known(name),
+        Statement::Materialized(MaterializedStatement::Refresh { name, .. }) => *name = known(name),
+        _ => {}
     }
+    if let Statement::Sequence(
+        SequenceStatement::Create { options, .. } | SequenceStatement::Alter { options, .. },
+    ) = statement
+        && let Some(Some((table, _))) = &mut options.owner
+    {
+        *table = known(table);
+    }
+    Ok(())
 }
 
-/// Replaces the name of a table that keeps it as the name of its columns.
-fn aliased(scope: &Scope<'_>, table: &mut TableWithJoins) -> Result<()> {
-    let TableFactor::Table { name, alias, .. } = &mut table.relation else {
+/// `create table pg_temp.t` is `create temporary table t`.
+fn is_temporary(sql: &mut Sql) -> Result<()> {
+    let Sql::CreateTable(create) = sql else {
         return Ok(());
     };
-    replace(scope, name)?;
-    if alias.is_none()
-        && let Ok(stored) = table_name(name)
-        && session_of(&stored).is_some()
-    {
-        *alias = Some(TableAlias {
-            explicit: true,
-            name: Ident::with_quote('"', base(&stored)),
-            columns: Vec::new(),
-            at: None,
-        });
+    let name = written(&create.name)?;
+    match table::schema_of(&name) {
+        Some(PG_TEMP) => {
+            create.temporary = true;
+            create.name = ObjectName::from(vec![Ident::with_quote('"', base(&name))]);
+        }
+        Some(_) if create.temporary => {
+            return Err(Error::invalid(
+                "cannot create temporary relation in non-temporary schema",
+            ));
+        }
+        _ => {}
     }
     Ok(())
 }
 
-fn replace(scope: &Scope<'_>, name: &mut ObjectName) -> Result<()> {
-    if let [_] = &name.0[..]
-        && let Ok(plain) = table_name(name)
-    {
-        let stored = scope.own(plain)?;
-        if session_of(&stored).is_some() {
-            *name = ObjectName::from(vec![Ident::with_quote('"', stored)]);
+/// Where names are looked up.
+struct Names<'n> {
+    path: &'n SearchPath,
+    tables: &'n Tables,
+    /// A table that there will be, too.
+    new: Option<&'n str>,
+}
+
+impl Names<'_> {
+    fn of_statement(&self, statement: &mut Statement) -> Result<()> {
+        match statement {
+            Statement::Sql(sql) | Statement::Returning { statement: sql, .. } => self.of_sql(sql),
+            Statement::Explain { statement, .. } => self.of_statement(statement),
+            Statement::Identity(change) => {
+                self.resolve(&mut change.table);
+                Ok(())
+            }
+            Statement::Merge(merge) => {
+                self.resolve(&mut merge.target);
+                Ok(())
+            }
+            Statement::Sequence(sequence) => {
+                self.of_sequence(sequence);
+                Ok(())
+            }
+            Statement::View { text, .. } => self.of_view(text),
+            Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
+                self.of_view(text)
+            }
+            Statement::Materialized(MaterializedStatement::Refresh { name, .. }) => {
+                self.resolve(name);
+                Ok(())
+            }
+            Statement::CopyFrom(copy) => self.replace(&mut copy.table),
+            _ => Ok(()),
         }
     }
-    Ok(())
+
+    fn of_sequence(&self, statement: &mut SequenceStatement) {
+        if let SequenceStatement::Alter { name, .. } = statement {
+            self.resolve(name);
+        }
+        let (SequenceStatement::Create { options, .. } | SequenceStatement::Alter { options, .. }) =
+            statement;
+        if let Some(Some((table, _))) = &mut options.owner {
+            self.resolve(table);
+        }
+    }
+
+    fn of_sql(&self, sql: &mut Sql) -> Result<()> {
+        match sql {
+            Sql::Insert(insert) => match &mut insert.table {
+                TableObject::TableName(name) => self.replace(name),
+                _ => Ok(()),
+            },
+            Sql::Update(update) => self.aliased(&mut update.table),
+            Sql::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
+                    &mut delete.from;
+                from.iter_mut().try_for_each(|table| self.aliased(table))
+            }
+            Sql::Truncate(truncate) => {
+                let mut targets = truncate.table_names.iter_mut();
+                targets.try_for_each(|target| self.replace(&mut target.name))
+            }
+            Sql::CreateTable(create) => self.of_new_table(create),
+            Sql::AlterTable(alter) => {
+                self.replace(&mut alter.name)?;
+                let mut operations = alter.operations.iter_mut();
+                operations.try_for_each(|operation| self.of_operation(operation))
+            }
+            Sql::CreateIndex(create) => self.replace(&mut create.table_name),
+            Sql::Drop {
+                object_type:
+                    ObjectType::Table
+                    | ObjectType::View
+                    | ObjectType::MaterializedView
+                    | ObjectType::Sequence,
+                names,
+                ..
+            } => names.iter_mut().try_for_each(|name| self.replace(name)),
+            Sql::Comment {
+                object_type,
+                object_name,
+                ..
+            } => self.of_comment(*object_type, object_name),
+            Sql::ExplainTable { table_name, .. } => self.replace(table_name),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_comment(&self, kind: CommentObject, name: &mut ObjectName) -> Result<()> {
+        match kind {
+            // Looked up among the keys.
+            CommentObject::Index => Ok(()),
+            CommentObject::Column => {
+                let Some(column) = name.0.pop() else {
+                    return Ok(());
+                };
+                if !name.0.is_empty() {
+                    self.replace(name)?;
+                }
+                name.0.push(column);
+                Ok(())
+            }
+            _ => self.replace(name),
+        }
+    }
+
+    fn of_new_table(&self, create: &mut CreateTable) -> Result<()> {
+        // Its foreign keys may refer to itself.
+        let new = self.path.creates(self.tables, &written(&create.name)?).ok();
+        let beside = Names {
+            new: new.as_deref().filter(|_| !create.temporary),
+            ..*self
+        };
+        beside.of_parts(create)
+    }
+
+    fn of_parts(&self, create: &mut CreateTable) -> Result<()> {
+        let mut columns = create.columns.iter_mut();
+        columns.try_for_each(|column| self.of_column(column))?;
+        let mut constraints = create.constraints.iter_mut();
+        constraints.try_for_each(|constraint| self.of_constraint(constraint))
+    }
+
+    fn of_column(&self, column: &mut ColumnDef) -> Result<()> {
+        for option in &mut column.options {
+            match &mut option.option {
+                ColumnOption::Default(value) => self.of_default(value)?,
+                ColumnOption::ForeignKey(key) => self.replace(&mut key.foreign_table)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn of_constraint(&self, constraint: &mut TableConstraint) -> Result<()> {
+        match constraint {
+            TableConstraint::ForeignKey(key) => self.replace(&mut key.foreign_table),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_operation(&self, operation: &mut AlterTableOperation) -> Result<()> {
+        match operation {
+            AlterTableOperation::AddColumn { column_def, .. } => self.of_column(column_def),
+            AlterTableOperation::AddConstraint { constraint, .. } => self.of_constraint(constraint),
+            AlterTableOperation::AlterColumn {
+                op: AlterColumnOperation::SetDefault { value },
+                ..
+            } => self.of_default(value),
+            _ => Ok(()),
+        }
+    }
+
+    /// A default, which is [kept](crate::frontend::kept) as a text.
+    fn of_default(&self, value: &mut Expr) -> Result<()> {
+        if let Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }) = value
+        {
+            *text = fixed::expression(text, &|written| self.kept(written))?;
+        }
+        Ok(())
+    }
+
+    fn of_view(&self, text: &mut String) -> Result<()> {
+        *text = fixed::view(text, &|written| self.kept(written))?;
+        Ok(())
+    }
+
+    /// What stands in a text that is kept in the place of a name; none if that means the same there.
+    fn kept(&self, written: &str) -> Result<Option<String>> {
+        if table::schema_of(written).is_some() {
+            return Ok(None);
+        }
+        match self.path.find(self.tables, written) {
+            Some(found) if found == *written => Ok(None),
+            Some(found) => Ok(Some(quoted(&found))),
+            // What is in `public` would be found later, but not now.
+            None if SearchPath::kept().find(self.tables, written).is_some() => {
+                Err(unknown_table(written, self.tables))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn resolve(&self, name: &mut String) {
+        *name = self.path.resolve(self.tables, name);
+    }
+
+    /// Replaces the name of a table that keeps it as the name of its columns.
+    fn aliased(&self, table: &mut TableWithJoins) -> Result<()> {
+        let TableFactor::Table { name, alias, .. } = &mut table.relation else {
+            return Ok(());
+        };
+        let before = name.0.len();
+        self.replace(name)?;
+        if alias.is_none() && before == 1 {
+            *alias = Some(TableAlias {
+                explicit: true,
+                name: Ident::with_quote('"', base(&table_name(name)?)),
+                columns: Vec::new(),
+                at: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// Replaces a name that does not say where it is. The new one is looked up nowhere.
+    fn replace(&self, name: &mut ObjectName) -> Result<()> {
+        let written = written(name)?;
+        match table::schema_of(&written) {
+            None | Some(PG_TEMP) => {
+                let found = self.path.resolve_beside(self.tables, self.new, &written);
+                *name = ObjectName::from(vec![Ident::with_quote('"', exact(&found))]);
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
 }

@@ -16,11 +16,13 @@ use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::names::{of_schema, schema_of};
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
+use crate::search_path::{Saved, SessionPath};
 use crate::statements::write::Writing;
 
 /// What was asked of a transaction when it began.
@@ -45,6 +47,8 @@ pub(crate) struct OpenTransaction {
     writes: Option<Writes>,
     /// The transaction itself, and its savepoints. Never empty.
     levels: Vec<Level>,
+    /// Where its session looks names up, which goes back with it.
+    path: Option<Arc<SessionPath>>,
 }
 
 /// What was committed when the transaction began.
@@ -74,10 +78,13 @@ struct Level {
     tx: Option<store::Transaction>,
     tables: Option<Arc<Tables>>,
     arrays: Option<Own>,
+    /// What the path of the session was.
+    path: Option<Saved>,
 }
 
 impl OpenTransaction {
-    pub(crate) fn new(modes: Modes) -> OpenTransaction {
+    /// A transaction that has run no statement. What these change of `path` goes back with it.
+    pub(crate) fn new(modes: Modes, path: Option<&Arc<SessionPath>>) -> OpenTransaction {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         OpenTransaction {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -85,7 +92,11 @@ impl OpenTransaction {
             failed: false,
             seen: None,
             writes: None,
-            levels: vec![Level::default()],
+            levels: vec![Level {
+                path: path.map(|path| path.save()),
+                ..Level::default()
+            }],
+            path: path.cloned(),
         }
     }
 
@@ -267,6 +278,22 @@ impl OpenTransaction {
         }
     }
 
+    /// The right to write to all that is in a schema, and to it.
+    ///
+    /// # Errors
+    /// As [`write`](OpenTransaction::write).
+    pub(crate) fn claim_schema(&self, schema: &str) -> Result<()> {
+        let (Some(seen), Some(writes)) = (&self.seen, &self.writes) else {
+            return Err(no_snapshot());
+        };
+        let all = [&seen.tables, &writes.base].into_iter();
+        let all = all.flat_map(|all| [all.names(), all.views(), all.sequences()]);
+        let within = all.flatten().filter(|name| schema_of(name) == schema);
+        let mut names: Vec<String> = within.map(str::to_owned).collect();
+        names.push(of_schema(schema));
+        self.claim(&names)
+    }
+
     /// First updater wins, by tables and arrays: `base` are the tables of the version `at`.
     fn unchanged(&self, base: &Tables, at: &Snapshot, names: &[&str]) -> Result<()> {
         let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
@@ -328,8 +355,10 @@ impl OpenTransaction {
             tx: top.tx.as_ref().map(store::Transaction::nested),
             tables: top.tables.clone(),
             arrays: top.arrays.clone(),
+            path: None,
         };
-        self.levels.push(level);
+        let path = self.path.as_ref().map(|path| path.save());
+        self.levels.push(Level { path, ..level });
     }
 
     /// The last savepoint of that name. Those of the same name before it come to light when it is released.
@@ -351,7 +380,10 @@ impl OpenTransaction {
         let at = self.find(name)?;
         // From the last: each is nested in the one before.
         while self.levels.len() > at {
-            self.levels.pop();
+            let level = self.levels.pop();
+            if let (Some(path), Some(saved)) = (&self.path, level.and_then(|level| level.path)) {
+                path.restore(saved);
+            }
         }
         self.savepoint(name.to_string());
         self.failed = false;
@@ -394,18 +426,24 @@ impl OpenTransaction {
             });
         }
         self.fold(1);
-        let Some(tx) = self.top().tx.take() else {
-            return Ok(());
-        };
-        let done = tokio::task::spawn_blocking(move || tx.commit()).await;
-        done.map_err(Error::of_task)??;
+        if let Some(tx) = self.top().tx.take() {
+            let done = tokio::task::spawn_blocking(move || tx.commit()).await;
+            done.map_err(Error::of_task)??;
+        }
+        if let Some(path) = self.path.take() {
+            path.end_local();
+        }
         Ok(())
     }
 }
 
 impl Drop for OpenTransaction {
     fn drop(&mut self) {
-        while self.levels.pop().is_some() {}
+        while let Some(level) = self.levels.pop() {
+            if let (Some(path), Some(saved)) = (&self.path, level.path) {
+                path.restore(saved);
+            }
+        }
     }
 }
 

@@ -22,6 +22,7 @@ pub(super) async fn rows(
     target: &str,
 ) -> Result<SendableRecordBatchStream> {
     let plan = context.plan(joined(statement)?, Some(target)).await?;
+    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     Ok(execute_stream(physical, context.task())?)

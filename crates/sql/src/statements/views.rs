@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{CreateView, ObjectName};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::names::{check_new, table_name};
+use crate::names::written;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
@@ -22,9 +22,9 @@ pub(crate) async fn create(
     text: &str,
     started: Instant,
 ) -> Result<Answer> {
-    let name = table_name(&view.name)?;
-    check_new(&name)?;
+    let name = scope.new_name(&written(&view.name)?)?;
     let (mut writing, context) = scope.write("CREATE VIEW", &[&name], started).await?;
+    scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
     let before = context.tables.view(&name);
     if context.tables.get(&name).is_some() || before.is_some() {

@@ -4,6 +4,7 @@
 mod fixture;
 mod histories;
 mod lost;
+mod schemas;
 mod sessions;
 mod temporary;
 

@@ -102,7 +102,10 @@ fn messages_call_them_as_the_session_does() {
             "create temp table u (a int references t)",
             "has no foreign keys",
         ),
-        ("create view v as select * from t", "no table \"t\""),
+        (
+            "create view v as select * from t",
+            "relation \"t\" does not exist",
+        ),
         (
             "create temp table u (a int) on commit drop",
             "on commit drop",

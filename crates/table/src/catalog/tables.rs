@@ -1,6 +1,6 @@
 //! The tables of a snapshot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use crate::catalog::table::{Body, Table};
 use crate::error::Result;
 use crate::format::record::damaged;
 use crate::format::{comments, key, sequence};
-use crate::schema::{Comments, Sequence};
+use crate::schema::{Comments, Sequence, WITHIN};
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -38,6 +38,7 @@ pub struct Tables {
     comments: BTreeMap<String, Arc<Comments>>,
     /// Tables whose rows are those of queries: whether they are there, and the text.
     materialized: BTreeMap<String, (bool, Arc<str>)>,
+    schemas: BTreeSet<String>,
 }
 
 /// A table whose rows are those of a query.
@@ -109,6 +110,7 @@ impl Catalog {
             sequences: sequences(snapshot)?,
             comments: comments(snapshot)?,
             materialized: materialized(snapshot)?,
+            schemas: schemas(snapshot)?,
         });
         let latest = if snapshot.is_open() {
             Weak::new()
@@ -176,7 +178,41 @@ fn materialized(snapshot: &Snapshot) -> Result<BTreeMap<String, (bool, Arc<str>)
     entries.map(own).collect()
 }
 
+/// Whether a snapshot has any schema.
+pub fn has_schemas(snapshot: &Snapshot) -> bool {
+    snapshot
+        .prefix(key::DIRECTORY, key::SCHEMA)
+        .next()
+        .is_some()
+}
+
+/// The schemas of a snapshot.
+fn schemas(snapshot: &Snapshot) -> Result<BTreeSet<String>> {
+    let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
+        let name = std::str::from_utf8(&entry[key::SCHEMA.len()..]);
+        match (name, &record[..]) {
+            (Ok(name), [1]) => Ok(name.to_owned()),
+            _ => Err(damaged(
+                &String::from_utf8_lossy(&entry),
+                "the record of a schema",
+            )),
+        }
+    };
+    let entries = snapshot.prefix(key::DIRECTORY, key::SCHEMA);
+    entries.map(own).collect()
+}
+
 impl Tables {
+    /// The names of the schemas that were created, in alphabetical order.
+    pub fn schemas(&self) -> Vec<&str> {
+        self.schemas.iter().map(String::as_str).collect()
+    }
+
+    /// Whether a schema of this name was created.
+    pub fn has_schema(&self, name: &str) -> bool {
+        self.schemas.contains(name)
+    }
+
     /// The names of the tables, in alphabetical order.
     pub fn names(&self) -> Vec<&str> {
         self.tables.keys().map(String::as_str).collect()
@@ -223,8 +259,12 @@ impl Tables {
     }
 
     /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
-    /// one of them, or it was changed, or dropped and made again.
+    /// one of them, or it was changed, or dropped and made again. A name that [ends with its schema](crate::within) means
+    /// that: whether it is in only one of them.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
+        if let Some(schema) = name.strip_suffix(WITHIN) {
+            return self.has_schema(schema) != other.has_schema(schema);
+        }
         let same_view = match (self.views.get(name), other.views.get(name)) {
             (None, None) => true,
             (Some(here), Some(there)) => Arc::ptr_eq(here, there),
@@ -286,6 +326,9 @@ impl Tables {
                 None => materialized.remove(name),
             };
         }
+        let mut schemas = self.schemas.clone();
+        schemas.extend(own.schemas.difference(&base.schemas).cloned());
+        schemas.retain(|name| own.schemas.contains(name) || !base.schemas.contains(name));
         Tables {
             version: self.version,
             tables,
@@ -293,6 +336,7 @@ impl Tables {
             sequences,
             comments,
             materialized,
+            schemas,
         }
     }
 

@@ -1,12 +1,17 @@
 //! The record of a table's definition.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
-use crate::schema::{Check, Column, Definition, ForeignKey, Generated, Key, Rule};
+use crate::schema::{
+    Check, Column, Definition, ForeignKey, Generated, JsonKind, Key, Rule, json_kind, json_type,
+    jsonb_type, uuid_type,
+};
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +27,11 @@ enum TypeRecord {
     Timestamp(u8, Option<String>),
     Text,
     Binary,
+    /// Since 0.3: builds before refuse tables that have it.
+    List(Box<TypeRecord>),
+    Uuid,
+    Json,
+    Jsonb,
 }
 
 impl TypeRecord {
@@ -47,6 +57,12 @@ impl TypeRecord {
             }
             Utf8View => TypeRecord::Text,
             BinaryView => TypeRecord::Binary,
+            List(item) => TypeRecord::List(Box::new(TypeRecord::of(item.data_type())?)),
+            FixedSizeBinary(16) => TypeRecord::Uuid,
+            Struct(_) => match json_kind(data_type)? {
+                JsonKind::Text => TypeRecord::Json,
+                JsonKind::Normal => TypeRecord::Jsonb,
+            },
             _ => return None,
         })
     }
@@ -73,6 +89,12 @@ impl TypeRecord {
             }
             TypeRecord::Text => DataType::Utf8View,
             TypeRecord::Binary => DataType::BinaryView,
+            TypeRecord::List(item) => {
+                DataType::List(Arc::new(Field::new_list_field(item.data_type()?, true)))
+            }
+            TypeRecord::Uuid => uuid_type(),
+            TypeRecord::Json => json_type(),
+            TypeRecord::Jsonb => jsonb_type(),
             _ => return None,
         })
     }

@@ -20,6 +20,8 @@ pub(crate) const POSITION: &[u8] = b"p";
 /// Prefix of comments: `c` and the name of what they are on; the value is a byte for the version of the record, and the
 /// record.
 pub(crate) const COMMENTS: &[u8] = b"c";
+/// Prefix of schemas: `h` and the name; the value is a byte for the version of the record.
+pub(crate) const SCHEMA: &[u8] = b"h";
 /// Prefix of the entries of arrays, which share the directory: tables and views must not have their names.
 const ARRAY: &[u8] = b"a";
 /// The table's definition.
@@ -84,6 +86,10 @@ pub(crate) fn sequence(name: &str) -> Vec<u8> {
 
 pub(crate) fn comments(name: &str) -> Vec<u8> {
     [COMMENTS, name.as_bytes()].concat()
+}
+
+pub(crate) fn schema(name: &str) -> Vec<u8> {
+    [SCHEMA, name.as_bytes()].concat()
 }
 
 pub(crate) fn position(state: u64) -> Vec<u8> {

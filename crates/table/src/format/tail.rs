@@ -4,22 +4,39 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 
 use crate::error::Result;
+use crate::format::nested::{from_storage, storage, to_storage};
 use crate::schema::Definition;
 
-/// A chunk as the catalog keeps it: an Arrow IPC stream of one batch.
+/// A chunk as the catalog keeps it: an Arrow IPC stream of one batch, whose values are as they [lie in
+/// pages](crate::format::nested).
 pub(crate) fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
-    let batch = &own(batch)?;
+    let batch = &own(&as_stored(batch)?)?;
     let mut bytes = Vec::with_capacity(batch.get_array_memory_size());
     let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema())?;
     writer.write(batch)?;
     writer.finish()?;
     drop(writer);
     Ok(bytes)
+}
+
+fn as_stored(batch: &RecordBatch) -> Result<RecordBatch> {
+    let of = |field: &FieldRef| match storage(field.data_type()) {
+        Some(stored) => Arc::new(field.as_ref().clone().with_data_type(stored)),
+        None => field.clone(),
+    };
+    let schema = batch.schema();
+    let fields: Vec<FieldRef> = schema.fields().iter().map(of).collect();
+    let columns = batch.columns().iter().map(to_storage);
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
 }
 
 /// Texts copied out of the buffers they share, which may be whole pages or files.
@@ -55,13 +72,18 @@ pub(crate) fn decode(bytes: &[u8], definition: &Definition) -> Option<RecordBatc
     let batches = reader.collect::<std::result::Result<Vec<_>, _>>().ok()?;
     let schema = definition.schema();
     let batch = concat_batches(&batches.first()?.schema(), &batches).ok()?;
-    let same = batch
-        .schema()
-        .fields()
-        .iter()
-        .map(|f| f.data_type())
-        .eq(schema.fields().iter().map(|f| f.data_type()));
-    same.then(|| RecordBatch::try_new(schema, batch.columns().to_vec()).ok())?
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    if batch.num_columns() != schema.fields().len() {
+        return None;
+    }
+    for (column, field) in batch.columns().iter().zip(schema.fields()) {
+        let wanted = storage(field.data_type());
+        if column.data_type() != wanted.as_ref().unwrap_or(field.data_type()) {
+            return None;
+        }
+        columns.push(from_storage(column.clone(), field.data_type())?);
+    }
+    RecordBatch::try_new(schema, columns).ok()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
 use crate::format::keys::Form;
+use crate::format::nested::uuid_text;
 use crate::schema::{Definition, Key};
 
 /// The most characters of a value that the error shows.
@@ -87,6 +88,9 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
                 DataType::Utf8View => {
                     let text = String::from_utf8(text).ok()?;
                     Some(Arc::new(StringViewArray::from(vec![text])))
+                }
+                DataType::FixedSizeBinary(_) => {
+                    Some(Arc::new(StringViewArray::from(vec![uuid_text(&text)])))
                 }
                 _ => Some(Arc::new(BinaryViewArray::from(vec![&text[..]]))),
             }

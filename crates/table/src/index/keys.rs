@@ -137,6 +137,9 @@ fn bytes(column: &ArrayRef) -> Result<BinaryViewArray> {
     if let Some(texts) = column.as_string_view_opt() {
         return Ok(texts.clone().to_binary_view());
     }
+    if let Some(ids) = column.as_fixed_size_binary_opt() {
+        return Ok(BinaryViewArray::from_iter(ids.iter()));
+    }
     match column.as_binary_view_opt() {
         Some(bytes) => Ok(bytes.clone()),
         None => Err(Error::Kind(format!("{} as a key", column.data_type()))),

@@ -237,6 +237,24 @@ impl Definition {
                 what,
             });
         }
+        let all = self.primary_key.iter();
+        let all = all.chain(self.foreign_keys.iter().flat_map(|key| &key.columns));
+        let mut all = all.chain(self.keys.iter().flat_map(|key| &key.columns));
+        let nested = |c: &&usize| {
+            matches!(
+                self.columns[**c].data_type,
+                DataType::List(_) | DataType::Struct(_)
+            )
+        };
+        if let Some(column) = all.find(nested) {
+            return Err(Error::Key {
+                table: self.name.clone(),
+                what: format!(
+                    "arrays and JSON stand in no key, but column '{}' would",
+                    self.columns[*column].name
+                ),
+            });
+        }
         for (at, key) in self.keys.iter().enumerate() {
             let mut others = self.keys[..at].iter();
             if key.columns.is_empty()

@@ -2,6 +2,7 @@
 
 mod comments;
 mod definition;
+mod names;
 mod normalise;
 mod sequence;
 mod types;
@@ -10,6 +11,7 @@ pub use comments::Comments;
 pub use definition::{
     Action, Check, Column, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Rule, referred_key,
 };
+pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
 pub use sequence::{Position, Sequence};
-pub use types::stored_type;
+pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, uuid_type};

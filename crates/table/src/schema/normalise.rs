@@ -3,8 +3,27 @@
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
 
+use arrow::datatypes::DataType;
+
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
+
+/// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
+fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
+    use DataType::{
+        Binary, FixedSizeBinary, FixedSizeList, LargeBinary, LargeList, LargeListView, List,
+        ListView, Null, Struct,
+    };
+    match to {
+        List(_) => !matches!(
+            from,
+            Null | List(_) | LargeList(_) | FixedSizeList(_, _) | ListView(_) | LargeListView(_)
+        ),
+        FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
+        Struct(_) => *from != Null,
+        _ => matches!(from, List(_) | Struct(_)),
+    }
+}
 
 /// Casts `batch`, whose columns stand in the table's order, to the definition's types.
 ///
@@ -29,6 +48,16 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
         let column = if column.data_type() == field.data_type() {
             column.clone()
+        } else if is_of_another_kind(column.data_type(), field.data_type()) {
+            return Err(Error::Mismatch {
+                table: definition.name.clone(),
+                what: format!(
+                    "column '{}' is of type {} and not {}; cast the values first",
+                    field.name(),
+                    field.data_type(),
+                    column.data_type()
+                ),
+            });
         } else {
             cast_with_options(column, field.data_type(), &options)?
         };

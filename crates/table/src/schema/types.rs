@@ -1,11 +1,21 @@
-//! The types of values that tables store.
+//! The types of the values that tables store.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 
 /// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
-/// become views, dictionaries the type of their values, other decimals `Decimal128`. `None` if such
-/// values cannot be stored.
+/// become views, dictionaries the type of their values, other decimals `Decimal128`, all kinds of lists `List`. 16 bytes
+/// are a [uuid](uuid_type), and of structs only [JSON](json_type) is stored. `None` if such values cannot be stored.
 pub fn stored_type(from: &DataType) -> Option<DataType> {
+    of_depth(from, MOST_DIMENSIONS)
+}
+
+/// The most dimensions of an array.
+const MOST_DIMENSIONS: usize = 6;
+
+/// The same for a value within which arrays may stand in one another so deep.
+fn of_depth(from: &DataType, depth: usize) -> Option<DataType> {
     use DataType::*;
     Some(match from {
         Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => from.clone(),
@@ -16,8 +26,77 @@ pub fn stored_type(from: &DataType) -> Option<DataType> {
         Decimal32(p, s) | Decimal64(p, s) => Decimal128(*p, *s),
         Decimal256(p, s) if *p <= 38 => Decimal128(*p, *s),
         Utf8 | LargeUtf8 | Utf8View | Null => Utf8View,
+        FixedSizeBinary(16) => uuid_type(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
-        Dictionary(_, value) => return stored_type(value),
+        Dictionary(_, value) => return of_depth(value, depth),
+        List(item)
+        | LargeList(item)
+        | FixedSizeList(item, _)
+        | ListView(item)
+        | LargeListView(item) => {
+            let item = of_depth(item.data_type(), depth.checked_sub(1)?)?;
+            List(Arc::new(Field::new_list_field(item, true)))
+        }
+        Struct(_) => match json_kind(from)? {
+            JsonKind::Text => json_type(),
+            JsonKind::Normal => jsonb_type(),
+        },
         _ => return None,
     })
+}
+
+/// The type of uuids: 16 bytes.
+pub fn uuid_type() -> DataType {
+    DataType::FixedSizeBinary(16)
+}
+
+/// The two types of JSON. Both are texts within a struct of one field, whose name tells them apart: so they are taken
+/// neither for one another nor for texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonKind {
+    /// As it was written: `json`.
+    Text,
+    /// In the form of `jsonb`.
+    Normal,
+}
+
+impl JsonKind {
+    /// The name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
+            JsonKind::Text => "json",
+            JsonKind::Normal => "jsonb",
+        }
+    }
+
+    /// The type.
+    pub fn data_type(self) -> DataType {
+        let text = Field::new(self.name(), DataType::Utf8View, true);
+        DataType::Struct(Fields::from(vec![text]))
+    }
+}
+
+/// The type `json`.
+pub fn json_type() -> DataType {
+    JsonKind::Text.data_type()
+}
+
+/// The type `jsonb`.
+pub fn jsonb_type() -> DataType {
+    JsonKind::Normal.data_type()
+}
+
+/// Which of JSON's types this is, if it is one.
+pub fn json_kind(data_type: &DataType) -> Option<JsonKind> {
+    let DataType::Struct(fields) = data_type else {
+        return None;
+    };
+    let [field] = &fields[..] else {
+        return None;
+    };
+    if *field.data_type() != DataType::Utf8View {
+        return None;
+    }
+    let kinds = [JsonKind::Text, JsonKind::Normal];
+    kinds.into_iter().find(|kind| kind.name() == field.name())
 }

@@ -126,6 +126,10 @@ pub fn rename(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
     own.name = to.to_owned();
     put(tx, &own)?;
     comments::rename(tx, name, to);
+    if let Some(query) = tx.get(key::DIRECTORY, &key::materialized(name)) {
+        tx.put(key::DIRECTORY, &key::materialized(to), &query);
+        tx.delete(key::DIRECTORY, &key::materialized(name));
+    }
     for (other, _) in all(tx)? {
         let mut other = definition(tx, &other)?;
         let keys = other.foreign_keys.iter_mut();

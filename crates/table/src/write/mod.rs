@@ -9,6 +9,7 @@ mod delete;
 mod encode;
 mod insert;
 mod loader;
+mod schemas;
 mod sequences;
 mod tables;
 mod views;
@@ -20,9 +21,10 @@ pub use delete::delete;
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
 pub use loader::Loader;
+pub use schemas::{create_schema, drop_schema, rename_schema, rename_sequence, rename_view};
 pub use sequences::{
     change_sequence, create_sequence, drop_sequence, has_sequence_position, keep_sequence_position,
     new_sequence_number, sequence_position,
 };
 pub use tables::{create, drop, truncate};
-pub use views::{create_view, drop_view, set_materialized};
+pub use views::{change_view, create_view, drop_view, set_materialized};

@@ -17,6 +17,21 @@ pub fn create_view(tx: &mut Transaction, name: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Keeps another text under the name of a view.
+///
+/// # Errors
+/// [`Error::NoTable`].
+pub fn change_view(tx: &mut Transaction, name: &str, text: &str) -> Result<()> {
+    let entry = key::view(name);
+    if tx.get(key::DIRECTORY, &entry).is_none() {
+        return Err(Error::NoTable {
+            name: name.to_owned(),
+        });
+    }
+    tx.put(key::DIRECTORY, &entry, text.as_bytes());
+    Ok(())
+}
+
 /// Removes a view.
 ///
 /// # Errors

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::commands::govern::options::{Govern, Net, NetFormat, Undo, What, usage};
 use crate::failure::{Failure, one_line};
+use crate::program;
 use crate::terminal::{interrupt, out};
 
 /// How often the request to end is checked while waiting.
@@ -257,8 +258,10 @@ fn begin(
             why: "the net".to_owned(),
         },
     })?;
-    let own = std::env::current_exe().ok();
-    let guard = own.map(|own| vec![own.into(), "govern".into(), "guard".into()]);
+    let mut guard = program::again();
+    if !guard.is_empty() {
+        guard.extend(["govern".into(), "guard".into()]);
+    }
     Live::begin(
         wanted,
         Options {
@@ -278,7 +281,7 @@ fn begin(
                 .clone()
                 .unwrap_or_else(governor_live::state_folder),
             sys: "/sys".into(),
-            guard: guard.unwrap_or_default(),
+            guard,
             status: status.clone(),
         },
     )

@@ -1,7 +1,7 @@
 //! `atoll where`: where the memory of a process, or of a store, lies.
 
 pub mod options;
-mod process;
+pub mod process;
 #[cfg(feature = "sql")]
 mod store;
 mod table;

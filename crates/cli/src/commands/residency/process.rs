@@ -29,14 +29,32 @@ struct Thread {
 
 /// Reads where a process's memory is, and prints it.
 pub fn run(args: &Where, pid: u32) -> Result<(), Failure> {
-    let system = System::real();
-    let nodes = Nodes::new(&topology::Machine::live()?);
-    let process = Process::open(&system, pid)?;
     let depth = match (args.exact, args.sample) {
         (true, _) => Depth::Walk,
         (false, Some(addresses)) => Depth::Sample(addresses),
         (false, None) => Depth::Auto,
     };
+    let found = find(pid, depth)?;
+    let groups = groups(&found);
+    let mut out = out::stdout();
+    if args.json {
+        writeln!(out, "{}", to_json(&found, &groups))?;
+    } else {
+        print(&mut out, args, &found, &groups)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What `--json` prints of a process, of which about so many addresses are looked at.
+pub fn described(pid: u32, addresses: Option<u64>) -> anyhow::Result<String> {
+    let found = find(pid, addresses.map_or(Depth::Auto, Depth::Sample))?;
+    Ok(to_json(&found, &groups(&found)).to_string())
+}
+
+fn find(pid: u32, depth: Depth) -> anyhow::Result<Found> {
+    let system = System::real();
+    let nodes = Nodes::new(&topology::Machine::live()?);
+    let process = Process::open(&system, pid)?;
     let looker = Looker::new(&system, &nodes).depth(depth).stacks().huge();
     let residency = looker.look(&process)?;
     let mut threads = Vec::new();
@@ -50,26 +68,23 @@ pub fn run(args: &Where, pid: u32) -> Result<(), Failure> {
             });
         }
     }
-    let found = Found {
+    Ok(Found {
         process,
         residency,
         threads,
-    };
+    })
+}
+
+/// Memory by what it is for.
+fn groups(found: &Found) -> Vec<Group> {
     let names: BTreeMap<u32, &str> = found
         .threads
         .iter()
         .map(|thread| (thread.number, thread.name.as_str()))
         .collect();
-    let groups = found
+    found
         .residency
-        .groups(|thread| names.get(&thread).map(|name| (*name).to_owned()));
-    let mut out = out::stdout();
-    if args.json {
-        writeln!(out, "{}", to_json(&found, &groups))?;
-    } else {
-        print(&mut out, args, &found, &groups)?;
-    }
-    Ok(out.flush()?)
+        .groups(|thread| names.get(&thread).map(|name| (*name).to_owned()))
 }
 
 fn to_json(found: &Found, groups: &[Group]) -> Value {

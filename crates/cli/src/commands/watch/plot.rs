@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::Context;
 use counters::{Summary, ThreadSummary};
-use report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line};
+use report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line_of};
 use serde_json::{Value, json};
 use topology::Machine;
 
 use crate::commands::watch::moment::Moment;
+use crate::program;
 use crate::units::{self, plural};
 use crate::version::COMMIT;
 
@@ -151,7 +152,7 @@ pub fn write(
         });
     let mut report = Report::new(
         format!("{} ({}) over time", summary.name, summary.process),
-        command_line(),
+        command_line_of(program::words()),
     )
     .lead(format!(
         "{load}, {migrations}, {} of memory at last.",

@@ -176,7 +176,7 @@ pub(crate) async fn stopping(
 
 pub(crate) fn source_name(pipeline: &Pipeline) -> String {
     match &pipeline.source {
-        Source::Scan(scan) => format!("scan {}", scan.table.definition().name),
+        Source::Scan(scan) => format!("scan {}", table::titled(&scan.table.definition().name)),
         Source::Read(reading) => format!("read {}", reading.source.name()),
         Source::Values { .. } => "values".into(),
         Source::Rows(stage) => format!("rows of stage {stage}"),

@@ -169,11 +169,12 @@ pub(super) fn check(expr: &Expr) -> Result<()> {
 
 fn binary(op: &BinaryOperator) -> Result<()> {
     use BinaryOperator::{
-        And, BitwiseAnd, BitwiseOr, BitwiseXor, Divide, DuckIntegerDivide, Eq, Gt, GtEq, Lt, LtEq,
-        Minus, Modulo, Multiply, MyIntegerDivide, NotEq, Or, PGBitwiseShiftLeft,
-        PGBitwiseShiftRight, PGExp, PGILikeMatch, PGLikeMatch, PGNotILikeMatch, PGNotLikeMatch,
-        PGRegexIMatch, PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, Plus, Spaceship,
-        StringConcat,
+        And, Arrow, ArrowAt, AtArrow, BitwiseAnd, BitwiseOr, BitwiseXor, Divide, DuckIntegerDivide,
+        Eq, Gt, GtEq, HashArrow, HashLongArrow, HashMinus, LongArrow, Lt, LtEq, Minus, Modulo,
+        Multiply, MyIntegerDivide, NotEq, Or, PGBitwiseShiftLeft, PGBitwiseShiftRight, PGExp,
+        PGILikeMatch, PGLikeMatch, PGNotILikeMatch, PGNotLikeMatch, PGOverlap, PGRegexIMatch,
+        PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, Plus, Question, QuestionAnd, QuestionPipe,
+        Spaceship, StringConcat,
     };
     match op {
         Plus | Minus | Multiply | Divide | Modulo | StringConcat | Gt | Lt | GtEq | LtEq
@@ -181,6 +182,8 @@ fn binary(op: &BinaryOperator) -> Result<()> {
         | PGBitwiseShiftRight | DuckIntegerDivide | MyIntegerDivide | PGRegexMatch
         | PGRegexIMatch | PGRegexNotMatch | PGRegexNotIMatch | PGLikeMatch | PGILikeMatch
         | PGNotLikeMatch | PGNotILikeMatch => Ok(()),
+        Arrow | LongArrow | HashArrow | HashLongArrow | HashMinus | AtArrow | ArrowAt
+        | PGOverlap | Question | QuestionAnd | QuestionPipe => Ok(()),
         // The generic grammar's name of `^`.
         BitwiseXor | PGExp => Ok(()),
         other => Err(Error::unsupported(format!(

@@ -99,7 +99,7 @@ fn cte(cte: &Cte) -> Result<()> {
         alias,
         query: _,
         from,
-        // Whether it is computed once changes no answer.
+        // Taken out before: see `rewrite::without_materialized`.
         materialized: _,
         closing_paren_token: _,
     } = cte;

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{escapes, similar};
+use crate::frontend::rewrite::{escapes, similar, special};
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -76,7 +76,13 @@ pub(crate) fn names() -> Vec<&'static str> {
     ];
     let synonyms = SYNONYMS.iter().map(|(name, _)| *name);
     let parts = PARTS.iter().map(|(name, _)| *name);
-    synonyms.chain(parts).chain(VALUES).chain(others).collect()
+    let own = special::NAMES.into_iter();
+    synonyms
+        .chain(parts)
+        .chain(VALUES)
+        .chain(others)
+        .chain(own)
+        .collect()
 }
 
 /// Rewrites calls and operators.
@@ -92,6 +98,11 @@ impl VisitorMut for Calls {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         escapes::with_backslashes(expr);
+        match special::expr(expr) {
+            Ok(Some(new)) => *expr = new,
+            Ok(None) => {}
+            Err(e) => return ControlFlow::Break(Box::new(e)),
+        }
         let rewritten = match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() => value(ident),
             Expr::Function(function) => call(function),
@@ -240,6 +251,9 @@ fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
 }
 
 fn call(function: &mut Function) -> Rewritten {
+    if let Some(rewritten) = special::function(function)? {
+        return Ok(Some(rewritten));
+    }
     let [part] = &function.name.0[..] else {
         return Ok(None);
     };

@@ -68,7 +68,7 @@ impl VisitorMut for Catalog {
                     "regclass" if is_text(inner) => {
                         let inner =
                             std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
-                        *expr = called("to_regclass", inner);
+                        *expr = called("regclass", inner);
                     }
                     "oid" | "regclass" | "xid" => *data_type = DataType::BigInt(None),
                     "name" | "\"char\"" | "regtype" | "regproc" | "regnamespace" | "regrole"

@@ -9,11 +9,13 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod qualified;
 mod shape;
 mod similar;
+mod special;
 mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, tables};
+pub(crate) use tokens::{abort, end, explained, numbers, questions, tables, without_materialized};
 pub(crate) use tree::{query, statement};

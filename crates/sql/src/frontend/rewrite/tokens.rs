@@ -93,6 +93,32 @@ pub(crate) fn explained(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens
 }
 
+/// `with t as (...)` without `materialized` and `not materialized`: whether it is computed once changes no answer, and where
+/// it does that is [seen to](crate::frontend::ctes).
+pub(crate) fn without_materialized(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let whole: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let keyword = |place: usize| match whole.get(place).map(|&at| &tokens[at].token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let mut gone = Vec::new();
+    for place in 0..whole.len() {
+        let words = 1 + usize::from(keyword(place + 1) == Keyword::NOT);
+        if keyword(place) == Keyword::AS
+            && keyword(place + words) == Keyword::MATERIALIZED
+            && let Some(&next) = whole.get(place + words + 1)
+            && tokens[next].token == Token::LParen
+        {
+            gone.extend(&whole[place + 1..=place + words]);
+        }
+    }
+    let kept = tokens.into_iter().enumerate();
+    let kept = kept.filter(|(at, _)| gone.binary_search(at).is_err());
+    kept.map(|(_, token)| token).collect()
+}
+
 /// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
 pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
@@ -190,4 +216,29 @@ pub(crate) fn end(tokens: &[TokenWithSpan]) -> Option<Position> {
         line: last.span.end.line,
         column: last.span.end.column,
     })
+}
+
+/// `?`, `?|` and `?&` as operators: the tokeniser takes them for places of parameters, which are `$1` here.
+pub(crate) fn questions(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut read: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let last = read.last().map(|last| &last.token);
+        let whole = match (&token.token, last) {
+            (Token::Placeholder(name), _) if name == "?" => Some(Token::Question),
+            (Token::Pipe, Some(Token::Question)) => {
+                read.pop();
+                Some(Token::QuestionPipe)
+            }
+            (Token::Ampersand, Some(Token::Question)) => {
+                read.pop();
+                Some(Token::QuestionAnd)
+            }
+            _ => None,
+        };
+        read.push(match whole {
+            Some(whole) => TokenWithSpan::new(whole, token.span),
+            None => token,
+        });
+    }
+    read
 }

@@ -14,6 +14,11 @@ use table::Tables;
 
 use crate::resources::activity::Activity;
 
+/// `information_schema.schemata`.
+pub(crate) fn schemata(all: &Tables) -> Result<Arc<dyn TableProvider>> {
+    tables::schemata(all).table()
+}
+
 /// `information_schema.sequences`.
 pub(crate) fn sequences(all: &Tables) -> Result<Arc<dyn TableProvider>> {
     sequences::by_standard(all).table()
@@ -26,7 +31,7 @@ pub(crate) fn view(
     activity: impl FnOnce() -> Vec<Activity>,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     let built = match name {
-        "pg_namespace" => tables::namespaces(),
+        "pg_namespace" => tables::namespaces(all),
         "pg_class" => tables::classes(all),
         "pg_attribute" => tables::attributes(all),
         "pg_attrdef" => tables::defaults(all),

@@ -6,7 +6,7 @@ use table::{Sequence, Tables};
 
 use crate::messages::numbers::{table_number, type_number};
 use crate::messages::types::{digits, standard_name};
-use crate::names::{CATALOG, SCHEMA, permanent};
+use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 
 /// The sequences with their names, in order.
@@ -38,8 +38,8 @@ pub(super) fn by_name(tables: &Tables) -> Built {
     let rows = all.len();
     let name_of_type = |(_, own): &(&str, &Arc<Sequence>)| standard_name(&own.data_type());
     Built::default()
-        .text("schemaname", SCHEMA, rows)
-        .names("sequencename", all.iter().map(|(name, _)| *name))
+        .names("schemaname", all.iter().map(|(name, _)| schema_of(name)))
+        .names("sequencename", all.iter().map(|(name, _)| base(name)))
         .text("sequenceowner", CATALOG, rows)
         .names("data_type", all.iter().map(name_of_type))
         .numbers("start_value", all.iter().map(|(_, own)| own.start))
@@ -60,8 +60,11 @@ pub(super) fn by_standard(tables: &Tables) -> Built {
     };
     Built::default()
         .text("sequence_catalog", CATALOG, rows)
-        .text("sequence_schema", SCHEMA, rows)
-        .names("sequence_name", all.iter().map(|(name, _)| *name))
+        .names(
+            "sequence_schema",
+            all.iter().map(|(name, _)| schema_of(name)),
+        )
+        .names("sequence_name", all.iter().map(|(name, _)| base(name)))
         .names("data_type", of(|own| standard_name(&own.data_type())))
         .counts("numeric_precision", all.iter().map(precision))
         .counts("numeric_precision_radix", all.iter().map(|_| 2))

@@ -6,16 +6,53 @@ use crate::messages::numbers::{
     CATALOG_SCHEMA, DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC_SCHEMA, TYPES, table_number,
     type_modifier, type_number,
 };
-use crate::names::{CATALOG, PG_CATALOG, SCHEMA, permanent};
+use crate::names::{self, CATALOG, PG_CATALOG, SCHEMA, base, of_schema, permanent, schema_of};
 use crate::resources::activity::Activity;
 use crate::scan::catalog::build::Built;
 
-pub(super) fn namespaces() -> Built {
+/// The names of all schemas.
+fn schemas(all: &Tables) -> Vec<&str> {
+    let mut names = vec![PG_CATALOG, SCHEMA, names::INFORMATION_SCHEMA];
+    names.extend(all.schemas());
+    names
+}
+
+pub(super) fn schemata(all: &Tables) -> Built {
+    let names = schemas(all);
+    let rows = names.len();
     Built::default()
-        .numbers("oid", [CATALOG_SCHEMA, PUBLIC_SCHEMA, INFORMATION_SCHEMA])
-        .names("nspname", [PG_CATALOG, SCHEMA, "information_schema"])
-        .number("nspowner", OWNER, 3)
-        .nothing("nspacl", 3)
+        .text("catalog_name", CATALOG, rows)
+        .names("schema_name", names)
+        .text("schema_owner", CATALOG, rows)
+        .nothing("default_character_set_catalog", rows)
+        .nothing("default_character_set_schema", rows)
+        .nothing("default_character_set_name", rows)
+        .nothing("sql_path", rows)
+}
+
+pub(super) fn namespaces(all: &Tables) -> Built {
+    let names = schemas(all);
+    let rows = names.len();
+    Built::default()
+        .numbers("oid", names.iter().map(|name| schema_number(name)))
+        .names("nspname", names)
+        .number("nspowner", OWNER, rows)
+        .nothing("nspacl", rows)
+}
+
+/// The number of a schema.
+fn schema_number(name: &str) -> i64 {
+    match name {
+        PG_CATALOG => CATALOG_SCHEMA,
+        SCHEMA => PUBLIC_SCHEMA,
+        names::INFORMATION_SCHEMA => INFORMATION_SCHEMA,
+        name => table_number(&of_schema(name)),
+    }
+}
+
+/// The number of the schema of what has this name in the catalog.
+fn schema_of_number(name: &str) -> i64 {
+    schema_number(schema_of(name))
 }
 
 /// Names of tables, views and sequences, in order, each with its `relkind`.
@@ -44,8 +81,11 @@ pub(super) fn classes(all: &Tables) -> Built {
     let width = |name: &str| table(name).map_or(0, |table| table.definition().columns.len() as i32);
     let built = Built::default()
         .numbers("oid", relations.iter().map(|(name, _)| table_number(name)))
-        .names("relname", relations.iter().map(|(name, _)| *name))
-        .number("relnamespace", PUBLIC_SCHEMA, rows)
+        .names("relname", relations.iter().map(|(name, _)| base(name)))
+        .numbers(
+            "relnamespace",
+            relations.iter().map(|(name, _)| schema_of_number(name)),
+        )
         .number("reltype", 0, rows)
         .number("reloftype", 0, rows)
         .number("relowner", OWNER, rows)
@@ -293,6 +333,7 @@ pub(super) fn databases() -> Built {
 struct Key {
     name: String,
     kind: &'static str,
+    schema: i64,
     table: i64,
     columns: String,
     parent: i64,
@@ -313,8 +354,9 @@ fn keys(all: &Tables) -> Vec<Key> {
         };
         if !definition.primary_key.is_empty() {
             keys.push(Key {
-                name: format!("{name}_pkey"),
+                name: format!("{}_pkey", base(name)),
                 kind: "p",
+                schema: schema_of_number(name),
                 table: table_number(name),
                 columns: list(&definition.primary_key),
                 parent: 0,
@@ -330,8 +372,9 @@ fn keys(all: &Tables) -> Vec<Key> {
             };
             let columns: Vec<&str> = key.columns.iter().map(of).collect();
             keys.push(Key {
-                name: format!("{name}_{}_fkey", columns.join("_")),
+                name: format!("{}_{}_fkey", base(name), columns.join("_")),
                 kind: "f",
+                schema: schema_of_number(name),
                 table: table_number(name),
                 columns: list(&key.columns),
                 parent: table_number(&key.parent),
@@ -357,7 +400,7 @@ pub(super) fn constraints(all: &Tables) -> Built {
     Built::default()
         .numbers("oid", keys.iter().map(|key| table_number(&key.name)))
         .names("conname", keys.iter().map(|key| key.name.as_str()))
-        .number("connamespace", PUBLIC_SCHEMA, rows)
+        .numbers("connamespace", keys.iter().map(|key| key.schema))
         .names("contype", keys.iter().map(|key| key.kind))
         .truth("condeferrable", false, rows)
         .truth("condeferred", false, rows)
@@ -415,8 +458,8 @@ pub(super) fn materialized(all: &Tables) -> Built {
         .collect();
     let rows = kept.len();
     Built::default()
-        .text("schemaname", SCHEMA, rows)
-        .names("matviewname", kept.iter().map(|(name, _)| *name))
+        .names("schemaname", kept.iter().map(|(name, _)| schema_of(name)))
+        .names("matviewname", kept.iter().map(|(name, _)| base(name)))
         .text("matviewowner", CATALOG, rows)
         .nothing("tablespace", rows)
         .truth("hasindexes", false, rows)
@@ -430,8 +473,8 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
     names.sort_unstable();
     let rows = names.len();
     let built = Built::default()
-        .text("schemaname", SCHEMA, rows)
-        .names("tablename", names)
+        .names("schemaname", names.iter().map(|name| schema_of(name)))
+        .names("tablename", names.iter().map(|name| base(name)))
         .text("tableowner", CATALOG, rows)
         .nothing("tablespace", rows);
     ["hasindexes", "hasrules", "hastriggers", "rowsecurity"]
@@ -448,8 +491,8 @@ pub(super) fn views(all: &Tables) -> Built {
         .map(|name| all.view(name).map(str::to_string))
         .collect();
     Built::default()
-        .text("schemaname", SCHEMA, rows)
-        .names("viewname", names)
+        .names("schemaname", names.iter().map(|name| schema_of(name)))
+        .names("viewname", names.iter().map(|name| base(name)))
         .text("viewowner", CATALOG, rows)
         .texts("definition", texts)
 }

@@ -20,7 +20,6 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
 };
-use futures::StreamExt;
 use ingest::{Dataset, Request};
 
 use crate::error::Error;

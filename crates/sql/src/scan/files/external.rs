@@ -71,8 +71,27 @@ impl Files {
     }
 }
 
+impl Files {
+    /// The least and the greatest value of a column in memory, if looking at all of them is worth it for who groups by
+    /// them: then they are near each other.
+    pub(crate) fn looked_at(&self, column: usize) -> Option<(i128, i128)> {
+        /// More groups than this are found by hash in any case.
+        const SPAN: u64 = 1 << 20;
+        let wanted = &self.request.columns[column];
+        let own = self.dataset.schema().field(wanted.column).data_type();
+        if own != wanted.field.data_type() {
+            return None;
+        }
+        let (low, high) = self.dataset.bounds(wanted.column, SPAN)?;
+        Some((low.into(), high.into()))
+    }
+}
+
 /// The bounds of a column's values, if all files tell them, and whether some may be NULL.
 fn known(dataset: &Dataset, column: usize) -> (Option<(i128, i128)>, bool) {
+    if dataset.is_batches() {
+        return (None, !dataset.has_no_nulls(column));
+    }
     let (mut bounds, mut complete, mut nullable) = (None::<(i128, i128)>, true, false);
     for file in 0..dataset.files() {
         let Some(groups) = dataset.statistics(file, column) else {

@@ -1,11 +1,12 @@
-//! Reads the pieces of files on a thread of their own, so that no worker waits for the device.
+//! Reads the pieces of files on a thread of their own, so that no worker waits for the device. What is in memory is drawn
+//! where it is asked for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use futures::SinkExt;
 use futures::channel::mpsc;
 use futures::channel::mpsc::{Receiver, Sender};
+use futures::{SinkExt, StreamExt};
 use ingest::{Dataset, Piece, Request};
 
 use crate::error::{Error, Result};
@@ -14,10 +15,37 @@ use crate::error::{Error, Result};
 const AHEAD: usize = 2;
 
 /// The pieces of a dataset as they are read. Dropping it ends the reading.
-pub(super) type Pieces = Receiver<Result<Piece>>;
+pub(super) enum Pieces {
+    /// Read by a thread.
+    Coming(Receiver<Result<Piece>>),
+    /// In memory.
+    Here(ingest::Pieces),
+}
+
+impl std::fmt::Debug for Pieces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pieces").finish_non_exhaustive()
+    }
+}
+
+impl Pieces {
+    /// The next one; none after the last.
+    pub async fn next(&mut self) -> Option<Result<Piece>> {
+        match self {
+            Pieces::Coming(pieces) => pieces.next().await,
+            Pieces::Here(pieces) => Some(pieces.next()?.map_err(Error::from)),
+        }
+    }
+}
 
 /// Begins to read the pieces that `request` asks for.
 pub(super) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
+    if dataset.is_at_hand(&request) {
+        return Pieces::Here(match dataset.pieces(&request) {
+            Ok(pieces) => pieces,
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        });
+    }
     let (sender, receiver) = mpsc::channel(AHEAD);
     let once = dataset.is_once();
     let dataset = Arc::clone(dataset);
@@ -46,7 +74,7 @@ pub(super) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
     } else {
         tokio::task::spawn_blocking(read);
     }
-    receiver
+    Pieces::Coming(receiver)
 }
 
 fn all(dataset: &Arc<Dataset>, request: &Request, mut sender: Sender<Result<Piece>>) {

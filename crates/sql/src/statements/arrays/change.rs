@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::names::table_name;
+use crate::names::{exact, table_name};
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::arrays::INTO;
@@ -117,7 +117,7 @@ async fn insert(
     }
     statement.table = TableObject::TableName(ObjectName::from(vec![Ident::with_quote(
         '"',
-        format!("{name}{INTO}"),
+        exact(&format!("{name}{INTO}")),
     )]));
     let in_values = |e: Error| dml::null_in_values(e, &named, name);
     let plan = context.plan(Sql::Insert(statement), None).await;

@@ -11,6 +11,7 @@ use arrow::datatypes::DataType;
 use crate::dictionary::Dictionary;
 use crate::error::Result;
 use crate::format::block::Encoding;
+use crate::format::nested::{from_storage, storage};
 use crate::scan::chunk::{PinnedChunk, Tally};
 use crate::scan::rows::Rows;
 
@@ -30,6 +31,10 @@ pub(crate) fn decode(
 ) -> Result<ArrayRef> {
     if chunk.all_null() {
         return Ok(new_null_array(data_type, rows.len()));
+    }
+    if let Some(stored) = storage(data_type) {
+        let values = decode(chunk, rows, &stored, dictionary, tally)?;
+        return from_storage(values, data_type).ok_or_else(|| chunk.cannot_hold(data_type));
     }
     let nulls = chunk.nulls(rows);
     match chunk.matrix.encoding {

@@ -13,6 +13,7 @@ use store::Kind;
 use crate::dictionary::DictionaryBuilder;
 use crate::error::Result;
 use crate::format::block::{Encoding, Matrix};
+use crate::format::nested::to_storage;
 
 pub(crate) use self::pages::Sink;
 pub use self::texts::LONGEST_TEXT;
@@ -24,11 +25,12 @@ pub(crate) use self::texts::text_pages;
 /// (texts only). Pages go to `sink` in row order.
 pub(crate) fn encode(
     column: &str,
-    array: &dyn Array,
+    array: &ArrayRef,
     dictionary: Option<&DictionaryBuilder>,
     page_size: usize,
     sink: &mut Sink<'_>,
 ) -> Result<Matrix> {
+    let array = &to_storage(array)?;
     let rows = array.len();
     let nulls = array.null_count();
     if nulls == rows {

@@ -1,0 +1,145 @@
+//! Who calls: a name and a password, or the token that they were exchanged for.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use parking_lot::Mutex;
+
+use crate::errors;
+use crate::flight::call::Headers;
+use crate::flight::status::Ended;
+use crate::security::{basic, scram};
+use crate::shared::Shared;
+use crate::wire::backend::Report;
+
+/// How long a token lasts that nobody uses.
+const LASTS: Duration = Duration::from_secs(24 * 3600);
+
+/// Most tokens; the one that was not used for the longest time makes room.
+const MOST: usize = 10_000;
+
+/// Who calls whoever has no name: there are no users.
+const ANYBODY: &str = "atoll";
+
+#[derive(Debug)]
+struct Token {
+    user: String,
+    used: Instant,
+}
+
+/// Tokens, and whose they are.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens(Mutex<HashMap<String, Token>>);
+
+impl Tokens {
+    /// A new token for a user.
+    fn give(&self, user: &str) -> Result<String, Ended> {
+        let mut bytes = [0; 32];
+        scram::fill(&mut bytes).map_err(|reason| Report::error(errors::INTERNAL, reason))?;
+        let token = BASE64.encode(bytes);
+        let mut all = self.0.lock();
+        if all.len() >= MOST {
+            let oldest = all.iter().min_by_key(|(_, token)| token.used);
+            if let Some(oldest) = oldest.map(|(text, _)| text.clone()) {
+                all.remove(&oldest);
+            }
+        }
+        let (user, used) = (user.to_string(), Instant::now());
+        all.insert(token.clone(), Token { user, used });
+        Ok(token)
+    }
+
+    /// Whose token this is.
+    fn user(&self, token: &str) -> Option<String> {
+        let mut all = self.0.lock();
+        let known = all.get_mut(token)?;
+        if known.used.elapsed() > LASTS {
+            all.remove(token);
+            return None;
+        }
+        known.used = Instant::now();
+        Some(known.user.clone())
+    }
+
+    /// A token is of no use any more.
+    pub(crate) fn forget(&self, headers: &Headers) {
+        if let Some(token) = headers.get("authorization").and_then(bearer) {
+            self.0.lock().remove(token);
+        }
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+/// The user whose call has these headers.
+///
+/// # Errors
+/// If it may not call.
+pub(crate) fn admit(shared: &Shared, tokens: &Tokens, headers: &Headers) -> Result<String, Ended> {
+    let refused = |message: String| Report::error(errors::NOT_LET_IN, message).into();
+    let Some(given) = headers.get("authorization") else {
+        return match &shared.users {
+            None => Ok(ANYBODY.into()),
+            Some(_) => Err(refused("name a user and the password".into())),
+        };
+    };
+    if let Some(token) = bearer(given) {
+        let user = tokens.user(token);
+        return user.ok_or_else(|| refused("the token is not known: log in again".into()));
+    }
+    let Some((name, password)) = basic::read(given) else {
+        return Err(refused(
+            "name a user and the password: Basic, or Bearer and a token".into(),
+        ));
+    };
+    match &shared.users {
+        Some(users) if !users.lets_in(&shared.secret, &name, &password) => {
+            shared.counts.failed_logins.add(1);
+            let message = format!("password authentication failed for user \"{name}\"");
+            Err(refused(message))
+        }
+        None if name.is_empty() => Ok(ANYBODY.into()),
+        _ => Ok(name),
+    }
+}
+
+/// The headers of an answer to who has logged in: the token.
+///
+/// # Errors
+/// If there are no random numbers.
+pub(crate) fn welcome(tokens: &Tokens, user: &str) -> Result<(&'static str, String), Ended> {
+    Ok(("authorization", format!("Bearer {}", tokens.give(user)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(value: &str) -> Headers {
+        Headers::new(vec![(b"authorization".to_vec(), value.as_bytes().to_vec())])
+    }
+
+    #[test]
+    fn tokens_are_known_until_they_are_forgotten() {
+        let tokens = Tokens::default();
+        let token = tokens.give("ann").unwrap();
+        let other = tokens.give("bob").unwrap();
+        assert_ne!(token, other);
+        assert_eq!(tokens.user(&token).as_deref(), Some("ann"));
+        assert_eq!(tokens.user("x"), None);
+        tokens.forget(&headers(&format!("Bearer {token}")));
+        assert_eq!(tokens.user(&token), None);
+        assert_eq!(tokens.user(&other).as_deref(), Some("bob"));
+        for _ in 0..MOST + 10 {
+            tokens.give("ann").unwrap();
+        }
+        assert_eq!(tokens.0.lock().len(), MOST);
+    }
+}

@@ -1,0 +1,536 @@
+//! Arrays and JSON as the parser reads them, as calls of functions; and functions of them that stand in `from`.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, ObjectName, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
+    Subscript, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitorMut,
+};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+use crate::error::{Error, Result};
+use crate::frontend::dialect::{DIALECT, parser};
+use crate::frontend::flow::flow;
+use crate::frontend::rewrite::shape::leftmost;
+use crate::functions::lists::names;
+use crate::functions::{json, lists};
+use crate::names::column_name;
+
+/// Other functions that calls here stand for.
+pub(super) const NAMES: [&str; 12] = [
+    "gen_random_uuid",
+    "json_agg",
+    "json_array_elements",
+    "json_array_elements_text",
+    "json_each",
+    "json_each_text",
+    "json_object_agg",
+    "json_object_keys",
+    "jsonb_agg",
+    "jsonb_array_elements",
+    "jsonb_each",
+    "jsonb_object_agg",
+];
+
+/// A call of one of the functions whose names statements cannot write.
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter();
+    let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
+    let list = datafusion::sql::sqlparser::ast::FunctionArgumentList {
+        duplicate_treatment: None,
+        args: args.collect(),
+        clauses: vec![],
+    };
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(list),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+fn number(value: &str) -> Expr {
+    Expr::value(Value::Number(value.into(), false))
+}
+
+/// `array[...]`, `a[1]`, `array(select ...)`, `x = any(a)`.
+///
+/// # Errors
+/// For what arrays do not have.
+pub(super) fn expr(expr: &mut Expr) -> Result<Option<Expr>> {
+    Ok(match expr {
+        Expr::Array(array) => Some(call(names::MAKE, std::mem::take(&mut array.elem))),
+        Expr::CompoundFieldAccess { root, access_chain } => Some(accessed(root, access_chain)?),
+        Expr::AnyOp {
+            left,
+            compare_op,
+            right,
+            ..
+        } if !is_query(right) => Some(compared(left, &compare_op.to_string(), right, false)?),
+        Expr::AllOp {
+            left,
+            compare_op,
+            right,
+        } if !is_query(right) => Some(compared(left, &compare_op.to_string(), right, true)?),
+        _ => None,
+    })
+}
+
+fn is_query(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_query(inner),
+        Expr::Subquery(_) => true,
+        _ => false,
+    }
+}
+
+fn compared(left: &Expr, op: &str, right: &Expr, all: bool) -> Result<Expr> {
+    let op = if op == "!=" { "<>" } else { op };
+    let Some(name) = lists::called(op, all) else {
+        let word = if all { "all" } else { "any" };
+        return Err(Error::unsupported(format!(
+            "`{op} {word}(array)` is not supported: only =, <>, <, <=, > and >= are"
+        )));
+    };
+    Ok(call(name, vec![left.clone(), right.clone()]))
+}
+
+/// `a[1]`, `t.a[1][2]`, `a[1:2]`.
+fn accessed(root: &Expr, chain: &[AccessExpr]) -> Result<Expr> {
+    let mut names = match root {
+        Expr::Identifier(ident) => vec![ident.clone()],
+        Expr::CompoundIdentifier(parts) => parts.clone(),
+        _ => vec![],
+    };
+    let (mut bounds, mut is_slice) = (Vec::new(), false);
+    for access in chain {
+        match access {
+            AccessExpr::Dot(Expr::Identifier(ident)) if !names.is_empty() && bounds.is_empty() => {
+                names.push(ident.clone());
+            }
+            AccessExpr::Dot(other) => {
+                return Err(Error::unsupported(format!(
+                    "`.{other}` behind a value is not supported"
+                )));
+            }
+            AccessExpr::Subscript(Subscript::Index { index }) => {
+                bounds.push((None, Some(index.clone())));
+            }
+            AccessExpr::Subscript(Subscript::Slice {
+                lower_bound,
+                upper_bound,
+                stride: None,
+            }) => {
+                is_slice = true;
+                bounds.push((lower_bound.clone(), upper_bound.clone()));
+            }
+            AccessExpr::Subscript(Subscript::Slice { .. }) => {
+                return Err(Error::unsupported("a step in a slice is not supported"));
+            }
+        }
+    }
+    let value = match &names[..] {
+        [] => root.clone(),
+        [only] => Expr::Identifier(only.clone()),
+        _ => Expr::CompoundIdentifier(names),
+    };
+    if bounds.is_empty() {
+        return Ok(value);
+    }
+    let mut args = vec![value];
+    for (lower, upper) in bounds {
+        if is_slice {
+            args.push(lower.unwrap_or_else(|| number("1")));
+            args.push(upper.unwrap_or_else(|| number("9223372036854775807")));
+        } else {
+            args.extend(upper);
+        }
+    }
+    Ok(call(
+        if is_slice {
+            names::SLICE
+        } else {
+            names::SUBSCRIPT
+        },
+        args,
+    ))
+}
+
+/// The functions that gather values, and those that make JSON of what `array_agg` has gathered.
+const GATHER: [(&str, &str, usize); 4] = [
+    ("json_agg", "json_agg of", 1),
+    ("jsonb_agg", "jsonb_agg of", 1),
+    ("json_object_agg", "json_object_agg of", 2),
+    ("jsonb_object_agg", "jsonb_object_agg of", 2),
+];
+
+/// `json_agg(x)`, `unnest(a)`, `gen_random_uuid()`, `array(select ...)`.
+///
+/// # Errors
+/// For a query in an array that has more than one column, and for arguments that are too many.
+pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
+    let [part] = &function.name.0[..] else {
+        return Ok(None);
+    };
+    let Some(name) = part.as_ident().map(column_name) else {
+        return Ok(None);
+    };
+    if name == "array"
+        && let FunctionArguments::Subquery(query) = &function.args
+    {
+        return gathered(query).map(Some);
+    }
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    if let Some(made) = aggregated(&name, function, &list.args)? {
+        return Ok(Some(made));
+    }
+    let plain = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    match (&name[..], &list.args[..]) {
+        ("gen_random_uuid", []) => {
+            let mut made = function.clone();
+            made.name = ObjectName::from(vec![Ident::new("uuid")]);
+            Ok(Some(Expr::Cast {
+                kind: CastKind::Cast,
+                expr: Box::new(Expr::Function(made)),
+                data_type: DataType::Uuid,
+                array: false,
+                format: None,
+            }))
+        }
+        ("unnest", [arg]) => {
+            let Some(arg) = plain(arg).filter(|arg| !is_values(arg)) else {
+                return Ok(None);
+            };
+            let mut rows = function.clone();
+            if let FunctionArguments::List(list) = &mut rows.args {
+                let values = call(names::VALUES, vec![arg]);
+                list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(values))];
+            }
+            Ok(Some(Expr::Function(rows)))
+        }
+        (name, [arg]) => {
+            let Some((prefix, [(column, _)])) = in_from(name) else {
+                return Ok(None);
+            };
+            let Some(arg) = plain(arg) else {
+                return Ok(None);
+            };
+            let mut rows = function.clone();
+            rows.name = ObjectName::from(vec![Ident::new("unnest")]);
+            if let FunctionArguments::List(list) = &mut rows.args {
+                let items = call(&format!("{prefix}{column}"), vec![arg]);
+                let values = call(names::VALUES, vec![items]);
+                list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(values))];
+            }
+            Ok(Some(Expr::Function(rows)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `json_agg(x)`, of what `array_agg(x)` gathers.
+fn aggregated(name: &str, function: &Function, args: &[FunctionArg]) -> Result<Option<Expr>> {
+    let Some((_, outer, count)) = GATHER.iter().find(|(own, ..)| *own == name) else {
+        return Ok(None);
+    };
+    if args.len() != *count {
+        return Err(Error::invalid(format!(
+            "function {name} does not take {} arguments",
+            args.len()
+        )));
+    }
+    let of = |arg: &FunctionArg| {
+        let mut inner = function.clone();
+        inner.name = ObjectName::from(vec![Ident::new("array_agg")]);
+        if let FunctionArguments::List(list) = &mut inner.args {
+            list.args = vec![arg.clone()];
+        }
+        Expr::Function(inner)
+    };
+    Ok(Some(call(outer, args.iter().map(of).collect())))
+}
+
+fn is_values(expr: &Expr) -> bool {
+    match expr {
+        Expr::Function(function) => function.name.to_string() == format!("\"{}\"", names::VALUES),
+        _ => false,
+    }
+}
+
+/// The columns of a function over JSON that stands in `from`, and the prefix of its kind of JSON.
+fn in_from(name: &str) -> Option<(&'static str, &'static [(&'static str, &'static str)])> {
+    let (prefix, rest) = match name.strip_prefix("jsonb") {
+        Some(rest) => ("jsonb", rest),
+        None => ("json", name.strip_prefix("json")?),
+    };
+    let known = json::TABLES.iter().find(|(own, _)| *own == rest);
+    known.map(|(_, columns)| (prefix, *columns))
+}
+
+/// A sort key of a query: none where it is the query's only column.
+type SortKey = (Option<Expr>, OrderByOptions);
+
+/// The sort keys of a query whose only column is `output`.
+fn sort_keys(query: &Query, output: &(Expr, Option<String>)) -> Result<Vec<SortKey>> {
+    let Some(OrderByKind::Expressions(all)) = query.order_by.as_ref().map(|order| &order.kind)
+    else {
+        return Ok(vec![]);
+    };
+    let free = matches!(query.body.as_ref(), SetExpr::Select(select) if select.distinct.is_none());
+    let mut keys = Vec::with_capacity(all.len());
+    for key in all {
+        let same = match &key.expr {
+            Expr::Value(value) => matches!(&value.value, Value::Number(n, _) if n == "1"),
+            Expr::Identifier(ident) => output.1 == Some(column_name(ident)) || key.expr == output.0,
+            other => *other == output.0,
+        };
+        match (same, free) {
+            (true, _) => keys.push((None, key.options)),
+            (false, true) => keys.push((Some(key.expr.clone()), key.options)),
+            (false, false) => {
+                return Err(Error::unsupported(
+                    "array(select distinct ... order by ...) is not supported by other keys than its column",
+                ));
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// `array(select x ... order by k)`: the values in the order of the query.
+fn gathered(query: &Query) -> Result<Expr> {
+    let one = || Error::invalid("subquery must return only one column");
+    let mut query = query.clone();
+    let Some(select) = leftmost(&query.body) else {
+        return Err(Error::unsupported(
+            "array(values ...) is not supported: write array[...]",
+        ));
+    };
+    let [item] = &select.projection[..] else {
+        return Err(one());
+    };
+    let output = match item {
+        SelectItem::UnnamedExpr(expr) => (expr.clone(), None),
+        SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), Some(column_name(alias))),
+        _ => {
+            return Err(Error::unsupported(
+                "array(select * ...) is not supported: name its column",
+            ));
+        }
+    };
+    let keys = sort_keys(&query, &output)?;
+    let mut columns = vec!["\"item\"".to_string()];
+    let mut sorts = Vec::new();
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        for (at, (key, options)) in keys.iter().enumerate() {
+            let name = match key {
+                Some(key) => {
+                    let alias = Ident::with_quote('"', format!("key{at}"));
+                    select.projection.push(SelectItem::ExprWithAlias {
+                        expr: key.clone(),
+                        alias: alias.clone(),
+                    });
+                    columns.push(alias.to_string());
+                    alias.to_string()
+                }
+                None => columns[0].clone(),
+            };
+            sorts.push(format!("{name} {options}"));
+        }
+    } else {
+        sorts.extend(
+            keys.iter()
+                .map(|(_, options)| format!("{} {options}", columns[0])),
+        );
+    }
+    let order = match &sorts[..] {
+        [] => String::new(),
+        sorts => format!(" order by {}", sorts.join(", ")),
+    };
+    let text = format!(
+        "select coalesce(array_agg(\"item\"{order}), \"array none\"(array_agg(\"item\"{order}))) from (select 1) as \"rows\" ({})",
+        columns.join(", ")
+    );
+    let tokens = Tokenizer::new(&DIALECT, &text).tokenize_with_location();
+    let tokens = tokens.map_err(|e| Error::from(ParserError::from(e)))?;
+    let mut outer = parser(tokens).parse_query()?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        **subquery = query;
+        return Ok(Expr::Subquery(outer));
+    }
+    Err(Error::Defect {
+        message: "a query of an array does not parse".into(),
+    })
+}
+
+/// Rewrites functions that stand in `from`.
+pub(super) struct Tables;
+
+impl VisitorMut for Tables {
+    type Break = Box<Error>;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
+        flow(table(factor))
+    }
+}
+
+/// `unnest(a, b) with ordinality`, `json_each(j)` and its kind.
+///
+/// # Errors
+/// For columns that have no names.
+fn table(factor: &mut TableFactor) -> Result<()> {
+    let (exprs, names, alias, numbered, called) = match factor {
+        TableFactor::UNNEST {
+            alias,
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality,
+        } => {
+            if array_exprs.iter().any(is_values) {
+                return Ok(());
+            }
+            let names = vec!["unnest".to_string(); array_exprs.len()];
+            let exprs = std::mem::take(array_exprs);
+            (
+                exprs,
+                names,
+                alias.take(),
+                *with_ordinality,
+                "unnest".to_string(),
+            )
+        }
+        TableFactor::Table {
+            name,
+            args: Some(args),
+            alias,
+            with_ordinality,
+            ..
+        } => {
+            let Some((exprs, names, called)) = of_json(name, &args.args) else {
+                return Ok(());
+            };
+            (exprs, names, alias.take(), *with_ordinality, called)
+        }
+        TableFactor::Function {
+            name,
+            args,
+            alias,
+            with_ordinality,
+            ..
+        } => {
+            let Some((exprs, names, called)) = of_json(name, args) else {
+                return Ok(());
+            };
+            (exprs, names, alias.take(), *with_ordinality, called)
+        }
+        _ => return Ok(()),
+    };
+    let alias = columns(alias, names, numbered, called)?;
+    let mut all: Vec<Expr> = exprs
+        .clone()
+        .into_iter()
+        .map(|expr| call(names::VALUES, vec![expr]))
+        .collect();
+    if numbered {
+        all.push(call(names::VALUES, vec![call(names::ORDINALS, exprs)]));
+    }
+    *factor = TableFactor::UNNEST {
+        alias: Some(alias),
+        array_exprs: all,
+        with_offset: false,
+        with_offset_alias: None,
+        with_ordinality: false,
+    };
+    Ok(())
+}
+
+type Parts = (Vec<Expr>, Vec<String>, String);
+
+fn of_json(name: &ObjectName, args: &[FunctionArg]) -> Option<Parts> {
+    let [part] = &name.0[..] else {
+        return None;
+    };
+    let name = part.as_ident().map(column_name)?;
+    let (prefix, columns) = in_from(&name)?;
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))] = args else {
+        return None;
+    };
+    let of = |(function, _): &(&str, &str)| call(&format!("{prefix}{function}"), vec![arg.clone()]);
+    let exprs = columns.iter().map(of).collect();
+    let named = |(_, column): &(&str, &str)| {
+        if column.is_empty() {
+            name.clone()
+        } else {
+            (*column).to_string()
+        }
+    };
+    let names = columns.iter().map(named).collect();
+    Some((exprs, names, name))
+}
+
+/// The alias with a name for each column: as it says, otherwise the function's own.
+fn columns(
+    alias: Option<TableAlias>,
+    names: Vec<String>,
+    numbered: bool,
+    called: String,
+) -> Result<TableAlias> {
+    let given = alias.is_some();
+    let mut alias = alias.unwrap_or_else(|| TableAlias {
+        explicit: true,
+        name: Ident::with_quote('"', called.clone()),
+        columns: vec![],
+        at: None,
+    });
+    let single = names.len() == 1 && given;
+    let mut all: Vec<Ident> = names
+        .into_iter()
+        .map(|name| Ident::with_quote('"', name))
+        .collect();
+    if single {
+        // A function of one column gives it the name of the table.
+        all[0] = alias.name.clone();
+    }
+    if numbered {
+        all.push(Ident::new("ordinality"));
+    }
+    if alias.columns.len() > all.len() {
+        return Err(Error::invalid(format!(
+            "table \"{}\" has {} columns available but {} columns specified",
+            alias.name.value,
+            all.len(),
+            alias.columns.len()
+        )));
+    }
+    for name in all.into_iter().skip(alias.columns.len()) {
+        if alias
+            .columns
+            .iter()
+            .any(|column| column_name(&column.name) == column_name(&name))
+        {
+            return Err(Error::unsupported(format!(
+                "{called} of several arrays needs names for its columns: {called}(a, b) as t (x, y)"
+            )));
+        }
+        alias.columns.push(TableAliasColumnDef {
+            name,
+            data_type: None,
+        });
+    }
+    Ok(alias)
+}

@@ -1,0 +1,444 @@
+//! The grammar of schemas, and of the path in which names are looked up.
+//!
+//! ```text
+//! create schema [if not exists] name
+//! drop schema [if exists] name, ... [cascade | restrict]
+//! alter schema name rename to name
+//! alter {table | view | materialized view | sequence} [if exists] name set schema name
+//! set [session | local] search_path {to | =} {name, ... | default}
+//! set [session | local] schema {'name' | default}
+//! show search_path
+//! reset search_path
+//! select [pg_catalog.]set_config('search_path', 'name, ...', true | false)
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::error::{Error, Result};
+use crate::frontend::dialect::{self, DIALECT};
+use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
+use crate::names::{column_name, written};
+use crate::search_path::Setting;
+
+/// A statement about schemas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaStatement {
+    Create {
+        name: String,
+        if_not_exists: bool,
+    },
+    Drop {
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
+    Rename {
+        name: String,
+        to: String,
+    },
+    /// `alter ... set schema`.
+    Move {
+        kind: Kind,
+        /// As the statement [writes](written) it.
+        name: String,
+        if_exists: bool,
+        schema: String,
+    },
+    /// `set search_path`; none for `default`.
+    SetPath {
+        setting: Option<Setting>,
+        local: bool,
+        /// Whether it is a call of `set_config`, which returns what is set.
+        called: bool,
+    },
+    ShowPath,
+}
+
+/// What is moved from a schema to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Of any kind: PostgreSQL takes the word for all of them.
+    Table,
+    View,
+    MaterializedView,
+    Sequence,
+}
+
+/// Reads such a statement; `None` of others.
+///
+/// # Errors
+/// [`Error::Syntax`] with a place; [`Error::Unsupported`] for parts that there are not.
+pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<SchemaStatement>> {
+    let mut leading = words::leading(tokens);
+    let mut next = || leading.next().unwrap_or_default();
+    let (first, second) = (next(), next());
+    let own = matches!(
+        (first.as_str(), second.as_str()),
+        ("create" | "drop" | "alter", "schema")
+            | ("alter", "table" | "view" | "materialized" | "sequence")
+            | ("show" | "reset", "search_path")
+            | ("select", "set_config" | "pg_catalog")
+            | ("set", _)
+    );
+    if !own {
+        return Ok(None);
+    }
+    let mut parser = dialect::parser(tokens.to_vec());
+    let found = match (first.as_str(), second.as_str()) {
+        ("create", "schema") => create(&mut parser)?,
+        ("drop", "schema") => drop(&mut parser)?,
+        ("alter", "schema") => alter(&mut parser)?,
+        ("alter", "table" | "view" | "materialized" | "sequence") => {
+            let Some(found) = moved(&mut parser)? else {
+                return Ok(None);
+            };
+            found
+        }
+        ("set", _) => {
+            let Some(found) = set(&mut parser)? else {
+                return Ok(None);
+            };
+            found
+        }
+        ("show", "search_path") => {
+            two(&mut parser);
+            SchemaStatement::ShowPath
+        }
+        ("reset", "search_path") => {
+            two(&mut parser);
+            SchemaStatement::SetPath {
+                setting: None,
+                local: false,
+                called: false,
+            }
+        }
+        ("select", "set_config" | "pg_catalog") => {
+            let Some(found) = call(&mut parser)? else {
+                return Ok(None);
+            };
+            found
+        }
+        _ => return Ok(None),
+    };
+    words::end(&mut parser)?;
+    Ok(Some(found))
+}
+
+/// Takes the first two words.
+fn two(parser: &mut Parser<'_>) {
+    parser.next_token();
+    parser.next_token();
+}
+
+/// The name of a schema.
+fn name(parser: &mut Parser<'_>) -> Result<String> {
+    let name = column_name(&parser.parse_identifier()?);
+    if parser.peek_token_ref().token == Token::Period {
+        let found = parser.peek_token();
+        return Err(unexpected(
+            parser,
+            "the name of a schema, which has no other before it",
+            found,
+        ));
+    }
+    Ok(name)
+}
+
+fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
+    two(parser);
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    if is_next(parser, "authorization") {
+        return Err(authorization());
+    }
+    let name = name(parser)?;
+    if is_next(parser, "authorization") {
+        return Err(authorization());
+    }
+    if ["create", "grant"].iter().any(|word| is_next(parser, word)) {
+        return Err(refused_for(
+            "create schema with what is in it",
+            "write a statement for each thing, with the name of the schema before its own",
+        ));
+    }
+    Ok(SchemaStatement::Create {
+        name,
+        if_not_exists,
+    })
+}
+
+fn authorization() -> Error {
+    refused_for(
+        "authorization of a schema",
+        "schemas belong to nobody: whoever may connect may use them",
+    )
+}
+
+fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
+    two(parser);
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let mut names = vec![name(parser)?];
+    while parser.consume_token(&Token::Comma) {
+        names.push(name(parser)?);
+    }
+    let cascade = word(parser, "cascade");
+    if !cascade {
+        word(parser, "restrict");
+    }
+    Ok(SchemaStatement::Drop {
+        names,
+        if_exists,
+        cascade,
+    })
+}
+
+fn alter(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
+    two(parser);
+    let from = name(parser)?;
+    if is_next(parser, "owner") {
+        return Err(refused("owner of a schema"));
+    }
+    need(parser, "rename")?;
+    need(parser, "to")?;
+    Ok(SchemaStatement::Rename {
+        name: from,
+        to: name(parser)?,
+    })
+}
+
+/// `alter kind [if exists] name set schema name`.
+fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
+    need(parser, "alter")?;
+    let kind = if word(parser, "table") {
+        Kind::Table
+    } else if word(parser, "view") {
+        Kind::View
+    } else if word(parser, "sequence") {
+        Kind::Sequence
+    } else {
+        need(parser, "materialized")?;
+        if !word(parser, "view") {
+            return Ok(None);
+        }
+        Kind::MaterializedView
+    };
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    if kind == Kind::Table {
+        word(parser, "only");
+    }
+    let Ok(name) = parser.parse_object_name(false) else {
+        return Ok(None);
+    };
+    if !word(parser, "set") || !word(parser, "schema") {
+        return Ok(None);
+    }
+    Ok(Some(SchemaStatement::Move {
+        kind,
+        name: written(&name)?,
+        if_exists,
+        schema: self::name(parser)?,
+    }))
+}
+
+/// `set [session | local] {search_path {to | =} | schema} ...`.
+fn set(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
+    need(parser, "set")?;
+    let local = word(parser, "local");
+    if !local {
+        word(parser, "session");
+    }
+    let path = if word(parser, "search_path") {
+        if !parser.consume_token(&Token::Eq) {
+            need(parser, "to")?;
+        }
+        true
+    } else if word(parser, "schema") {
+        false
+    } else {
+        return Ok(None);
+    };
+    let setting = if word(parser, "default") {
+        None
+    } else if path {
+        Some(Some(list(parser)?))
+    } else {
+        let found = parser.next_token();
+        match found.token {
+            Token::SingleQuotedString(name) => Some(Some(Arc::from([name]))),
+            _ => return Err(unexpected(parser, "the name of a schema as a text", found)),
+        }
+    };
+    Ok(Some(SchemaStatement::SetPath {
+        setting,
+        local,
+        called: false,
+    }))
+}
+
+/// Names of schemas, which may be texts.
+fn list(parser: &mut Parser<'_>) -> Result<Arc<[String]>> {
+    let mut names = Vec::new();
+    loop {
+        let found = parser.next_token();
+        names.push(match found.token {
+            Token::SingleQuotedString(name) => name,
+            Token::Word(word) if word.quote_style.is_some() => word.value,
+            Token::Word(word) => word.value.to_lowercase(),
+            _ => return Err(unexpected(parser, "the name of a schema", found)),
+        });
+        if !parser.consume_token(&Token::Comma) {
+            return Ok(names.into());
+        }
+    }
+}
+
+/// The setting that a text is, as `set_config` and clients that connect give it.
+///
+/// # Errors
+/// If it is no list of names.
+pub(crate) fn setting(text: &str) -> Result<Setting> {
+    if text.trim().is_empty() {
+        return Ok(Some(Arc::from([])));
+    }
+    let invalid = || {
+        Error::invalid(format!(
+            "invalid value for parameter \"search_path\": \"{text}\": it is a list of names"
+        ))
+    };
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+    let mut parser = dialect::parser(tokens.map_err(|_| invalid())?);
+    let names = list(&mut parser).map_err(|_| invalid())?;
+    match parser.next_token().token {
+        Token::EOF => Ok(Some(names)),
+        _ => Err(invalid()),
+    }
+}
+
+/// `select [pg_catalog.]set_config('search_path', 'names', truth)`.
+fn call(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
+    need(parser, "select")?;
+    if word(parser, "pg_catalog") && !parser.consume_token(&Token::Period) {
+        return Ok(None);
+    }
+    if !word(parser, "set_config") || !parser.consume_token(&Token::LParen) {
+        return Ok(None);
+    }
+    match parser.next_token().token {
+        Token::SingleQuotedString(name) if name.eq_ignore_ascii_case("search_path") => {}
+        _ => return Ok(None),
+    }
+    let comma = |parser: &mut Parser<'_>| parser.consume_token(&Token::Comma);
+    if !comma(parser) {
+        return Ok(None);
+    }
+    let Token::SingleQuotedString(text) = parser.next_token().token else {
+        return Ok(None);
+    };
+    if !comma(parser) {
+        return Ok(None);
+    }
+    let local = parser.next_token().token;
+    let truth = |wanted: &[&str]| match &local {
+        Token::SingleQuotedString(text) => wanted.contains(&text.as_str()),
+        token => wanted.iter().any(|wanted| is_word(token, wanted)),
+    };
+    let local = match (truth(&["true", "t"]), truth(&["false", "f"])) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => return Ok(None),
+    };
+    if !parser.consume_token(&Token::RParen) || parser.peek_token_ref().token != Token::EOF {
+        return Ok(None);
+    }
+    Ok(Some(SchemaStatement::SetPath {
+        setting: Some(setting(&text)?),
+        local,
+        called: true,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend::parse::{Statement, parse};
+
+    fn read(text: &str) -> SchemaStatement {
+        match parse(text).unwrap().pop().unwrap().statement {
+            Statement::Schema(found) => found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn path(names: &[&str], local: bool, called: bool) -> SchemaStatement {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        SchemaStatement::SetPath {
+            setting: Some(Some(names.into())),
+            local,
+            called,
+        }
+    }
+
+    #[test]
+    fn paths_are_lists_of_names() {
+        assert_eq!(
+            read("SET search_path = A, \"B c\", 'd,e'"),
+            path(&["a", "B c", "d,e"], false, false)
+        );
+        assert_eq!(
+            read("set local search_path to ''"),
+            path(&[""], true, false)
+        );
+        assert_eq!(read("set schema 'S'"), path(&["S"], false, false));
+        assert_eq!(
+            read("select pg_catalog.set_config('search_path', '', false)"),
+            path(&[], false, true)
+        );
+        assert_eq!(
+            read("select set_config('search_path', 'a, \"B\"', true)"),
+            path(&["a", "B"], true, true)
+        );
+        for text in [
+            "set search_path to",
+            "set search_path to a,",
+            "set schema s",
+            "show search_path x",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn schemas_are_named() {
+        assert_eq!(
+            read("drop schema if exists a, \"B\" cascade"),
+            SchemaStatement::Drop {
+                names: vec!["a".into(), "B".into()],
+                if_exists: true,
+                cascade: true,
+            }
+        );
+        assert_eq!(
+            read("alter materialized view if exists a.m set schema B"),
+            SchemaStatement::Move {
+                kind: Kind::MaterializedView,
+                name: "a\u{1}m".into(),
+                if_exists: true,
+                schema: "b".into(),
+            }
+        );
+        for text in [
+            "create schema",
+            "create schema a.b",
+            "create schema authorization x",
+            "create schema a create table t (a int)",
+            "alter schema a owner to b",
+            "drop schema a b",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Operators of arrays, uuids and JSON, as calls of functions.
+//!
+//! A constant in quotes takes the type of the other side, as in PostgreSQL. What stands in a plan besides such operators,
+//! [`optimize::special`](crate::optimize::special) looks after.
+
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use table::{JsonKind, json_kind, jsonb_type, uuid_type};
+
+use crate::functions::arguments::is_text;
+use crate::functions::convert::conversion;
+use crate::functions::lists::names::MAKE;
+use crate::functions::lists::types::is_special;
+use crate::functions::lists::types::{dimensions, is_list, list_of, plain, together};
+use crate::functions::{lists, special};
+use crate::messages::types::type_name;
+
+/// An operator with its operands.
+struct Operation {
+    op: BinaryOperator,
+    left: Expr,
+    right: Expr,
+    /// The types of both sides.
+    l: DataType,
+    r: DataType,
+}
+
+/// The call that an operator stands for, if one of its sides is special.
+///
+/// # Errors
+/// If there is no such operator for these types.
+pub(crate) fn planned(
+    expr: RawBinaryExpr,
+    schema: &DFSchema,
+) -> Result<PlannerResult<RawBinaryExpr>> {
+    let (Ok(l), Ok(r)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        return Ok(PlannerResult::Original(expr));
+    };
+    if !is_special(&l) && !is_special(&r) && !is_own(&expr.op) {
+        return Ok(PlannerResult::Original(expr));
+    }
+    let RawBinaryExpr { op, left, right } = expr;
+    let operation = Operation {
+        op,
+        left,
+        right,
+        l,
+        r,
+    };
+    let (l, r) = (&operation.l, &operation.r);
+    if json_kind(l).is_some() || json_kind(r).is_some() {
+        operation.of_json()
+    } else if is_list(l) || is_list(r) {
+        operation.of_lists()
+    } else if is_own(&operation.op) {
+        operation.unknown()
+    } else {
+        operation.of_uuids()
+    }
+}
+
+/// Operators that only special types have.
+fn is_own(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{
+        Arrow, ArrowAt, AtArrow, HashArrow, HashLongArrow, HashMinus, LongArrow, PGOverlap,
+        Question, QuestionAnd, QuestionPipe,
+    };
+    matches!(
+        op,
+        Arrow
+            | LongArrow
+            | HashArrow
+            | HashLongArrow
+            | HashMinus
+            | AtArrow
+            | ArrowAt
+            | PGOverlap
+            | Question
+            | QuestionAnd
+            | QuestionPipe
+    )
+}
+
+fn compares(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
+/// Whether an expression is a constant in quotes, whose type is open.
+pub(crate) fn is_open(expr: &Expr, ty: &DataType) -> bool {
+    is_text(ty) && matches!(expr, Expr::Literal(_, _))
+}
+
+/// `expr` as a value of type `to`, if it is an open constant; otherwise as it is.
+///
+/// # Errors
+/// If there is no such cast.
+pub(crate) fn adapted(expr: Expr, from: &DataType, to: &DataType) -> Result<(Expr, DataType)> {
+    if from == to || !is_open(&expr, from) {
+        return Ok((expr, from.clone()));
+    }
+    if *from == DataType::Null {
+        let null = Expr::Cast(Cast::new(Box::new(expr), to.clone()));
+        return Ok((null, to.clone()));
+    }
+    match conversion(expr.clone(), from, to, true)? {
+        Some(cast) => Ok((cast, to.clone())),
+        None => Ok((expr, from.clone())),
+    }
+}
+
+type Planned = Result<PlannerResult<RawBinaryExpr>>;
+
+fn call(name: &str, args: Vec<Expr>) -> Planned {
+    Ok(PlannerResult::Planned(special(name)?.call(args)))
+}
+
+impl Operation {
+    fn original(self) -> Planned {
+        let Operation {
+            op, left, right, ..
+        } = self;
+        Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+
+    fn unknown(&self) -> Planned {
+        plan_err!(
+            "operator does not exist: {} {} {}",
+            type_name(&self.l),
+            self.op,
+            type_name(&self.r)
+        )
+    }
+
+    /// The same with the constant among the sides made one of type `to`.
+    fn with(mut self, left: Option<&DataType>, right: Option<&DataType>) -> Result<Operation> {
+        if let Some(to) = left {
+            (self.left, self.l) = adapted(self.left, &self.l, to)?;
+        }
+        if let Some(to) = right {
+            (self.right, self.r) = adapted(self.right, &self.r, to)?;
+        }
+        Ok(self)
+    }
+
+    fn of_json(self) -> Planned {
+        use BinaryOperator::{
+            Arrow, ArrowAt, AtArrow, Eq, HashArrow, HashLongArrow, HashMinus, LongArrow, Minus,
+            NotEq, Question, QuestionAnd, QuestionPipe, StringConcat,
+        };
+        let jsonb = Some(&jsonb_type());
+        let path = list_of(DataType::Utf8View);
+        let normal = |ty: &DataType| json_kind(ty) == Some(JsonKind::Normal);
+        if json_kind(&self.l).is_some() {
+            let name = match self.op {
+                Arrow => Some("json get"),
+                LongArrow => Some("json get text"),
+                _ => None,
+            };
+            if let Some(name) = name {
+                return call(name, vec![self.left, self.right]);
+            }
+            let name = match self.op {
+                HashArrow => Some("json get path"),
+                HashLongArrow => Some("json get path text"),
+                _ => None,
+            };
+            if let Some(name) = name {
+                let own = self.with(None, Some(&path))?;
+                return call(name, vec![own.left, own.right]);
+            }
+        }
+        let own = match self.op {
+            Question | Minus => self,
+            QuestionAnd | QuestionPipe | HashMinus => self.with(None, Some(&path))?,
+            _ => self.with(jsonb, jsonb)?,
+        };
+        if !(normal(&own.l) || own.op == ArrowAt && normal(&own.r)) {
+            return own.unknown();
+        }
+        let both = normal(&own.l) && normal(&own.r);
+        let name = match own.op {
+            Question => "jsonb exists",
+            QuestionPipe => "jsonb exists any",
+            QuestionAnd => "jsonb exists all",
+            Minus => "jsonb delete",
+            HashMinus => "jsonb delete path",
+            _ if !both => return own.unknown(),
+            StringConcat => "jsonb concat",
+            AtArrow => "jsonb contains",
+            ArrowAt => return call("jsonb contains", vec![own.right, own.left]),
+            Eq => "jsonb eq",
+            NotEq => "jsonb ne",
+            _ if compares(&own.op) => {
+                return plan_err!("not supported: the order of values of type jsonb");
+            }
+            _ => return own.unknown(),
+        };
+        call(name, vec![own.left, own.right])
+    }
+
+    fn of_lists(self) -> Planned {
+        use BinaryOperator::{ArrowAt, AtArrow, PGOverlap, StringConcat};
+        let (l, r) = (plain(&self.l), plain(&self.r));
+        let (left, right) = (is_list(&r).then_some(&r), is_list(&l).then_some(&l));
+        let own = self.with(left, right)?;
+        let (a, b) = (dimensions(&own.l), dimensions(&own.r));
+        if own.op == StringConcat {
+            let one = |expr: Expr| {
+                Ok::<_, datafusion::error::DataFusionError>(special(MAKE)?.call(vec![expr]))
+            };
+            return match (a, b) {
+                (a, b) if a == b => call("array_cat", vec![own.left, own.right]),
+                (1, 0) => call("array_append", vec![own.left, own.right]),
+                (0, 1) => call("array_prepend", vec![own.left, own.right]),
+                (a, b) if a == b + 1 => call("array_cat", vec![own.left, one(own.right)?]),
+                (a, b) if a + 1 == b => call("array_cat", vec![one(own.left)?, own.right]),
+                _ => own.unknown(),
+            };
+        }
+        if a != b {
+            return own.unknown();
+        }
+        match own.op {
+            AtArrow => call("array contains", vec![own.left, own.right]),
+            ArrowAt => call("array contains", vec![own.right, own.left]),
+            PGOverlap => call("array overlaps", vec![own.left, own.right]),
+            _ if compares(&own.op) => own.compared(),
+            _ => own.unknown(),
+        }
+    }
+
+    fn compared(self) -> Planned {
+        use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
+        // An error if they do not go together.
+        let both = together(&[self.l.clone(), self.r.clone()])?;
+        let same = self.l == self.r && both == self.l && lists::is_plain(&both);
+        let name = match self.op {
+            // A join finds rows by it.
+            Eq if same => return self.original(),
+            Eq => "array eq",
+            Lt => "array lt",
+            LtEq => "array le",
+            Gt => "array gt",
+            GtEq => "array ge",
+            _ => "array ne",
+        };
+        call(name, vec![self.left, self.right])
+    }
+
+    fn of_uuids(self) -> Planned {
+        let uuid = Some(&uuid_type());
+        if compares(&self.op) {
+            let own = self.with(uuid, uuid)?;
+            return if own.l == own.r {
+                own.original()
+            } else {
+                own.unknown()
+            };
+        }
+        if self.op == BinaryOperator::StringConcat && (is_text(&self.l) || is_text(&self.r)) {
+            let text = |expr: Expr, ty: &DataType| {
+                let cast = conversion(expr.clone(), ty, &DataType::Utf8View, true)?;
+                Ok::<_, datafusion::error::DataFusionError>(cast.unwrap_or(expr))
+            };
+            let (left, right) = if is_text(&self.l) {
+                (self.left, text(self.right, &self.r)?)
+            } else {
+                (text(self.left, &self.l)?, self.right)
+            };
+            let op = self.op;
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+        }
+        self.unknown()
+    }
+}

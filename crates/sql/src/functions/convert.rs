@@ -1,0 +1,248 @@
+//! Casts from and to arrays, uuids and JSON; and of items of arrays.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringViewArray, new_null_array};
+use arrow::compute::{CastOptions, cast, cast_with_options, concat};
+use arrow::datatypes::{DataType, Field, Float64Type};
+use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::{
+    Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
+};
+use table::{JsonKind, json_kind};
+
+use crate::functions::arguments::{is_text, strings};
+use crate::functions::items;
+use crate::functions::json::cut::Kind;
+use crate::functions::json::read::read as read_json;
+use crate::functions::json::value::texts;
+use crate::functions::lists::read::read;
+use crate::functions::lists::types::{dimensions, is_list, is_special, item, lists, plain};
+use crate::functions::lists::write::write;
+use crate::messages::types::type_name;
+
+/// The cast of `value`, of type `from`, to the type `to`, if one of both is special. A value that cannot be cast is an
+/// error if `strict`, otherwise NULL.
+///
+/// # Errors
+/// If there is no such cast.
+pub(crate) fn conversion(
+    value: Expr,
+    from: &DataType,
+    to: &DataType,
+    strict: bool,
+) -> Result<Option<Expr>> {
+    if !(is_special(from) || is_special(to)) || from == to || *from == DataType::Null {
+        return Ok(None);
+    }
+    let possible = match (from, to) {
+        (from, to) if is_list(from) && is_list(to) => dimensions(from) == dimensions(to),
+        (from, to) if is_text(from) || is_text(to) => true,
+        (from, to) => match (json_kind(from), json_kind(to)) {
+            (Some(_), Some(_)) => true,
+            (Some(JsonKind::Normal), None) => to.is_numeric() || *to == DataType::Boolean,
+            _ => false,
+        },
+    };
+    if !possible {
+        return plan_err!("cannot cast type {} to {}", type_name(from), type_name(to));
+    }
+    let function = ScalarUDF::from(Convert {
+        to: to.clone(),
+        strict,
+        signature: Signature::any(1, Volatility::Immutable),
+    });
+    Ok(Some(Arc::new(function).call(vec![value])))
+}
+
+/// `expr` cast to the type `to`, where the planner does not know that there is such a cast, too.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn cast_to(expr: Expr, to: &DataType, schema: &dyn ExprSchema) -> Result<Expr> {
+    let from = expr.get_type(schema)?;
+    if from != *to && (is_special(&from) || is_special(to)) {
+        return Ok(Expr::Cast(Cast::new(Box::new(expr), to.clone())));
+    }
+    expr.cast_to(to, schema)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Convert {
+    to: DataType,
+    strict: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Convert {
+    fn name(&self) -> &str {
+        "convert"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [arg] = &args.args[..] else {
+            return plan_err!("a cast takes one value");
+        };
+        let constant = matches!(arg, ColumnarValue::Scalar(_));
+        let values = arg.to_array(if constant { 1 } else { args.number_rows })?;
+        let found = if self.strict {
+            convert(&values, &self.to)?
+        } else {
+            self.each(&values)?
+        };
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &found, 0,
+            )?));
+        }
+        Ok(ColumnarValue::Array(found))
+    }
+}
+
+impl Convert {
+    /// The values one by one, NULL where one cannot be cast.
+    fn each(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let one = |row| {
+            convert(&values.slice(row, 1), &self.to).unwrap_or_else(|_| new_null_array(&self.to, 1))
+        };
+        let all: Vec<ArrayRef> = (0..values.len()).map(one).collect();
+        if all.is_empty() {
+            return Ok(new_null_array(&self.to, 0));
+        }
+        let all: Vec<&dyn Array> = all.iter().map(|array| array.as_ref()).collect();
+        Ok(concat(&all)?)
+    }
+}
+
+/// Values as values of another type, with PostgreSQL's meaning.
+///
+/// # Errors
+/// For a value that is none of the other type.
+pub(crate) fn convert(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let found = converted(values, to)?;
+    if found.data_type() == to {
+        Ok(found)
+    } else {
+        Ok(cast(&found, to)?)
+    }
+}
+
+fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let from = values.data_type();
+    if from == to {
+        return Ok(values.clone());
+    }
+    if *from == DataType::Null {
+        return Ok(new_null_array(to, values.len()));
+    }
+    if is_text(from) {
+        if is_list(to) {
+            return read(&strings(values)?, &plain(to));
+        }
+        return items::from_texts(values, to);
+    }
+    if is_text(to) {
+        return to_texts(values);
+    }
+    if let (Some(_), Some(wanted)) = (item(from), item(to)) {
+        let values = cast(values, &plain(from))?;
+        let own = lists(&values);
+        let items = convert(own.values(), &plain(wanted))?;
+        let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+        return Ok(Arc::new(ListArray::try_new(
+            field,
+            own.offsets().clone(),
+            items,
+            own.nulls().cloned(),
+        )?));
+    }
+    match (json_kind(from), json_kind(to)) {
+        (Some(_), Some(kind)) => return read_json(&texts(values), kind),
+        (Some(_), None) => return from_json(values, to),
+        _ => {}
+    }
+    let exact = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let rounded = match from {
+        DataType::Float32 | DataType::Float64 if to.is_integer() => {
+            let doubles = cast(values, &DataType::Float64)?;
+            let doubles = doubles.as_primitive::<Float64Type>();
+            let rounded: arrow::array::Float64Array = doubles.unary(f64::round_ties_even);
+            Arc::new(rounded)
+        }
+        DataType::Decimal128(precision, scale) if to.is_integer() && *scale > 0 => {
+            let digits = (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, 38) as u8;
+            cast_with_options(values, &DataType::Decimal128(digits, 0), &exact)?
+        }
+        _ => values.clone(),
+    };
+    Ok(cast_with_options(&rounded, to, &exact)?)
+}
+
+/// Values of another type as texts.
+///
+/// # Errors
+/// Those of writing them.
+pub(crate) fn to_texts(values: &ArrayRef) -> Result<ArrayRef> {
+    let from = values.data_type();
+    if is_list(from) {
+        return write(values);
+    }
+    if is_text(from) {
+        return Ok(cast(values, &DataType::Utf8View)?);
+    }
+    items::to_texts(values)
+}
+
+/// Numbers and booleans from JSON.
+fn from_json(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let texts = texts(values);
+    let mut found = Vec::with_capacity(texts.len());
+    for text in &texts {
+        found.push(match text {
+            None => None,
+            Some(text) => {
+                let kind = Kind::of(text);
+                let fits = match to {
+                    DataType::Boolean => matches!(kind, Kind::Boolean),
+                    _ => matches!(kind, Kind::Number),
+                };
+                if !fits {
+                    return exec_err!(
+                        "cannot cast jsonb {} to type {}",
+                        kind.name(),
+                        type_name(to)
+                    );
+                }
+                Some(text)
+            }
+        });
+    }
+    let texts: ArrayRef = Arc::new(StringViewArray::from_iter(found));
+    if to.is_integer() {
+        // By a decimal, which rounds.
+        let decimals = cast_strictly(&texts, &DataType::Decimal128(38, 10))?;
+        return convert(&decimals, to);
+    }
+    items::from_texts(&texts, to)
+}
+
+fn cast_strictly(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let exact = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(values, to, &exact)?)
+}

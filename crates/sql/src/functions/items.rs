@@ -1,0 +1,163 @@
+//! Values that are no arrays from texts and as texts, as PostgreSQL reads and writes them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray, StringViewArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::{Result, exec_err};
+use table::json_kind;
+
+use crate::functions::arguments::{is_text, strings};
+use crate::functions::json::read::read as read_json;
+use crate::functions::json::value;
+use crate::functions::{bytes, casts, uuid};
+use crate::messages::types::type_name;
+
+/// Values from texts as PostgreSQL reads them.
+///
+/// # Errors
+/// For a text that is no value of the type.
+pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if is_text(to) {
+        return Ok(cast(texts, to)?);
+    }
+    let own = strings(texts)?;
+    if let Some(kind) = json_kind(to) {
+        return read_json(&StringViewArray::from(own.iter().collect::<Vec<_>>()), kind);
+    }
+    let wrong = |text: &str| {
+        exec_err!(
+            "invalid input syntax for type {}: \"{text}\"",
+            type_name(to)
+        )
+    };
+    match to {
+        DataType::FixedSizeBinary(16) => uuid::read(&own),
+        DataType::Timestamp(_, _) => casts::timestamps(texts, to),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            let bytes = bytes::of_texts(&own)?;
+            Ok(cast(&bytes, to)?)
+        }
+        DataType::Boolean => {
+            let mut found = Vec::with_capacity(own.len());
+            for text in &own {
+                found.push(
+                    match text.map(|text| (text, text.trim().to_ascii_lowercase())) {
+                        None => None,
+                        Some((text, word)) => match word.as_str() {
+                            "t" | "tr" | "tru" | "true" | "y" | "ye" | "yes" | "on" | "1" => {
+                                Some(true)
+                            }
+                            "f" | "fa" | "fal" | "fals" | "false" | "n" | "no" | "of" | "off"
+                            | "0" => Some(false),
+                            _ => return wrong(text),
+                        },
+                    },
+                );
+            }
+            Ok(Arc::new(BooleanArray::from(found)))
+        }
+        to => {
+            let trimmed: StringArray = own.iter().map(|text| text.map(str::trim)).collect();
+            let found = cast(&trimmed, to)?;
+            let mut rows = (0..own.len()).filter(|row| own.is_valid(*row) && found.is_null(*row));
+            match rows.next() {
+                Some(row) => wrong(own.value(row)),
+                None => Ok(found),
+            }
+        }
+    }
+}
+
+/// The texts of values that are no arrays, as PostgreSQL writes them.
+///
+/// # Errors
+/// Those of writing them.
+pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
+    let each = |text: &dyn Fn(usize) -> String| -> ArrayRef {
+        let nulls = items.logical_nulls();
+        let valid = |row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+        let rows = (0..items.len()).map(|row| valid(row).then(|| text(row)));
+        Arc::new(StringViewArray::from_iter(rows))
+    };
+    Ok(match items.data_type() {
+        DataType::Boolean => {
+            let values = items.as_boolean();
+            each(&|row| if values.value(row) { "t" } else { "f" }.to_string())
+        }
+        DataType::Float32 => {
+            let values = items.as_primitive::<Float32Type>();
+            each(&|row| {
+                float(
+                    f64::from(values.value(row)),
+                    format!("{:e}", values.value(row)),
+                    6,
+                )
+            })
+        }
+        DataType::Float64 => {
+            let values = items.as_primitive::<Float64Type>();
+            each(&|row| float(values.value(row), format!("{:e}", values.value(row)), 15))
+        }
+        DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(_, _) => {
+            let options = FormatOptions::new()
+                .with_time_format(Some("%H:%M:%S%.f"))
+                .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
+                .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f"));
+            let format = ArrayFormatter::try_new(items.as_ref(), &options)?;
+            let zone = matches!(items.data_type(), DataType::Timestamp(_, Some(_)));
+            each(&|row| {
+                let text = format.value(row).to_string();
+                let text = if text.contains('.') {
+                    text.trim_end_matches('0').trim_end_matches('.').to_string()
+                } else {
+                    text
+                };
+                if zone { format!("{text}+00") } else { text }
+            })
+        }
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            let values = cast(items, &DataType::BinaryView)?;
+            let values = values.as_binary_view();
+            each(&|row| {
+                let mut text = "\\x".to_string();
+                for byte in values.value(row) {
+                    let _ = write!(text, "{byte:02x}");
+                }
+                text
+            })
+        }
+        DataType::FixedSizeBinary(16) => {
+            let ids = items.as_fixed_size_binary();
+            each(&|row| uuid::write(ids.value(row)))
+        }
+        ty if json_kind(ty).is_some() => Arc::new(value::texts(items)),
+        _ => cast(items, &DataType::Utf8View)?,
+    })
+}
+
+/// A number with a point that floats, from its shortest digits `d.ddde-7`; with an exponent below 1e-4 and from
+/// `10^most` on.
+fn float(value: f64, shortest: String, most: i32) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    }
+    let (digits, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if exponent < -4 || exponent >= most {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.abs());
+    }
+    // The display of floats has no exponent, and the fewest digits.
+    if most == 6 {
+        (value as f32).to_string()
+    } else {
+        value.to_string()
+    }
+}

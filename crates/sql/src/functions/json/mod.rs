@@ -1,0 +1,30 @@
+//! JSON: texts that are known to be valid, of the types `json` and `jsonb`.
+//!
+//! A value of `json` is as it was written, one of `jsonb` in [normal](normal) form: each key once, in PostgreSQL's order,
+//! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text.
+
+mod build;
+mod change;
+mod contain;
+pub(crate) mod cut;
+mod get;
+mod normal;
+mod parts;
+mod pretty;
+pub(crate) mod read;
+pub(crate) mod value;
+
+use crate::functions::own::Own;
+
+pub(crate) use parts::TABLES;
+
+pub(super) fn all() -> Vec<Own> {
+    build::all()
+        .into_iter()
+        .chain(change::all())
+        .chain(contain::all())
+        .chain(get::all())
+        .chain(parts::all())
+        .chain(pretty::all())
+        .collect()
+}

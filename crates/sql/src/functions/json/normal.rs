@@ -1,0 +1,220 @@
+//! The form of `jsonb`.
+
+use datafusion::common::{Result, exec_err};
+use serde::de::IgnoredAny;
+
+use crate::functions::json::cut::{self, Kind};
+
+/// The deepest nesting of a `jsonb`.
+const DEEPEST: usize = 1000;
+
+/// That a text is JSON.
+///
+/// # Errors
+/// If it is none.
+pub(super) fn check(text: &str) -> Result<()> {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Ok(()),
+        Err(e) => exec_err!(
+            "invalid input syntax for type json: {e} of {}",
+            shortened(text)
+        ),
+    }
+}
+
+/// A text as messages show it.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("\"{}...\"", &text[..end]),
+        None => format!("\"{text}\""),
+    }
+}
+
+/// A text in the form of `jsonb`.
+///
+/// # Errors
+/// If it is no JSON, or none that `jsonb` can hold.
+pub(super) fn of(text: &str) -> Result<String> {
+    check(text)?;
+    let mut out = String::with_capacity(text.len());
+    put(text, DEEPEST, &mut out)?;
+    Ok(out)
+}
+
+fn put(text: &str, depth: usize, out: &mut String) -> Result<()> {
+    if depth == 0 {
+        return exec_err!(
+            "stack depth limit exceeded: JSON that is nested more than {DEEPEST} levels deep"
+        );
+    }
+    match Kind::of(text) {
+        Kind::Object => {
+            let mut members = Vec::new();
+            for (key, value) in cut::members(text) {
+                members.push((held(cut::characters(key)?)?, value));
+            }
+            // Of equal keys the last one stays, and a stable order leaves it last.
+            members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+            members.reverse();
+            members.dedup_by(|later, earlier| later.0 == earlier.0);
+            members.reverse();
+            out.push('{');
+            for (at, (key, value)) in members.into_iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                quote(&key, out);
+                out.push_str(": ");
+                put(value, depth - 1, out)?;
+            }
+            out.push('}');
+        }
+        Kind::Array => {
+            out.push('[');
+            for (at, item) in cut::items(text).into_iter().enumerate() {
+                out.push_str(if at > 0 { ", " } else { "" });
+                put(item, depth - 1, out)?;
+            }
+            out.push(']');
+        }
+        Kind::Text => quote(&held(cut::characters(text)?)?, out),
+        Kind::Number => number(text.trim(), out)?,
+        Kind::Boolean | Kind::Null => out.push_str(text.trim()),
+    }
+    Ok(())
+}
+
+/// A string that `jsonb` can hold.
+fn held(text: String) -> Result<String> {
+    if text.contains('\0') {
+        return exec_err!(
+            "unsupported Unicode escape sequence: \\u0000 cannot be converted to text"
+        );
+    }
+    Ok(text)
+}
+
+/// Appends a string as PostgreSQL writes it.
+pub(super) fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// The most digits before the point of a number, and behind it: PostgreSQL's.
+const MOST_WHOLE: i64 = 131_072;
+const MOST_BEHIND: i64 = 16_383;
+
+/// Appends a number without its exponent, with all its digits.
+fn number(text: &str, out: &mut String) -> Result<()> {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (negative, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, digits),
+    };
+    let (whole, behind) = digits.split_once('.').unwrap_or((digits, ""));
+    let all: String = [whole, behind].concat();
+    let zero = all.bytes().all(|digit| digit == b'0');
+    let out_of_range = || exec_err!("value overflows numeric format: {text}");
+    let Ok(exponent) = exponent.parse::<i64>() else {
+        return out_of_range();
+    };
+    let point = (whole.len() as i64).saturating_add(exponent);
+    let scale = (behind.len() as i64).saturating_sub(exponent).max(0);
+    if scale > MOST_BEHIND || !zero && point > MOST_WHOLE {
+        return out_of_range();
+    }
+    if zero {
+        out.push('0');
+        if scale > 0 {
+            out.push('.');
+            out.extend(std::iter::repeat_n('0', scale as usize));
+        }
+        return Ok(());
+    }
+    if negative {
+        out.push('-');
+    }
+    let digit = |at: i64| {
+        let at = usize::try_from(at).ok();
+        at.and_then(|at| all.as_bytes().get(at))
+            .map_or('0', |digit| char::from(*digit))
+    };
+    let before: String = (0..point).map(digit).collect();
+    let before = before.trim_start_matches('0');
+    out.push_str(if before.is_empty() { "0" } else { before });
+    if scale > 0 {
+        out.push('.');
+        out.extend((point..point + scale).map(digit));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_all_their_digits_and_no_exponent() {
+        for (text, wanted) in [
+            ("1", "1"),
+            ("1.0", "1.0"),
+            ("-0", "0"),
+            ("-0.00", "0.00"),
+            ("1e2", "100"),
+            ("1.5e1", "15"),
+            ("1.20e1", "12.0"),
+            ("1E-3", "0.001"),
+            ("-12.34e-1", "-1.234"),
+            (
+                "123456789012345678901234567890.5",
+                "123456789012345678901234567890.5",
+            ),
+            ("0e5", "0"),
+            ("0.10e1", "1.0"),
+            ("12e-5", "0.00012"),
+        ] {
+            assert_eq!(of(text).unwrap(), wanted, "{text}");
+        }
+        assert!(of("1e200000").is_err());
+        assert!(of("1e99999999999999999999").is_err());
+    }
+
+    #[test]
+    fn keys_come_once_and_in_order() {
+        let text = r#" { "bb":1 , "a" : [ true,{"z":null}], "bb":"x\u00e9\n", "c":{} , "":[ ]} "#;
+        let wanted = "{\"\": [], \"a\": [true, {\"z\": null}], \"c\": {}, \"bb\": \"xé\\n\"}";
+        assert_eq!(of(text).unwrap(), wanted);
+        assert_eq!(of(wanted).unwrap(), wanted);
+        assert_eq!(of(r#"{"a":1,"a":2,"a":3}"#).unwrap(), r#"{"a": 3}"#);
+        assert_eq!(
+            of(r#"["[,]","\"{","\\"]"#).unwrap(),
+            r#"["[,]", "\"{", "\\"]"#
+        );
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        for text in [
+            "", "{", "{'a':1}", "[1,]", "01", "nul", "\"\n\"", "\"\\x\"", "1 2", "NaN",
+        ] {
+            assert!(of(text).is_err(), "{text}");
+        }
+        assert!(of(r#""\u0000""#).is_err());
+        assert!(check(r#""\u0000""#).is_ok());
+        let deep = |n| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(of(&deep(900)).is_ok());
+        assert!(of(&deep(5000)).is_err());
+        assert!(check(&deep(5000)).is_ok());
+    }
+}

@@ -1,0 +1,134 @@
+//! Items of arrays by their positions: `a[1]`, `a[1:2]`.
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{Result, plan_err};
+
+use crate::functions::lists::make::Taker;
+use crate::functions::lists::names::{SLICE, SUBSCRIPT};
+use crate::functions::lists::types::{base, dimensions, list_argument, lists, range};
+use crate::functions::own::Own;
+
+pub(super) fn all() -> Vec<Own> {
+    vec![
+        Own::new(
+            SUBSCRIPT,
+            places,
+            |types| Ok(base(&types[0]).clone()),
+            subscript,
+        ),
+        Own::new(SLICE, bounds, |types| Ok(types[0].clone()), slice),
+        Own::new("trim_array", trimmed, |types| Ok(types[0].clone()), trim),
+    ]
+}
+
+/// An array, and a position in each of its dimensions.
+fn places(types: &[DataType]) -> Result<Vec<DataType>> {
+    of_dimensions(types, 1)
+}
+
+fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
+    let list = match types.first() {
+        Some(ty) if dimensions(ty) == 0 => {
+            return plan_err!(
+                "cannot subscript type {} because it does not support subscripting",
+                crate::messages::types::type_name(ty)
+            );
+        }
+        _ => list_argument("[]", types, 0)?,
+    };
+    let (own, given) = (dimensions(&list), (types.len() - 1) / each);
+    if own != given {
+        return plan_err!(
+            "not supported: {given} subscripts for an array of {own} dimensions: write one for each"
+        );
+    }
+    let mut wanted = vec![list];
+    wanted.resize(types.len(), DataType::Int64);
+    Ok(wanted)
+}
+
+fn subscript(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let mut arrays = args[0].clone();
+    // The place of each row's item among all items of the level.
+    let mut at: Vec<Option<usize>> = (0..rows).map(Some).collect();
+    for places in &args[1..] {
+        let own = lists(&arrays);
+        let places = places.as_primitive::<Int64Type>();
+        for (row, at) in at.iter_mut().enumerate() {
+            let found = at.filter(|_| places.is_valid(row)).and_then(|list| {
+                let items = range(own, list);
+                let place = usize::try_from(places.value(row).checked_sub(1)?).ok()?;
+                (place < items.len()).then(|| items.start + place)
+            });
+            *at = found;
+        }
+        let items = own.values().clone();
+        arrays = items;
+    }
+    let at: UInt32Array = at.into_iter().map(|at| at.map(|at| at as u32)).collect();
+    Ok(take(&arrays, &at, None)?)
+}
+
+/// An array, and two positions in each of its dimensions.
+fn bounds(types: &[DataType]) -> Result<Vec<DataType>> {
+    if types.len().is_multiple_of(2) {
+        return plan_err!("a slice has two bounds");
+    }
+    of_dimensions(types, 2)
+}
+
+fn slice(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    if args.len() > 3 {
+        return plan_err!("not supported: a slice of an array with more than one dimension");
+    }
+    let own = lists(&args[0]);
+    let bounds = [&args[1], &args[2]].map(|bound| bound.as_primitive::<Int64Type>());
+    let mut taker = Taker::new(vec![own.values()]);
+    for row in 0..rows {
+        let valid = own.is_valid(row) && bounds.iter().all(|bound| bound.is_valid(row));
+        if valid {
+            let items = range(own, row);
+            let count = items.len() as i64;
+            let first = bounds[0].value(row).clamp(1, count + 1) - 1;
+            let last = bounds[1].value(row).clamp(0, count);
+            if first < last {
+                let start = items.start;
+                taker.take_all(0, start + first as usize..start + last as usize);
+            }
+        }
+        taker.end(valid);
+    }
+    taker.finish()
+}
+
+fn trimmed(types: &[DataType]) -> Result<Vec<DataType>> {
+    super::types::count("trim_array", types, 2..=2)?;
+    Ok(vec![
+        list_argument("trim_array", types, 0)?,
+        DataType::Int64,
+    ])
+}
+
+fn trim(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let own = lists(&args[0]);
+    let counts = args[1].as_primitive::<Int64Type>();
+    let mut taker = Taker::new(vec![own.values()]);
+    for row in 0..rows {
+        let valid = own.is_valid(row) && counts.is_valid(row);
+        if valid {
+            let items = range(own, row);
+            let count = usize::try_from(counts.value(row)).ok();
+            let Some(count) = count.filter(|count| *count <= items.len()) else {
+                return datafusion::common::exec_err!(
+                    "number of elements to trim must be between 0 and {}",
+                    items.len()
+                );
+            };
+            taker.take_all(0, items.start..items.end - count);
+        }
+        taker.end(valid);
+    }
+    taker.finish()
+}

@@ -1,0 +1,33 @@
+//! Arrays of SQL: lists of Arrow, with PostgreSQL's meaning.
+//!
+//! Positions count from 1, and what is outside is NULL. A NULL item is equal to a NULL item and greater than all others, as
+//! PostgreSQL compares arrays. An array of two dimensions is a list of lists: its dimensions belong to its type.
+
+mod access;
+mod change;
+mod compare;
+mod dimensions;
+mod make;
+pub(crate) mod names;
+mod quantified;
+pub(crate) mod read;
+mod search;
+mod texts;
+pub(crate) mod types;
+pub(crate) mod write;
+
+use crate::functions::own::Own;
+
+pub(crate) use compare::is_plain;
+pub(crate) use quantified::{called, quantified};
+
+pub(super) fn all() -> Vec<Own> {
+    access::all()
+        .into_iter()
+        .chain(change::all())
+        .chain(dimensions::all())
+        .chain(make::all())
+        .chain(search::all())
+        .chain(texts::all())
+        .collect()
+}

@@ -1,0 +1,12 @@
+//! The names of functions that statements cannot write, since they have a space: those that operators become.
+
+/// The name of the function that `array[...]` becomes.
+pub(crate) const MAKE: &str = "array of";
+/// The name of the function that `a[1]` becomes.
+pub(crate) const SUBSCRIPT: &str = "array item";
+/// The name of the function that `a[1:2]` becomes.
+pub(crate) const SLICE: &str = "array slice";
+/// The name of the function that `with ordinality` takes its numbers from.
+pub(crate) const ORDINALS: &str = "array ordinals";
+/// The name of the function that gives what `unnest` makes rows of: all values, none of an array that is NULL.
+pub(crate) const VALUES: &str = "array values";

@@ -1,0 +1,155 @@
+//! `x = any(array)`, `x < all(array)`.
+
+use std::cmp::Ordering;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::functions::arguments::is_text;
+use crate::functions::convert::convert;
+use crate::functions::lists::compare::comparator;
+use crate::functions::lists::types::{
+    dimensions, is_list, item, list_of, lists, plain, range, together,
+};
+use crate::messages::types::type_name;
+
+/// The operators that may stand before `any` and `all` of an array, each with the names of its functions.
+const OPERATORS: [(&str, Operator, &str, &str); 6] = [
+    ("=", Operator::Eq, "any =", "all ="),
+    ("<>", Operator::NotEq, "any <>", "all <>"),
+    ("<", Operator::Lt, "any <", "all <"),
+    ("<=", Operator::LtEq, "any <=", "all <="),
+    (">", Operator::Gt, "any >", "all >"),
+    (">=", Operator::GtEq, "any >=", "all >="),
+];
+
+/// The name of the function that compares by an operator with `all` items of an array, or any; none if there is none.
+pub(crate) fn called(operator: &str, all: bool) -> Option<&'static str> {
+    let known = OPERATORS.iter().find(|(text, ..)| *text == operator);
+    known.map(|(_, _, any, of_all)| if all { *of_all } else { *any })
+}
+
+/// The functions, which take a value and an array.
+pub(crate) fn quantified() -> Vec<ScalarUDF> {
+    let of = |name, op, all| {
+        ScalarUDF::from(Quantified {
+            name,
+            op,
+            all,
+            signature: Signature::user_defined(Volatility::Immutable),
+        })
+    };
+    let both = OPERATORS
+        .iter()
+        .flat_map(|(_, op, any, all)| [of(*any, *op, false), of(*all, *op, true)]);
+    both.collect()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Quantified {
+    name: &'static str,
+    op: Operator,
+    all: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Quantified {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let [value, array] = types else {
+            return plan_err!("a comparison has two sides");
+        };
+        if is_text(array) && *array != DataType::Null {
+            // A constant, which is read as an array when it runs.
+            return Ok(vec![plain(value), DataType::Utf8View]);
+        }
+        let Some(own) = item(array).filter(|_| dimensions(array) == 1) else {
+            return if is_list(array) {
+                plan_err!("not supported: any and all of an array with more than one dimension")
+            } else {
+                plan_err!(
+                    "op ANY/ALL (array) requires array on right side, found {}",
+                    type_name(array)
+                )
+            };
+        };
+        let both = match value {
+            DataType::Null => plain(own),
+            // A constant, which is read as an item when it runs.
+            value if is_text(value) && !is_text(own) => {
+                return Ok(vec![DataType::Utf8View, plain(array)]);
+            }
+            value => together(&[value.clone(), own.clone()])?,
+        };
+        Ok(vec![both.clone(), list_of(both)])
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        let constant = args.args.iter().all(scalar);
+        let rows = if constant { 1 } else { args.number_rows };
+        let arrays = args.args.iter().map(|arg| arg.to_array(rows));
+        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        let (mut values, mut items) = (arrays[0].clone(), arrays[1].clone());
+        if let Some(own) = item(items.data_type()) {
+            values = convert(&values, &plain(own))?;
+        } else {
+            items = convert(&items, &list_of(plain(values.data_type())))?;
+        }
+        let hits = self.hits(&values, &items, rows)?;
+        if constant {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(
+                hits.is_valid(0).then(|| hits.value(0)),
+            )));
+        }
+        Ok(ColumnarValue::Array(Arc::new(hits)))
+    }
+}
+
+impl Quantified {
+    fn hits(&self, values: &ArrayRef, arrays: &ArrayRef, rows: usize) -> Result<BooleanArray> {
+        let own = lists(arrays);
+        let items = own.values();
+        let compare = comparator(values, items)?;
+        let holds = |order: Ordering| match self.op {
+            Operator::Eq => order.is_eq(),
+            Operator::NotEq => order.is_ne(),
+            Operator::Lt => order.is_lt(),
+            Operator::LtEq => order.is_le(),
+            Operator::Gt => order.is_gt(),
+            _ => order.is_ge(),
+        };
+        let of = |row: usize| {
+            if own.is_null(row) {
+                return None;
+            }
+            let mut unknown = false;
+            for at in range(own, row) {
+                if values.is_null(row) || items.is_null(at) {
+                    unknown = true;
+                } else if holds(compare(row, at)) != self.all {
+                    return Some(!self.all);
+                }
+            }
+            (!unknown).then_some(self.all)
+        };
+        Ok((0..rows).map(of).collect())
+    }
+}

@@ -1,0 +1,164 @@
+//! The types of arrays.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::binary::type_union_resolution;
+use table::{json_kind, uuid_type};
+
+use crate::functions::arguments::is_text;
+use crate::messages::types::type_name;
+
+/// The type of the items of an array.
+pub(crate) fn item(ty: &DataType) -> Option<&DataType> {
+    match ty {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => Some(item.data_type()),
+        _ => None,
+    }
+}
+
+/// Whether values of this type are arrays.
+pub(crate) fn is_list(ty: &DataType) -> bool {
+    item(ty).is_some()
+}
+
+/// Whether values of this type are arrays, uuids or JSON, which DataFusion casts otherwise or not at all.
+pub(crate) fn is_special(ty: &DataType) -> bool {
+    is_list(ty) || *ty == uuid_type() || json_kind(ty).is_some()
+}
+
+/// Arrays of these items.
+pub(crate) fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(item, true)))
+}
+
+/// The one type in which arrays of a kind are computed with: with texts and bytes as views, and `item` as the name of
+/// the field.
+pub(crate) fn plain(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Dictionary(_, value) => plain(value),
+        ty => match item(ty) {
+            Some(item) => list_of(plain(item)),
+            None => ty.clone(),
+        },
+    }
+}
+
+/// The number of dimensions of arrays of this type; 0 for what is no array.
+pub(crate) fn dimensions(ty: &DataType) -> usize {
+    item(ty).map_or(0, |item| 1 + dimensions(item))
+}
+
+/// The type of the values in an array, however many dimensions it has.
+pub(crate) fn base(ty: &DataType) -> &DataType {
+    item(ty).map_or(ty, base)
+}
+
+/// The type that values of these types have together, as items of an array.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
+    let known = types.iter().filter(|ty| base(ty) != &DataType::Null);
+    let known: Vec<DataType> = known.map(plain).collect();
+    let Some(first) = known.first() else {
+        // Only NULLs: an array of texts, as in PostgreSQL.
+        let depth = types.iter().map(dimensions).max().unwrap_or(0);
+        return Ok((0..depth).fold(DataType::Utf8View, |ty, _| list_of(ty)));
+    };
+    let refused = |other: &DataType| {
+        plan_err!(
+            "ARRAY types {} and {} cannot be matched",
+            type_name(first),
+            type_name(other)
+        )
+    };
+    if known.iter().all(|ty| ty == first) {
+        return Ok(first.clone());
+    }
+    let (depth, text) = (dimensions(first), is_text(base(first)));
+    for other in &known {
+        let numbers = base(first).is_numeric() == base(other).is_numeric();
+        if dimensions(other) != depth || is_text(base(other)) != text || !numbers {
+            return refused(other);
+        }
+    }
+    let bases: Vec<DataType> = known.iter().map(|ty| base(ty).clone()).collect();
+    match type_union_resolution(&bases) {
+        Some(base) => Ok((0..depth).fold(plain(&base), |ty, _| list_of(ty))),
+        None => refused(&known[1]),
+    }
+}
+
+/// The array that a function takes as its argument `at`.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn list_argument(name: &str, types: &[DataType], at: usize) -> Result<DataType> {
+    match types.get(at) {
+        Some(DataType::Null) => Ok(list_of(DataType::Utf8View)),
+        Some(ty) if is_list(ty) => Ok(plain(ty)),
+        Some(ty) => plan_err!(
+            "function {name} takes an array, but its argument {} is of type {}",
+            at + 1,
+            type_name(ty)
+        ),
+        None => plan_err!("function {name} takes an array"),
+    }
+}
+
+/// An array and an item of it, of one type: `(array, item)`.
+///
+/// # Errors
+/// If they do not go together.
+pub(crate) fn list_and_item(
+    name: &str,
+    list: &DataType,
+    value: &DataType,
+) -> Result<(DataType, DataType)> {
+    let list = list_argument(name, std::slice::from_ref(list), 0)?;
+    let own = item(&list).cloned().unwrap_or(DataType::Null);
+    if is_text(value) && !is_text(&own) {
+        // A constant, which is read as an item.
+        return Ok((list, own));
+    }
+    let both = together(&[own, value.clone()])?;
+    Ok((list_of(both.clone()), both))
+}
+
+/// An error that names how many arguments a function takes.
+///
+/// # Errors
+/// If `types` are not so many.
+pub(crate) fn count(
+    name: &str,
+    types: &[DataType],
+    wanted: std::ops::RangeInclusive<usize>,
+) -> Result<()> {
+    if wanted.contains(&types.len()) {
+        return Ok(());
+    }
+    plan_err!("function {name} does not take {} arguments", types.len())
+}
+
+/// The arrays of an argument.
+pub(crate) fn lists(array: &ArrayRef) -> &ListArray {
+    array.as_list::<i32>()
+}
+
+/// The positions of the items of a row among all items.
+pub(crate) fn range(lists: &ListArray, row: usize) -> std::ops::Range<usize> {
+    let ends = lists.value_offsets();
+    if lists.is_null(row) {
+        return 0..0;
+    }
+    ends[row] as usize..ends[row + 1] as usize
+}

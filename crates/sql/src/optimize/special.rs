@@ -1,0 +1,407 @@
+//! Arrays, uuids and JSON in a plan, where DataFusion would take them for something else.
+//!
+//! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as arguments.
+//! * Arguments that become arrays, uuids or JSON are cast as in PostgreSQL.
+//! * JSON is no key: rows are not grouped, joined, ordered or told apart by it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::expr::{Between, InList, ScalarFunction};
+use datafusion::logical_expr::utils::disjunction;
+use datafusion::logical_expr::{
+    BinaryExpr, Case, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, SubqueryAlias,
+    TypeSignature, Union,
+};
+use datafusion::optimizer::AnalyzerRule;
+use table::json_kind;
+
+use crate::functions::convert::conversion;
+use crate::functions::lists::types::is_special;
+use crate::functions::lists::types::{base, is_list};
+use crate::functions::special;
+use crate::messages::types::type_name;
+use crate::optimize::expressions::{is_text, rewritten};
+
+/// The analyzer rule. It must come before type coercion.
+#[derive(Debug)]
+pub(crate) struct Special;
+
+impl AnalyzerRule for Special {
+    fn name(&self) -> &str {
+        "special"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_down_with_subqueries(unwrapped)?.data;
+        let plan = rewritten(plan, adapt)?;
+        plan.apply_with_subqueries(|node| {
+            check(node)?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(plan)
+    }
+}
+
+/// `node` with its inputs in place of lateral subqueries, unless they stand beside what they may depend on, at the right of a
+/// join: `unnest` in `from` is always planned as one.
+fn unwrapped(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let bare = |plan: LogicalPlan| match plan {
+        LogicalPlan::Subquery(subquery) => {
+            Ok(Transformed::yes(Arc::unwrap_or_clone(subquery.subquery)))
+        }
+        LogicalPlan::SubqueryAlias(alias) => match alias.input.as_ref() {
+            LogicalPlan::Subquery(subquery) => {
+                let own = SubqueryAlias::try_new(Arc::clone(&subquery.subquery), alias.alias)?;
+                Ok(Transformed::yes(LogicalPlan::SubqueryAlias(own)))
+            }
+            _ => Ok(Transformed::no(LogicalPlan::SubqueryAlias(alias))),
+        },
+        plan => Ok(Transformed::no(plan)),
+    };
+    match node {
+        LogicalPlan::Join(mut join) => {
+            let left = bare(Arc::unwrap_or_clone(join.left))?;
+            join.left = Arc::new(left.data);
+            let join = LogicalPlan::Join(join);
+            Ok(if left.transformed {
+                Transformed::yes(join)
+            } else {
+                Transformed::no(join)
+            })
+        }
+        // It stands at the right of a join: elsewhere what is above has taken it away.
+        LogicalPlan::SubqueryAlias(alias)
+            if matches!(alias.input.as_ref(), LogicalPlan::Subquery(_)) =>
+        {
+            Ok(Transformed::no(LogicalPlan::SubqueryAlias(alias)))
+        }
+        node => node.map_children(bare),
+    }
+}
+
+/// Whether JSON is in values of this type.
+fn has_json(ty: &DataType) -> bool {
+    json_kind(base(ty)).is_some()
+}
+
+/// The columns that the expressions of a node see.
+struct Seen<'n>(Vec<&'n DFSchema>);
+
+impl Seen<'_> {
+    fn of(&self, expr: &Expr) -> Option<DataType> {
+        let mut schemas = self.0.iter();
+        schemas.find_map(|schema| expr.get_type(*schema).ok())
+    }
+
+    /// Refuses JSON among values that are compared.
+    fn refuse<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>, what: &str) -> Result<()> {
+        let mut types = exprs.into_iter().filter_map(|expr| self.of(expr));
+        types.try_for_each(|ty| refuse(&ty, what))
+    }
+}
+
+fn refuse(ty: &DataType, what: &str) -> Result<()> {
+    if has_json(ty) {
+        return plan_err!(
+            "could not identify {what} operator for type {}: take a text of it, ->> or ::text",
+            type_name(ty)
+        );
+    }
+    Ok(())
+}
+
+const EQUALITY: &str = "an equality";
+const ORDERING: &str = "an ordering";
+
+/// Refuses JSON where rows are compared.
+fn check(node: &LogicalPlan) -> Result<()> {
+    let inputs = node.inputs();
+    let seen = Seen(inputs.iter().map(|input| input.schema().as_ref()).collect());
+    match node {
+        LogicalPlan::Aggregate(aggregate) => seen.refuse(&aggregate.group_expr, EQUALITY)?,
+        LogicalPlan::Sort(sort) => seen.refuse(sort.expr.iter().map(|key| &key.expr), ORDERING)?,
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            let mut fields = input.schema().fields().iter();
+            fields.try_for_each(|field| refuse(field.data_type(), EQUALITY))?;
+        }
+        LogicalPlan::Distinct(Distinct::On(on)) => seen.refuse(&on.on_expr, EQUALITY)?,
+        LogicalPlan::Join(join) => {
+            for (left, right) in &join.on {
+                seen.refuse([left, right], EQUALITY)?;
+                if let (Some(l), Some(r)) = (seen.of(left), seen.of(right))
+                    && (is_special(&l) || is_special(&r))
+                    && l != r
+                {
+                    return plan_err!(
+                        "operator does not exist: {} = {}",
+                        type_name(&l),
+                        type_name(&r)
+                    );
+                }
+            }
+        }
+        LogicalPlan::Union(union) => alike(union)?,
+        _ => {}
+    }
+    node.apply_expressions(|expr| {
+        expr.apply(|expr| {
+            compares(expr, &seen)?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(())
+}
+
+/// Refuses inputs of which one has a special type where another has a different one.
+fn alike(union: &Union) -> Result<()> {
+    for (at, field) in union.schema.fields().iter().enumerate() {
+        let types = union.inputs.iter().filter_map(|input| {
+            let field = input.schema().fields().get(at)?;
+            Some(field.data_type().clone())
+        });
+        let types: Vec<DataType> = types.filter(|ty| *ty != DataType::Null).collect();
+        if let Some(odd) = types.iter().find(|ty| is_special(ty))
+            && let Some(other) = types.iter().find(|ty| *ty != odd)
+        {
+            return plan_err!(
+                "UNION types {} and {} cannot be matched in column \"{}\": cast one",
+                type_name(odd),
+                type_name(other),
+                field.name()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses JSON that an expression compares, and arrays that `array_agg` would put into one another.
+fn compares(expr: &Expr, seen: &Seen<'_>) -> Result<()> {
+    match expr {
+        Expr::AggregateFunction(function) => {
+            let params = &function.params;
+            let orders = matches!(function.func.name(), "min" | "max" | "mode");
+            if params.distinct || orders {
+                seen.refuse(&params.args, ORDERING)?;
+            }
+            seen.refuse(params.order_by.iter().map(|key| &key.expr), ORDERING)?;
+            let first = params.args.first().and_then(|arg| seen.of(arg));
+            if function.func.name() == "array_agg" && first.is_some_and(|ty| is_list(&ty)) {
+                return plan_err!("not supported: array_agg of arrays");
+            }
+            Ok(())
+        }
+        Expr::WindowFunction(function) => {
+            let sorts = function.params.order_by.iter().map(|key| &key.expr);
+            seen.refuse(function.params.partition_by.iter().chain(sorts), ORDERING)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => {
+            seen.refuse([left.as_ref(), right.as_ref()], EQUALITY)
+        }
+        Expr::InList(list) => seen.refuse([list.expr.as_ref()], EQUALITY),
+        Expr::InSubquery(subquery) => seen.refuse([subquery.expr.as_ref()], EQUALITY),
+        Expr::SetComparison(comparison) => seen.refuse([comparison.expr.as_ref()], EQUALITY),
+        _ => Ok(()),
+    }
+}
+
+fn adapt(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::InList(list) => in_list(list, schema),
+        Expr::Between(between) => within(between, schema),
+        Expr::Case(case) => of_case(case, schema),
+        Expr::ScalarFunction(function) => arguments(function, schema),
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+/// The special type among these expressions, if one has such a type.
+fn special_of<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    schema: &DFSchema,
+) -> Option<DataType> {
+    let mut types = exprs
+        .into_iter()
+        .filter_map(|expr| expr.get_type(schema).ok());
+    types.find(is_special)
+}
+
+/// `expr` as one of type `to`.
+///
+/// # Errors
+/// If it is of another type, and no constant.
+fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    let Ok(from) = expr.get_type(schema) else {
+        return Ok(expr);
+    };
+    if from == *to || from == DataType::Null {
+        return Ok(expr);
+    }
+    let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
+    let alike = is_list(&from) && is_list(to);
+    if open || alike {
+        let cast = conversion(expr.clone(), &from, to, true)?;
+        return Ok(cast.unwrap_or(expr));
+    }
+    plan_err!(
+        "types {} and {} cannot be matched: cast one",
+        type_name(to),
+        type_name(&from)
+    )
+}
+
+fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let all = std::iter::once(&*list.expr).chain(&list.list);
+    let Some(to) = special_of(all, schema) else {
+        return Ok(Transformed::no(Expr::InList(list)));
+    };
+    let InList {
+        expr,
+        list,
+        negated,
+    } = list;
+    let expr = fitted(*expr, &to, schema)?;
+    let items = list.into_iter().map(|item| fitted(item, &to, schema));
+    let items = items.collect::<Result<Vec<_>>>()?;
+    if !is_list(&to) {
+        return Ok(Transformed::yes(Expr::InList(InList {
+            expr: Box::new(expr),
+            list: items,
+            negated,
+        })));
+    }
+    let equal = special("array eq")?;
+    let equals = items
+        .into_iter()
+        .map(|item| equal.call(vec![expr.clone(), item]));
+    let Some(found) = disjunction(equals) else {
+        return plan_err!("`in` takes values");
+    };
+    let found = if negated { !found } else { found };
+    Ok(Transformed::yes(found))
+}
+
+fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let all = [&*between.expr, &*between.low, &*between.high];
+    let Some(to) = special_of(all, schema) else {
+        return Ok(Transformed::no(Expr::Between(between)));
+    };
+    let Between {
+        expr,
+        negated,
+        low,
+        high,
+    } = between;
+    let expr = fitted(*expr, &to, schema)?;
+    let (low, high) = (fitted(*low, &to, schema)?, fitted(*high, &to, schema)?);
+    let compare = |left: Expr, op: Operator, name: &str, right: Expr| {
+        if is_list(&to) {
+            return Ok::<_, datafusion::error::DataFusionError>(
+                special(name)?.call(vec![left, right]),
+            );
+        }
+        Ok(Expr::BinaryExpr(BinaryExpr::new(
+            Box::new(left),
+            op,
+            Box::new(right),
+        )))
+    };
+    let least = compare(expr.clone(), Operator::GtEq, "array ge", low)?;
+    let most = compare(expr, Operator::LtEq, "array le", high)?;
+    let inside = least.and(most);
+    Ok(Transformed::yes(if negated { !inside } else { inside }))
+}
+
+fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let values = case.when_then_expr.iter().map(|(_, value)| &**value);
+    let values = special_of(values.chain(case.else_expr.as_deref()), schema);
+    let tests = case.when_then_expr.iter().map(|(test, _)| &**test);
+    let tests = match &case.expr {
+        Some(operand) => special_of(std::iter::once(&**operand).chain(tests), schema),
+        None => None,
+    };
+    if values.is_none() && tests.is_none() {
+        return Ok(Transformed::no(Expr::Case(case)));
+    }
+    if tests.as_ref().is_some_and(|ty| has_json(ty) || is_list(ty)) {
+        return plan_err!("not supported: `case` of an array or JSON: write `case when a = b`");
+    }
+    let fit = |expr: &mut Box<Expr>, to: &Option<DataType>| {
+        if let Some(to) = to {
+            **expr = fitted((**expr).clone(), to, schema)?;
+        }
+        Ok::<_, datafusion::error::DataFusionError>(())
+    };
+    if let Some(operand) = &mut case.expr {
+        fit(operand, &tests)?;
+    }
+    for (test, value) in &mut case.when_then_expr {
+        fit(test, &tests)?;
+        fit(value, &values)?;
+    }
+    if let Some(other) = &mut case.else_expr {
+        fit(other, &values)?;
+    }
+    Ok(Transformed::yes(Expr::Case(case)))
+}
+
+/// Functions whose arguments have one type.
+const ALIKE: [&str; 4] = ["coalesce", "nullif", "greatest", "least"];
+
+fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let ScalarFunction { func, args } = function;
+    if ALIKE.contains(&func.name())
+        && let Some(to) = special_of(&args, schema)
+    {
+        if func.name() != "coalesce" && (has_json(&to) || is_list(&to)) {
+            return plan_err!("not supported: {} of type {}", func.name(), type_name(&to));
+        }
+        let args = args.into_iter().map(|arg| fitted(arg, &to, schema));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        return Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
+            func,
+            args,
+        })));
+    }
+    let given = |args: &[Expr]| -> Option<Vec<DataType>> {
+        args.iter().map(|arg| arg.get_type(schema).ok()).collect()
+    };
+    if func.signature().type_signature != TypeSignature::UserDefined {
+        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction {
+            func,
+            args,
+        })));
+    }
+    let Some(given) = given(&args).filter(|types| !types.is_empty()) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction {
+            func,
+            args,
+        })));
+    };
+    let Ok(wanted) = func.coerce_types(&given) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction {
+            func,
+            args,
+        })));
+    };
+    let mut changed = false;
+    let mut all = Vec::with_capacity(args.len());
+    for ((arg, from), to) in args.into_iter().zip(&given).zip(&wanted) {
+        let cast = if from == to {
+            None
+        } else {
+            conversion(arg.clone(), from, to, true)?
+        };
+        changed |= cast.is_some();
+        all.push(cast.unwrap_or(arg));
+    }
+    let call = Expr::ScalarFunction(ScalarFunction { func, args: all });
+    Ok(if changed {
+        Transformed::yes(call)
+    } else {
+        Transformed::no(call)
+    })
+}

@@ -1,0 +1,157 @@
+//! Runs common table expressions that are [computed once](crate::frontend::ctes) before the statement that reads them,
+//! and puts their rows in the places of their plans.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::{MemTable, provider_as_source};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias, TableType, Volatility,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::TryStreamExt;
+
+use crate::error::{Error, Result};
+use crate::frontend::ctes::ONCE;
+use crate::resources::budget::{Held, footprint};
+use crate::run::context::StatementContext;
+use crate::run::query;
+
+impl StatementContext {
+    /// `plan` with the rows of all common table expressions that are to be computed once, in memory.
+    ///
+    /// # Errors
+    /// Those of computing them; if the memory limit leaves no room for their rows.
+    pub(crate) async fn with_ctes<'p>(
+        &mut self,
+        plan: &'p LogicalPlan,
+    ) -> Result<Cow<'p, LogicalPlan>> {
+        let marked = marked(plan)?;
+        if marked.is_empty() {
+            return Ok(Cow::Borrowed(plan));
+        }
+        let mut tables = HashMap::new();
+        for (name, subquery) in marked {
+            tables.insert(name, self.computed(&subquery).await?);
+        }
+        Ok(Cow::Owned(in_place(plan.clone(), &tables)?))
+    }
+
+    /// Whether a function of that name may have another value each time that it is called.
+    pub(super) fn is_volatile(&self, name: &str) -> bool {
+        // The functions over sequences are those of a session.
+        let asks = matches!(name, "nextval" | "setval");
+        let function = self.state.scalar_functions().get(name);
+        asks || function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
+    }
+
+    async fn computed(&mut self, subquery: &SubqueryAlias) -> Result<Arc<Computed>> {
+        let schema: SchemaRef = Arc::clone(subquery.schema.inner());
+        let mut held = Held::of(&self.instance.budget);
+        let mut rows = Box::pin(query::rows(self, &subquery.input)).await?;
+        let mut batches = Vec::new();
+        while let Some(batch) = rows.try_next().await? {
+            held.more(footprint(&batch)).map_err(|e| Error::Memory {
+                message: format!(
+                    "the rows of `with` are kept in memory, as they are read more than once: {e}"
+                ),
+            })?;
+            batches.push(as_planned(&batch, &schema)?);
+        }
+        let table = MemTable::try_new(schema, vec![batches])?;
+        Ok(Arc::new(Computed { table, _held: held }))
+    }
+}
+
+/// The rows of a common table expression.
+#[derive(Debug)]
+struct Computed {
+    table: MemTable,
+    /// Given back when the statement ends.
+    _held: Held,
+}
+
+/// The marked subqueries of `plan`, the outermost. Those that depend on rows outside are none: they are computed for each.
+fn marked(plan: &LogicalPlan) -> Result<HashMap<String, SubqueryAlias>> {
+    let mut found = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        let LogicalPlan::SubqueryAlias(subquery) = node else {
+            return Ok(TreeNodeRecursion::Continue);
+        };
+        let name = subquery.alias.table();
+        if !name.starts_with(ONCE) || depends(&subquery.input)? {
+            return Ok(TreeNodeRecursion::Continue);
+        }
+        if let Entry::Vacant(place) = found.entry(name.to_owned()) {
+            place.insert(subquery.clone());
+        }
+        Ok(TreeNodeRecursion::Jump)
+    })?;
+    Ok(found)
+}
+
+/// Whether `plan` reads columns of a query around it.
+fn depends(plan: &LogicalPlan) -> DataFusionResult<bool> {
+    let mut depends = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            depends |= expr.contains_outer();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(depends)
+}
+
+/// `plan` with `tables` in the places of the subqueries of their names.
+fn in_place(plan: LogicalPlan, tables: &HashMap<String, Arc<Computed>>) -> Result<LogicalPlan> {
+    let replaced = plan.transform_down_with_subqueries(|node| {
+        let LogicalPlan::SubqueryAlias(subquery) = &node else {
+            return Ok(Transformed::no(node));
+        };
+        let Some(table) = tables.get(subquery.alias.table()) else {
+            return Ok(Transformed::no(node));
+        };
+        let source = provider_as_source(Arc::clone(table) as _);
+        let scan = LogicalPlanBuilder::scan(subquery.alias.clone(), source, None)?.build()?;
+        Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
+    });
+    Ok(replaced?.data)
+}
+
+/// `batch` with the names and types of the plan: executors differ in some, such as texts with and without views.
+fn as_planned(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| cast(column, field.data_type()));
+    let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+}
+
+#[async_trait]
+impl TableProvider for Computed {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        self.table.scan(state, projection, filters, limit).await
+    }
+}

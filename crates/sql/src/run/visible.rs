@@ -1,0 +1,136 @@
+//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON as texts, which the column's
+//! metadata tells from other texts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+use table::{json_kind, uuid_type};
+
+use crate::error::Result;
+use crate::functions::convert::to_texts;
+use crate::functions::json::value::texts;
+use crate::functions::lists::types::is_special;
+use crate::functions::lists::types::lists;
+use crate::messages::types::JSON_TYPE;
+
+/// Where Arrow has the name of an extension type.
+const EXTENSION: &str = "ARROW:extension:name";
+
+/// A column as it is seen outside.
+fn field(own: &FieldRef) -> FieldRef {
+    let data_type = own.data_type();
+    let marked = |data_type: DataType, marks: &[(&str, &str)]| {
+        let mut metadata: HashMap<String, String> = own.metadata().clone();
+        let marks = marks
+            .iter()
+            .map(|(key, mark)| (key.to_string(), mark.to_string()));
+        metadata.extend(marks);
+        let field = own.as_ref().clone().with_data_type(data_type);
+        Arc::new(field.with_metadata(metadata))
+    };
+    match data_type {
+        DataType::Struct(_) => match json_kind(data_type) {
+            Some(kind) => marked(
+                DataType::Utf8View,
+                &[(JSON_TYPE, kind.name()), (EXTENSION, "arrow.json")],
+            ),
+            None => Arc::clone(own),
+        },
+        DataType::List(item) => {
+            let item = field(item);
+            Arc::new(own.as_ref().clone().with_data_type(DataType::List(item)))
+        }
+        ty if *ty == uuid_type() => marked(ty.clone(), &[(EXTENSION, "arrow.uuid")]),
+        _ => Arc::clone(own),
+    }
+}
+
+fn values(own: &ArrayRef, to: &FieldRef) -> Result<ArrayRef> {
+    Ok(match (own.data_type(), to.data_type()) {
+        (DataType::Struct(_), DataType::Utf8View) => Arc::new(texts(own)),
+        (DataType::List(_), DataType::List(item)) => {
+            let all = lists(own);
+            let items = values(all.values(), item)?;
+            let (offsets, nulls) = (all.offsets().clone(), all.nulls().cloned());
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        _ => Arc::clone(own),
+    })
+}
+
+/// The columns of an answer as they are seen outside.
+pub(crate) fn schema(own: &SchemaRef) -> SchemaRef {
+    if !own
+        .fields()
+        .iter()
+        .any(|field| is_special(field.data_type()))
+    {
+        return Arc::clone(own);
+    }
+    let fields: Vec<FieldRef> = own.fields().iter().map(field).collect();
+    Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
+}
+
+/// The rows of an answer as they are seen outside; `schema` is [that](schema) of their own.
+pub(crate) fn batch(own: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = own.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| values(column, field));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(own.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        Arc::clone(schema),
+        columns,
+        &options,
+    )?)
+}
+
+/// The same for a stream of them.
+pub(crate) fn rows(own: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let seen = schema(&own.schema());
+    if seen == own.schema() {
+        return own;
+    }
+    let of = Arc::clone(&seen);
+    let rows = own.map(move |rows| Ok(batch(&rows?, &of)?));
+    Box::pin(RecordBatchStreamAdapter::new(seen, rows))
+}
+
+/// `rows` with arrays and uuids as PostgreSQL writes them: `{1,2,NULL}`.
+///
+/// # Errors
+/// Those of writing a value.
+pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
+    let own = rows.schema();
+    if !own
+        .fields()
+        .iter()
+        .any(|field| is_special(field.data_type()))
+    {
+        return Ok(rows.clone());
+    }
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for (field, column) in own.fields().iter().zip(rows.columns()) {
+        if is_special(field.data_type()) {
+            let text = field.as_ref().clone().with_data_type(DataType::Utf8View);
+            fields.push(Arc::new(text));
+            columns.push(to_texts(column)?);
+        } else {
+            fields.push(Arc::clone(field));
+            columns.push(Arc::clone(column));
+        }
+    }
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
+}
+
+/// A uuid of 16 bytes as PostgreSQL writes it.
+pub fn uuid_text(id: &[u8]) -> String {
+    crate::functions::uuid::write(id)
+}

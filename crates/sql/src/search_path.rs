@@ -1,0 +1,289 @@
+//! `search_path`: the schemas in which a name is looked up that is written without one.
+//!
+//! What a text means that is kept in the catalog does not depend on it: there, a name without a schema is in `public`.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use table::Tables;
+
+use crate::error::{Error, Result, WITHIN};
+use crate::names::{
+    INFORMATION_SCHEMA, PG_CATALOG, PG_TEMP, SCHEMA, base, catalog_name, exact, quoted, schema_of,
+    temporary,
+};
+
+/// In a path, the schema that is called as the user.
+const USER: &str = "$user";
+
+/// What a path is set to; none for what it is at first: `"$user", public`.
+pub(crate) type Setting = Option<Arc<[String]>>;
+
+/// The path of a statement.
+#[derive(Clone, Debug)]
+pub(crate) struct SearchPath {
+    /// The names of schemas, some of which may not exist.
+    schemas: Arc<[String]>,
+    /// The schema of the session's temporary tables, if it has made any.
+    temporary: Option<String>,
+}
+
+impl SearchPath {
+    /// The path of what is kept in the catalog.
+    pub(crate) fn kept() -> SearchPath {
+        SearchPath {
+            schemas: Arc::from([SCHEMA.to_owned()]),
+            temporary: None,
+        }
+    }
+
+    /// The path that is set, of a user of this name. `temporary` is the schema of the session's temporary tables, if it has
+    /// made any.
+    pub(crate) fn new(setting: &Setting, user: &str, temporary: Option<&str>) -> SearchPath {
+        let schemas = match setting {
+            Some(schemas) => schemas
+                .iter()
+                .map(|name| if name == USER { user } else { name.as_str() })
+                .map(str::to_owned)
+                .collect(),
+            None => Arc::from([user.to_owned(), SCHEMA.to_owned()]),
+        };
+        SearchPath {
+            schemas,
+            temporary: temporary.map(str::to_owned),
+        }
+    }
+
+    /// The schemas of the path that there are, in order, each once.
+    fn existing<'p>(&'p self, tables: &'p Tables) -> impl Iterator<Item = &'p str> {
+        let actual = move |name: &'p String| match name.as_str() {
+            PG_TEMP => self.temporary.as_deref(),
+            SCHEMA | PG_CATALOG | INFORMATION_SCHEMA => Some(name.as_str()),
+            name if Some(name) == self.temporary.as_deref() => Some(name),
+            name => tables.has_schema(name).then_some(name),
+        };
+        let before =
+            move |at: usize, name: &str| self.schemas[..at].iter().any(|other| other == name);
+        let schemas = self.schemas.iter().enumerate();
+        schemas
+            .filter(move |(at, name)| !before(*at, name))
+            .filter_map(move |(_, name)| actual(name))
+    }
+
+    /// The schemas in which names are looked up, in order. That of temporary tables comes first unless the path says
+    /// otherwise.
+    fn searched<'p>(&'p self, tables: &'p Tables) -> impl Iterator<Item = &'p str> {
+        let temporary = self.temporary.as_deref();
+        let said = |schema: &&str| {
+            self.schemas
+                .iter()
+                .any(|own| own == PG_TEMP || own == schema)
+        };
+        let first = temporary.filter(|schema| !said(schema));
+        first.into_iter().chain(self.existing(tables))
+    }
+
+    /// The name in the catalog of the table, view or sequence that a statement calls `name`; none if there is none.
+    pub(crate) fn find(&self, tables: &Tables, name: &str) -> Option<String> {
+        self.find_beside(tables, None, name)
+    }
+
+    /// The same where there is one more, which is called `new` in the catalog.
+    fn find_beside(&self, tables: &Tables, new: Option<&str>, name: &str) -> Option<String> {
+        let there = |name: &String| {
+            new == Some(name.as_str())
+                || tables.get(name).is_some()
+                || tables.view(name).is_some()
+                || tables.sequence(name).is_some()
+        };
+        let mut names = self
+            .searched(tables)
+            .map(|schema| catalog_name(schema, name));
+        names.find(there)
+    }
+
+    /// The name in the catalog of what a statement [writes](crate::names::written) so, whether there is such a thing or not.
+    /// What is found nowhere gets a name that nothing has, unless it may be something that is no table in `public`.
+    pub(crate) fn resolve(&self, tables: &Tables, written: &str) -> String {
+        self.resolve_beside(tables, None, written)
+    }
+
+    /// The same where there is one more, which is called `new` in the catalog.
+    pub(crate) fn resolve_beside(
+        &self,
+        tables: &Tables,
+        new: Option<&str>,
+        written: &str,
+    ) -> String {
+        match written.split_once(WITHIN) {
+            Some((schema, name)) => self.named(schema, name),
+            None => match self.find_beside(tables, new, written) {
+                Some(found) => found,
+                None if self.has(SCHEMA) => written.to_owned(),
+                None => format!("{WITHIN}{written}"),
+            },
+        }
+    }
+
+    /// The name in the catalog of `name` in the schema that a statement calls `schema`.
+    pub(crate) fn named(&self, schema: &str, name: &str) -> String {
+        match (schema, &self.temporary) {
+            (PG_TEMP, Some(own)) => temporary(own, name),
+            (schema, _) => catalog_name(schema, name),
+        }
+    }
+
+    /// Of `names`, the first whose schema is the one that `written` names, or comes first in the path if it names none.
+    pub(crate) fn first_in<'n>(
+        &self,
+        tables: &Tables,
+        written: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Option<&'n str> {
+        let mut names = names;
+        if let Some(schema) = table::schema_of(written) {
+            let wanted = self.named(schema, "");
+            return names.find(|name| schema_of(name) == schema_of(&exact(&wanted)));
+        }
+        let schemas: Vec<&str> = self.searched(tables).collect();
+        let place = |name: &&str| schemas.iter().position(|own| *own == schema_of(name));
+        names
+            .filter_map(|name| Some((place(&name)?, name)))
+            .min()
+            .map(|(_, name)| name)
+    }
+
+    /// Whether the path has a schema.
+    pub(crate) fn has(&self, schema: &str) -> bool {
+        self.schemas.iter().any(|own| own == schema)
+    }
+
+    /// The schema in which new tables are made; none if none of the path exists.
+    pub(crate) fn current<'p>(&'p self, tables: &'p Tables) -> Option<&'p str> {
+        self.existing(tables).next()
+    }
+
+    /// The name in the catalog of what is to be created and is [written](crate::names::written) so.
+    ///
+    /// # Errors
+    /// If its schema does not exist or is the system's, or if the path has none.
+    pub(crate) fn creates(&self, tables: &Tables, written: &str) -> Result<String> {
+        let (schema, name) = match written.split_once(WITHIN) {
+            Some(parts) => parts,
+            None => match self.current(tables) {
+                Some(schema) => (schema, written),
+                None => {
+                    return Err(Error::invalid("no schema has been selected to create in"));
+                }
+            },
+        };
+        if schema == PG_CATALOG || schema == INFORMATION_SCHEMA {
+            return Err(Error::invalid(format!(
+                "permission denied to create \"{schema}.{name}\": System catalog modifications are currently disallowed."
+            )));
+        }
+        if schema != SCHEMA && !tables.has_schema(schema) {
+            return Err(no_schema(schema));
+        }
+        Ok(catalog_name(schema, name))
+    }
+
+    /// What `current_schemas` returns.
+    pub(crate) fn all(&self, tables: &Tables, implicit: bool) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        if implicit {
+            let first = self.searched(tables).next();
+            let own = first.filter(|schema| Some(*schema) == self.temporary.as_deref());
+            all.extend(own.filter(|_| !self.has(PG_TEMP)).map(str::to_owned));
+            if !self.has(PG_CATALOG) {
+                all.push(PG_CATALOG.to_owned());
+            }
+        }
+        all.extend(self.existing(tables).map(str::to_owned));
+        all
+    }
+
+    /// Whether statements see what has this name in the catalog without naming its schema.
+    pub(crate) fn sees(&self, tables: &Tables, name: &str) -> bool {
+        self.find(tables, base(name)).as_deref() == Some(name)
+    }
+}
+
+/// The error for a schema that does not exist.
+pub(crate) fn no_schema(name: &str) -> Error {
+    Error::invalid(format!("schema \"{name}\" does not exist"))
+}
+
+/// The text of what a path is set to.
+pub(crate) fn text_of(setting: &Setting) -> String {
+    match setting {
+        None => "\"$user\", public".to_owned(),
+        Some(schemas) => {
+            let names: Vec<String> = schemas.iter().map(|name| quoted(name)).collect();
+            names.join(", ")
+        }
+    }
+}
+
+/// The path of a session, which its statements change.
+#[derive(Debug, Default)]
+pub(crate) struct SessionPath(Mutex<Saved>);
+
+/// What the path of a session is, and comes back to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Saved {
+    /// What it was at first.
+    first: Setting,
+    now: Setting,
+    /// What it is until the end of the transaction.
+    local: Option<Setting>,
+}
+
+impl SessionPath {
+    /// What it is set to.
+    pub(crate) fn setting(&self) -> Setting {
+        let own = self.0.lock();
+        own.local.clone().unwrap_or_else(|| own.now.clone())
+    }
+
+    /// What it is when it is reset.
+    pub(crate) fn first(&self) -> Setting {
+        self.0.lock().first.clone()
+    }
+
+    /// Sets what it is, and comes back to when it is reset.
+    pub(crate) fn begin(&self, setting: Setting) {
+        *self.0.lock() = Saved {
+            first: setting.clone(),
+            now: setting,
+            local: None,
+        };
+    }
+
+    /// `set search_path`.
+    pub(crate) fn set(&self, setting: Setting) {
+        let mut own = self.0.lock();
+        own.now = setting;
+        own.local = None;
+    }
+
+    /// `set local search_path`.
+    pub(crate) fn set_local(&self, setting: Setting) {
+        self.0.lock().local = Some(setting);
+    }
+
+    /// What it is, to come back to.
+    pub(crate) fn save(&self) -> Saved {
+        self.0.lock().clone()
+    }
+
+    /// Comes back to what it was.
+    pub(crate) fn restore(&self, saved: Saved) {
+        *self.0.lock() = saved;
+    }
+
+    /// The transaction has committed.
+    pub(crate) fn end_local(&self) {
+        self.0.lock().local = None;
+    }
+}

@@ -1,0 +1,397 @@
+//! `create schema`, `drop schema`, `alter schema ... rename`, `alter ... set schema`, and the search path.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use arrow::array::{ArrayRef, StringArray};
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::frontend::schemas::{Kind, SchemaStatement};
+use crate::names::{
+    INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema, schema_of,
+    session_of,
+};
+use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
+use crate::search_path::{no_schema, text_of};
+use crate::statements::cascade::drop_dependents;
+use crate::statements::owned;
+use crate::statements::relations::taken;
+use crate::statements::scope::Scope;
+use crate::statements::texts;
+use crate::statements::transaction::clock;
+use crate::statements::write::Writing;
+
+/// Runs such a statement.
+pub(crate) async fn run(
+    scope: &mut Scope<'_>,
+    statement: SchemaStatement,
+    started: Instant,
+) -> Result<Answer> {
+    match statement {
+        SchemaStatement::Create {
+            name,
+            if_not_exists,
+        } => create(scope, &name, if_not_exists, started).await,
+        SchemaStatement::Drop {
+            names,
+            if_exists,
+            cascade,
+        } => drop(scope, names, (if_exists, cascade), started).await,
+        SchemaStatement::Rename { name, to } => rename(scope, &name, &to, started).await,
+        SchemaStatement::Move {
+            kind,
+            name,
+            if_exists,
+            schema,
+        } => moved(scope, kind, (&name, &schema), if_exists, started).await,
+        SchemaStatement::SetPath {
+            setting,
+            local,
+            called,
+        } => {
+            let path = scope.session_path();
+            let setting = setting.unwrap_or_else(|| path.first());
+            let text = text_of(&setting);
+            match (local, scope.is_alone()) {
+                (false, _) => path.set(setting),
+                (true, false) => path.set_local(setting),
+                // It lasts until the end of this statement.
+                (true, true) => {}
+            }
+            if called {
+                shown(scope, "set_config", text, started)
+            } else {
+                Ok(Answer::changed(None, &clock(&scope.instance, started)))
+            }
+        }
+        SchemaStatement::ShowPath => {
+            let text = text_of(&scope.session_path().setting());
+            shown(scope, "search_path", text, started)
+        }
+    }
+}
+
+/// An answer of one text.
+fn shown(scope: &Scope<'_>, name: &'static str, text: String, started: Instant) -> Result<Answer> {
+    let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    Answer::of_columns(vec![(name, text)], &clock(&scope.instance, started))
+}
+
+/// Whether a schema is there without having been created.
+fn is_given(name: &str) -> bool {
+    matches!(name, SCHEMA | PG_CATALOG | INFORMATION_SCHEMA)
+}
+
+/// Refuses the name of a new schema that it must not have.
+fn check_name(tables: &Tables, name: &str) -> Result<()> {
+    check_new(name)?;
+    if is_given(name) || tables.has_schema(name) {
+        return Err(Error::invalid(format!("schema \"{name}\" already exists")));
+    }
+    if name.starts_with("pg_") {
+        return Err(Error::invalid(format!(
+            "unacceptable schema name \"{name}\": The prefix \"pg_\" is reserved for system schemas."
+        )));
+    }
+    Ok(())
+}
+
+async fn create(
+    scope: &mut Scope<'_>,
+    name: &str,
+    if_not_exists: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let marker = of_schema(name);
+    let (mut writing, context) = scope.write("CREATE SCHEMA", &[&marker], started).await?;
+    let there = is_given(name) || context.tables.has_schema(name);
+    if !(there && if_not_exists) {
+        check_name(&context.tables, name)?;
+        // Before anybody can see it.
+        scope.instance.schemas.store(true, Ordering::Release);
+        table::create_schema(&mut writing.tx, name)?;
+        scope.keep(writing).await?;
+    }
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// What is in schemas.
+#[derive(Default)]
+struct Contents {
+    tables: Vec<String>,
+    views: Vec<String>,
+    sequences: Vec<String>,
+}
+
+impl Contents {
+    fn of(tables: &Tables, schemas: &[&str]) -> Contents {
+        let within = |names: Vec<&str>| -> Vec<String> {
+            let names = names.into_iter();
+            let names = names.filter(|name| schemas.contains(&schema_of(name)));
+            names.map(str::to_owned).collect()
+        };
+        Contents {
+            tables: within(tables.names()),
+            views: within(tables.views()),
+            sequences: within(tables.sequences()),
+        }
+    }
+
+    /// Something that is there, and its kind.
+    fn first(&self) -> Option<(&'static str, &str)> {
+        let kinds = [
+            ("table", &self.tables),
+            ("view", &self.views),
+            ("sequence", &self.sequences),
+        ];
+        let mut first = kinds
+            .into_iter()
+            .filter_map(|(kind, names)| Some((kind, names.first()?.as_str())));
+        first.next()
+    }
+}
+
+async fn drop(
+    scope: &mut Scope<'_>,
+    names: Vec<String>,
+    (if_exists, cascade): (bool, bool),
+    started: Instant,
+) -> Result<Answer> {
+    let markers: Vec<String> = names.iter().map(|name| of_schema(name)).collect();
+    let markers: Vec<&str> = markers.iter().map(String::as_str).collect();
+    let (mut writing, context) = scope.write("DROP SCHEMA", &markers, started).await?;
+    let mut there: Vec<&str> = Vec::new();
+    for name in &names {
+        if is_given(name) {
+            return Err(Error::Constraint {
+                message: format!(
+                    "cannot drop schema {name} because it is required by the database system"
+                ),
+            });
+        }
+        if context.tables.has_schema(name) {
+            if !there.contains(&name.as_str()) {
+                there.push(name);
+            }
+        } else if !if_exists {
+            return Err(no_schema(name));
+        }
+    }
+    if there.is_empty() {
+        return Ok(Answer::changed(None, &context.clock));
+    }
+    for name in &there {
+        scope.claim_schema(name)?;
+    }
+    let contents = Contents::of(&context.tables, &there);
+    if let Some((kind, first)) = contents.first() {
+        if !cascade {
+            let schema = schema_of(first);
+            return Err(Error::Constraint {
+                message: format!(
+                    "cannot drop schema {schema} because other objects depend on it: {kind} {} depends on schema {schema}; `cascade` drops what is in it, too",
+                    table::titled(first)
+                ),
+            });
+        }
+        empty(scope, &context, &mut writing, &contents)?;
+    }
+    for name in there {
+        table::drop_schema(&mut writing.tx, name)?;
+    }
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// Drops all that is in schemas, and what depends on it.
+fn empty(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    contents: &Contents,
+) -> Result<()> {
+    let all: Vec<&str> = contents
+        .tables
+        .iter()
+        .chain(&contents.views)
+        .map(String::as_str)
+        .collect();
+    drop_dependents(scope, context, writing, &all)?;
+    texts::without_defaults(scope, context, writing, &contents.sequences, &all)?;
+    for name in &contents.tables {
+        // They may refer to each other, one way and the other.
+        let definition = context.tables.get(name).map(|table| table.definition());
+        if definition.is_some_and(|own| !own.foreign_keys.is_empty()) {
+            table::redefine(&mut writing.tx, name, |own| {
+                own.foreign_keys.clear();
+                own.rules.clear();
+                Ok(())
+            })?;
+        }
+    }
+    for name in &contents.tables {
+        table::drop(&mut writing.tx, name)?;
+    }
+    for name in &contents.views {
+        table::drop_view(&mut writing.tx, name)?;
+    }
+    for name in &contents.sequences {
+        match table::drop_sequence(&mut writing.tx, name) {
+            // It went with its table.
+            Ok(()) | Err(table::Error::NoTable { .. }) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+async fn rename(scope: &mut Scope<'_>, name: &str, to: &str, started: Instant) -> Result<Answer> {
+    let markers = [of_schema(name), of_schema(to)];
+    let markers: Vec<&str> = markers.iter().map(String::as_str).collect();
+    let (mut writing, context) = scope.write("ALTER SCHEMA", &markers, started).await?;
+    if is_given(name) {
+        return Err(Error::unsupported(format!(
+            "schema \"{name}\" is always there: it cannot be renamed"
+        )));
+    }
+    if !context.tables.has_schema(name) {
+        return Err(no_schema(name));
+    }
+    check_name(&context.tables, to)?;
+    scope.claim_schema(name)?;
+    table::rename_schema(&mut writing.tx, name, to)?;
+    let renamed =
+        |own: &str| (table::schema_of(own) == Some(name)).then(|| catalog_name(to, base(own)));
+    texts::renamed(scope, &context, &mut writing, &renamed)?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// `alter ... set schema`.
+async fn moved(
+    scope: &mut Scope<'_>,
+    kind: Kind,
+    (written, schema): (&str, &str),
+    if_exists: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let name = scope.own(written)?;
+    let what = match kind {
+        Kind::Table => "ALTER TABLE",
+        Kind::View => "ALTER VIEW",
+        Kind::MaterializedView => "ALTER MATERIALIZED VIEW",
+        Kind::Sequence => "ALTER SEQUENCE",
+    };
+    let (mut writing, context) = scope.write(what, &[&name], started).await?;
+    let tables = &context.tables;
+    if !has(tables, kind, &name) {
+        if !taken(&context, &name)? {
+            return if if_exists {
+                Ok(Answer::changed(None, &context.clock))
+            } else {
+                Err(Error::invalid(format!(
+                    "relation \"{name}\" does not exist"
+                )))
+            };
+        }
+        return Err(wrong_kind(&name, kind));
+    }
+    takes(tables, &name, schema)?;
+    if schema_of(&name) == schema {
+        return Ok(Answer::changed(None, &context.clock));
+    }
+    scope.claim(&[of_schema(schema)])?;
+    let pairs = pairs(tables, &name, schema)?;
+    for (from, to) in &pairs {
+        scope.claim(&[from.clone(), to.clone()])?;
+        if taken(&context, to)? {
+            return Err(Error::invalid(format!(
+                "relation \"{}\" already exists in schema \"{schema}\"",
+                base(to)
+            )));
+        }
+        if tables.get(from).is_some() {
+            table::rename(&mut writing.tx, from, to)?;
+        } else if tables.view(from).is_some() {
+            table::rename_view(&mut writing.tx, from, to)?;
+        } else {
+            table::rename_sequence(&mut writing.tx, from, to)?;
+        }
+    }
+    let renamed = |own: &str| {
+        let mut pairs = pairs.iter();
+        pairs
+            .find(|(from, _)| from == own)
+            .map(|(_, to)| to.clone())
+    };
+    texts::renamed(scope, &context, &mut writing, &renamed)?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// That what has this name may go to a schema.
+fn takes(tables: &Tables, name: &str, schema: &str) -> Result<()> {
+    if schema.starts_with("pg_temp") || session_of(name).is_some() {
+        return Err(Error::unsupported(
+            "cannot move objects into or out of temporary schemas",
+        ));
+    }
+    if schema == PG_CATALOG || schema == INFORMATION_SCHEMA {
+        return Err(Error::invalid(format!(
+            "permission denied for schema {schema}"
+        )));
+    }
+    if schema != SCHEMA && !tables.has_schema(schema) {
+        return Err(no_schema(schema));
+    }
+    Ok(())
+}
+
+/// Whether there is something of this name that the words of a statement mean.
+fn has(tables: &Tables, kind: Kind, name: &str) -> bool {
+    let materialized = tables.materialized(name).is_some();
+    match kind {
+        Kind::Table => {
+            tables.get(name).is_some()
+                || tables.view(name).is_some()
+                || tables.sequence(name).is_some()
+        }
+        Kind::View => tables.view(name).is_some(),
+        Kind::MaterializedView => materialized,
+        Kind::Sequence => tables.sequence(name).is_some(),
+    }
+}
+
+fn wrong_kind(name: &str, kind: Kind) -> Error {
+    let wanted = match kind {
+        Kind::Table => "a table",
+        Kind::View => "a view",
+        Kind::MaterializedView => "a materialized view",
+        Kind::Sequence => "a sequence",
+    };
+    Error::invalid(format!("\"{name}\" is not {wanted}"))
+}
+
+/// What gets which name where `name` goes to a schema: a table takes the sequences of its columns along.
+fn pairs(tables: &Tables, name: &str, schema: &str) -> Result<Vec<(String, String)>> {
+    let to = |name: &str| (name.to_owned(), catalog_name(schema, base(name)));
+    if tables.sequence(name).is_some()
+        && let Some(owner) = owned::owner(tables, name)
+    {
+        return Err(Error::unsupported(format!(
+            "cannot move an owned sequence into another schema: Sequence \"{name}\" is linked to table \"{}\".",
+            owner.table
+        )));
+    }
+    let mut pairs = vec![to(name)];
+    if let Some(table) = tables.get(name) {
+        let columns = table.definition().columns.iter();
+        let sequences = columns.flat_map(|column| &column.sequences);
+        let there = sequences.filter(|sequence| tables.sequence(sequence).is_some());
+        pairs.extend(there.map(|sequence| to(sequence)));
+    }
+    Ok(pairs)
+}
