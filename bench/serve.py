@@ -7,10 +7,10 @@ Makes a virtual environment in bench/.serve with psycopg, DuckDB, Buenavista (wh
 and what makes the data. PostgreSQL is that of the machine (apt-get install postgresql postgresql-contrib), with a cluster of
 its own. Servers take turns, and only the one that is asked runs. Every timing goes to bench/results.
 
-  queries   TPC-H at --scale 1: psycopg, binary, to the last row, over the time of `atoll sql` for the same text
+  queries   TPC-H at --scale 1: psycopg, binary, and Flight SQL, to the last row, over the time of `atoll sql` for the same text
   clients   22 queries of TPC-H at --mixed 0.1 in any order, by pgbench with 1, 16, 64 and 256 clients: queries a second, latencies
   small     prepared statements of one client, by pgbench: a row by its key, a sum over a few rows, a statement without a table
-  out       a million rows: psycopg in binary, copy
+  out       a million rows: psycopg in binary, copy, Flight SQL (beside copying the same bytes in memory)
   in        100,000 rows: one by one in a transaction, executemany, copy; a million by copy
 """
 
@@ -30,7 +30,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 ENVIRONMENT = HERE / ".serve"
-NEEDS = ["psycopg[binary]==3.3.9", "buenavista==0.5.0"]
+NEEDS = ["psycopg[binary]==3.3.9", "buenavista==0.5.0", "adbc-driver-flightsql==1.13.0", "adbc-driver-manager==1.13.0"]
 PINNED = ["duckdb", "numpy", "pandas", "pyarrow", "python-dateutil", "tpchgen-cli"]
 SMALL = {
     "a row by its key": "\\set k random(1, 1500000)\nselect o_totalprice, o_orderdate from orders where o_orderkey = :k;\n",
@@ -88,6 +88,19 @@ def connect(server, **more):
     return psycopg.connect(server.address(), autocommit=True, **more)
 
 
+def flight(server):
+    import adbc_driver_flightsql.dbapi
+
+    return adbc_driver_flightsql.dbapi.connect(f"grpc://127.0.0.1:{server.flight}", autocommit=True)
+
+
+def fetch_flight(connection, text):
+    """The rows of a query as an Arrow table."""
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        return cursor.fetch_arrow_table()
+
+
 def seconds(work, *arguments):
     began = time.perf_counter()
     work(*arguments)
@@ -107,29 +120,32 @@ def queries(run, folder):
     server.run()
     found = []
     try:
-        with connect(server) as connection, connection.cursor(binary=True) as cursor:
+        with connect(server) as connection, connection.cursor(binary=True) as cursor, flight(server) as arrow:
             def wire(text):
                 cursor.execute(text)
                 return cursor.fetchall()
 
             for number in range(1, 23):
-                times = {"wire": [], "inside": []}
+                times = {"wire": [], "flight": [], "inside": []}
                 for turn in range(options.repeat + 1):
                     text = texts.text(number, texts.parameters(number, turn, options.scale, 1))
-                    ways = [lambda: ("wire", seconds(wire, text)), lambda: ("inside", float(inside.ask(text + ";\n", 600)["seconds"]))]
-                    for way in ways if turn % 2 else ways[::-1]:
-                        name, taken = way()
+                    ways = [("wire", lambda: seconds(wire, text)), ("inside", lambda: float(inside.ask(text + ";\n", 600)["seconds"])),
+                            ("flight", lambda: seconds(fetch_flight, arrow, text))]
+                    for name, way in ways[turn % 3:] + ways[:turn % 3]:
+                        taken = way()
                         if turn:
                             times[name].append(taken)
-                added = statistics.median(times["wire"]) - statistics.median(times["inside"])
+                middle = {name: statistics.median(values) for name, values in times.items()}
+                added = {name: middle[name] - middle["inside"] for name in ("wire", "flight")}
                 found.append({"query": number, "seconds": times, "added": added})
-                print(f"Q{number:<3} inside {statistics.median(times['inside']) * 1e3:8.2f} ms, the wire adds {added * 1e3:6.2f} ms", flush=True)
+                print(f"Q{number:<3} inside {middle['inside'] * 1e3:8.2f} ms, psycopg adds {added['wire'] * 1e3:6.2f} ms, Flight {added['flight'] * 1e3:6.2f} ms", flush=True)
     finally:
         server.stop()
         inside.close()
-    whole = {name: sum(statistics.median(result["seconds"][name]) for result in found) for name in ("wire", "inside")}
-    print(f"22 queries: inside {whole['inside'] * 1e3:.0f} ms, by the wire {whole['wire'] / whole['inside'] * 100:.1f} % of it;"
-          f" one adds {statistics.median(result['added'] for result in found) * 1e3:.2f} ms in the median")
+    whole = {name: sum(statistics.median(result["seconds"][name]) for result in found) for name in ("wire", "flight", "inside")}
+    for name, called in (("wire", "psycopg"), ("flight", "Flight SQL")):
+        print(f"22 queries: inside {whole['inside'] * 1e3:.0f} ms, by {called} {whole[name] / whole['inside'] * 100:.1f} % of it;"
+              f" one adds {statistics.median(result['added'][name] for result in found) * 1e3:.2f} ms in the median")
     return found
 
 
@@ -221,10 +237,39 @@ def copy_out(connection):
         return sum(len(part) for part in copy)
 
 
-
 def out(run, folder):
     ways = {"psycopg, binary": fetch_binary, "copy, text": copy_out}
-    return by_turns(run, ways, "million rows out", before=lambda c: (c.execute("drop table if exists million"), c.execute(MILLION)))
+    found = by_turns(run, ways, "million rows out", before=lambda c: (c.execute("drop table if exists million"), c.execute(MILLION)))
+    return found + by_flight(run)
+
+
+def by_flight(run):
+    """The million rows by Flight SQL, in turn with a copy of the table that came: what memory alone takes."""
+    import pyarrow
+
+    server, found = run.servers["atoll"], []
+    server.run()
+    try:
+        with flight(server) as connection:
+            for turn in range(run.options.repeat + 1):
+                began = time.perf_counter()
+                table = fetch_flight(connection, "select * from million")
+                taken = time.perf_counter() - began
+                assert table.num_rows == 1_000_000
+                target = pyarrow.BufferOutputStream(size=table.nbytes + (1 << 20))
+                began = time.perf_counter()
+                with pyarrow.ipc.new_stream(target, table.schema) as writer:
+                    writer.write_table(table)
+                copied = time.perf_counter() - began
+                if turn:
+                    found.append({"way": "flight", "turn": turn, "server": "atoll", "seconds": taken, "copy": copied, "bytes": table.nbytes})
+    finally:
+        server.stop()
+    took, copy = (statistics.median(result[field] for result in found) for field in ("seconds", "copy"))
+    size = found[0]["bytes"]
+    print(f"million rows out, Flight SQL: atoll {took * 1e3:.0f} ms, {size / took / 1e9:.2f} GB/s; one copy of the {size / 1e6:.0f} MB takes {copy * 1e3:.0f} ms,"
+          f" {copy / took * 100:.0f} % of it", flush=True)
+    return found
 
 
 ROWS = [(number, (number * 7919) % 100003, number / 8, f"key {number % 1000}") for number in range(100_000)]

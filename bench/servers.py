@@ -90,6 +90,10 @@ def children(pid):
 class Atoll(Server):
     name = "atoll"
 
+    def __init__(self, folder, options):
+        super().__init__(folder, options)
+        self.flight = free_port()
+
     def load(self, data):
         self.store = self.folder / "bench.atoll"
         if self.store.exists():
@@ -107,7 +111,7 @@ class Atoll(Server):
 
     def run(self):
         words = [self.options.atoll, "serve", self.store, "--listen", f"127.0.0.1:{self.port}", "--threads", self.options.threads]
-        self.start([*map(str, words), "--max-connections", str(CLIENTS)])
+        self.start([*map(str, words), "--flight", f"127.0.0.1:{self.flight}", "--max-connections", str(CLIENTS)])
 
 
 class PostgreSQL(Server):

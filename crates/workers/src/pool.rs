@@ -1,5 +1,6 @@
 //! Worker threads.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -25,11 +26,19 @@ const STACK_BYTES: usize = 8 << 20;
 const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(10);
 
+thread_local! {
+    /// Whether this thread is known to run a worker.
+    static WORKS: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The threads that have started so far. The runtime starts its workers first, and no other thread before
 /// [`Workers::new`] returns, so the first `threads` arrivals are the workers.
 #[derive(Debug, Default)]
 struct Started {
     count: usize,
+    /// Those that have taken up a worker's work. Until they all have, a thread for a blocking call, which starts later, could
+    /// take it in place of one of them: a worker that is not pinned, and has no number.
+    working: usize,
     refused: Option<String>,
 }
 
@@ -66,13 +75,21 @@ impl Start {
         self.all.notify_all();
     }
 
-    /// Waits until `threads` threads have started.
+    /// What a worker runs whenever it has nothing to do, as each has at first.
+    fn parks(&self) {
+        if !WORKS.replace(true) {
+            self.started.lock().working += 1;
+            self.all.notify_all();
+        }
+    }
+
+    /// Waits until `threads` threads have started, and are the workers.
     fn wait(&self, threads: usize) -> io::Result<()> {
         let deadline = Instant::now() + START;
         let mut started = self.started.lock();
-        while started.count < threads {
+        while started.working < threads {
             if self.all.wait_until(&mut started, deadline).timed_out() {
-                let why = format!("only {} of {threads} started", started.count);
+                let why = format!("only {} of {threads} started", started.working);
                 return Err(io::Error::new(io::ErrorKind::TimedOut, why));
             }
         }
@@ -313,6 +330,7 @@ fn start_all(layouts: Vec<Layout>) -> Result<Instances> {
 /// Starts the runtime and its threads, which report to `start`.
 fn runtime(layout: &Layout, start: &Arc<Start>) -> io::Result<Runtime> {
     let (layout, start, threads) = (layout.clone(), start.clone(), layout.threads());
+    let parking = start.clone();
     let build = move || {
         Builder::new_multi_thread()
             .worker_threads(threads)
@@ -320,6 +338,7 @@ fn runtime(layout: &Layout, start: &Arc<Start>) -> io::Result<Runtime> {
             .thread_stack_size(STACK_BYTES)
             .enable_time()
             .on_thread_start(move || start.thread(&layout))
+            .on_thread_park(move || parking.parks())
             .build()
     };
     // Where the system refuses the first thread, tokio panics.

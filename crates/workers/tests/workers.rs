@@ -148,6 +148,21 @@ fn workers_are_pinned_and_others_are_not() {
     assert_eq!(mask(), before, "the caller keeps its mask");
 }
 
+/// A thread for a blocking call starts as soon as there are workers, and takes no worker's place.
+#[test]
+fn workers_are_the_threads_that_were_pinned() {
+    let live = live();
+    for _ in 0..300 {
+        let workers = Workers::new(Layout::of(&live, &live, 2, true)).unwrap();
+        let blocking = workers.handle().spawn_blocking(here);
+        let tasks: Vec<_> = (0..4).map(|_| workers.spawn(async { here() })).collect();
+        assert_eq!(workers.block_on(async { blocking.await.unwrap() }), None);
+        for task in tasks {
+            assert!(workers.block_on(task).unwrap().is_some());
+        }
+    }
+}
+
 #[test]
 fn unpinned_workers_keep_the_mask() {
     let live = live();

@@ -282,6 +282,9 @@ pub(crate) struct Asked {
     /// The columns.
     #[prost(bytes = "bytes", tag = "6")]
     pub schema: Bytes,
+    /// Whether it has run: it returns no rows.
+    #[prost(bool, tag = "7")]
+    pub done: bool,
 }
 
 const PREFIX: &str = "type.googleapis.com/arrow.flight.protocol.sql.";

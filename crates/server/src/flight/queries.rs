@@ -19,12 +19,14 @@ use crate::flight::prepared::Kept;
 use crate::flight::running::{command, read_ticket, told_of};
 use crate::flight::shelf::Shelf;
 use crate::flight::status::{Ended, Status};
+use crate::flight::updates;
 use crate::wire::backend::Report;
 
-/// What a descriptor stands for: nothing runs before its rows are asked for.
+/// What a descriptor stands for. A statement that returns rows runs when these are asked for, and stops when nobody wants
+/// them any more; one that returns none runs now, as clients do not ask for what is not there, or stop before the end.
 ///
 /// # Errors
-/// If it stands for nothing; those of planning the statement.
+/// If it stands for nothing; those of planning the statement, or of running it.
 pub(crate) fn info(
     shelf: &Shelf,
     caller: &Caller,
@@ -39,6 +41,10 @@ pub(crate) fn info(
         Some("CommandStatementQuery") => {
             let Text { query, transaction } = call::decoded(command.value)?;
             let schema = planned(shelf, caller, &query, transaction.as_ref())?;
+            if schema.fields().is_empty() {
+                updates::update(shelf, caller, &query, transaction.as_ref())?;
+                asked.done = true;
+            }
             asked.text = query;
             asked.transaction = transaction;
             schema
@@ -47,7 +53,13 @@ pub(crate) fn info(
             let Handle { handle } = call::decoded(command.value)?;
             let kept = shelf.prepared.get(&handle, &caller.user)?;
             asked.prepared = Some(handle);
-            columns(kept.statement.columns())
+            let schema = columns(kept.statement.columns());
+            if schema.fields().is_empty() {
+                let bound = kept.parameters.lock().clone();
+                updates::prepared(shelf, caller, &kept, bound)?;
+                asked.done = true;
+            }
+            schema
         }
         _ => {
             let schema = catalog::schema(&command)?;
@@ -107,6 +119,9 @@ pub(crate) fn get(
     let asked = read_ticket(ticket)?;
     let told = data::unframed(&asked.schema)?;
     let mut sending = Sending::new(call, told)?;
+    if asked.done {
+        return sending.begin(&mut || Ok(()));
+    }
     if let Some(command) = &asked.command {
         let batch = catalog::rows(shelf, caller, command)?;
         return sending.batch(&batch, &mut || Ok(()));
@@ -191,15 +206,13 @@ impl Sending<'_> {
         let client = Arc::clone(&entered.client);
         let mut going = || call::wanted(&client);
         let counts = entered.counts();
-        let has_columns = !self.told.fields().is_empty();
-        if has_columns == rows.schema().fields().is_empty() {
+        if rows.schema().fields().is_empty() {
             let message = "the statement has other columns than it had: ask for it again";
             return Err(Report::error(errors::NOT_SUPPORTED, message).into());
         }
         for batch in rows.by_ref() {
             let batch = batch.map_err(|e| entered.failed(&e, text))?;
-            // A statement without columns is followed to its end all the same.
-            if has_columns && batch.num_rows() > 0 {
+            if batch.num_rows() > 0 {
                 self.batch(&batch, &mut going)?;
                 counts.rows.add(batch.num_rows() as u64);
                 counts.bytes.add(batch.get_array_memory_size() as u64);

@@ -87,7 +87,7 @@ fn bound(call: &mut Call, first: &FlightData) -> Result<Vec<RecordBatch>, Ended>
 }
 
 /// Runs a statement, and says how many rows it has changed.
-fn update(
+pub(crate) fn update(
     shelf: &Shelf,
     caller: &Caller,
     text: &str,
@@ -104,7 +104,7 @@ fn update(
 }
 
 /// Runs a prepared statement, once for each row that was bound: all of them, or none.
-fn prepared(
+pub(crate) fn prepared(
     shelf: &Shelf,
     caller: &Caller,
     kept: &Kept,

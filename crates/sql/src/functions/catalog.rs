@@ -35,7 +35,6 @@ pub(super) fn all() -> Vec<Own> {
             Ok(Arc::new(StringArray::from(vec!["UTF8"; rows])))
         }),
         Own::new("pg_get_expr", any, text, |args, _| cast_text(&args[0])),
-        Own::new("array_to_string", any, text, |args, _| cast_text(&args[0])),
         Own::new("to_regclass", one_text, number, |args, _| {
             let names: &StringArray = args[0].as_string();
             let found = names.iter().map(|name| name.map(of_name));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
-    TimestampMicrosecondArray,
+    TimestampMicrosecondArray, new_null_array,
 };
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
@@ -86,6 +86,12 @@ impl Built {
     /// No text in any of `rows` rows.
     pub(super) fn nothing(self, name: &'static str, rows: usize) -> Built {
         self.texts(name, std::iter::repeat_n(None::<String>, rows))
+    }
+
+    /// No list of texts in any of `rows` rows.
+    pub(super) fn no_lists(self, name: &'static str, rows: usize) -> Built {
+        let field = Arc::new(Field::new_list_field(DataType::Utf8, true));
+        self.with(name, new_null_array(&DataType::List(field), rows))
     }
 
     pub(super) fn number(self, name: &'static str, value: i64, rows: usize) -> Built {

@@ -198,7 +198,10 @@ pub(super) fn columns(name: &str) -> Option<Built> {
         built = built.numbers(column, []);
     }
     for column in *texts {
-        built = built.nothing(column, 0);
+        built = match *column {
+            "setconfig" | "ftoptions" => built.no_lists(column, 0),
+            _ => built.nothing(column, 0),
+        };
     }
     for column in *truths {
         built = built.truths(column, []);

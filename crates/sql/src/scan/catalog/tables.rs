@@ -37,7 +37,7 @@ pub(super) fn namespaces(all: &Tables) -> Built {
         .numbers("oid", names.iter().map(|name| schema_number(name)))
         .names("nspname", names)
         .number("nspowner", OWNER, rows)
-        .nothing("nspacl", rows)
+        .no_lists("nspacl", rows)
 }
 
 /// The number of a schema.
@@ -110,8 +110,8 @@ pub(super) fn classes(all: &Tables) -> Built {
         .counts("relchecks", relations.iter().map(|_| 0))
         .text("relpersistence", "p", rows)
         .text("relreplident", "d", rows)
-        .nothing("relacl", rows)
-        .nothing("reloptions", rows)
+        .no_lists("relacl", rows)
+        .no_lists("reloptions", rows)
         .nothing("relpartbound", rows)
         .truths("relhaspkey", relations.iter().map(|(name, _)| keyed(name)));
     let filled = |name: &str| all.materialized(name).is_none_or(|query| query.populated);
@@ -222,9 +222,9 @@ pub(super) fn attributes(all: &Tables) -> Built {
         .number("attcollation", 0, rows)
         .number("attinhcount", 0, rows)
         .number("attstattarget", -1, rows)
-        .nothing("attacl", rows)
-        .nothing("attoptions", rows)
-        .nothing("attfdwoptions", rows)
+        .no_lists("attacl", rows)
+        .no_lists("attoptions", rows)
+        .no_lists("attfdwoptions", rows)
 }
 
 pub(super) fn defaults(all: &Tables) -> Built {
@@ -307,7 +307,7 @@ pub(super) fn types() -> Built {
         .number("typndims", 0, rows)
         .number("typcollation", 0, rows)
         .nothing("typdefault", rows)
-        .nothing("typacl", rows)
+        .no_lists("typacl", rows)
 }
 
 pub(super) fn databases() -> Built {
@@ -325,7 +325,7 @@ pub(super) fn databases() -> Built {
         .nothing("daticulocale", 1)
         .nothing("datlocale", 1)
         .nothing("daticurules", 1)
-        .nothing("datacl", 1)
+        .no_lists("datacl", 1)
         .number("dattablespace", 1663, 1)
 }
 
@@ -430,7 +430,7 @@ pub(super) fn roles() -> Built {
         .number("rolconnlimit", -1, 1)
         .nothing("rolvaliduntil", 1)
         .nothing("rolpassword", 1)
-        .nothing("rolconfig", 1)
+        .no_lists("rolconfig", 1)
         .truth("rolsuper", false, 1)
         .truth("usesuper", false, 1);
     ["rolinherit", "rolcanlogin"]
