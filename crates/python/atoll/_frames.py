@@ -17,6 +17,8 @@ _READ = (
 # Names as a statement may write them. Quotes may stand around them, and are no part of the variable's name.
 _WORDS = re.compile(r"[^\W\d]\w*")
 
+# Names of columns that may stand without quotes, and more.
+_NAMED = re.compile(r"\w+")
 # What counts rows, whatever their columns.
 _COUNTS = re.compile(r"\(\s*\*\s*\)")
 
@@ -171,9 +173,10 @@ def _may_be_read(column: str, text: str | None) -> bool:
     """Whether a statement may read a column: it names it, or all of them."""
     if text is None:
         return True
+    written = column.replace('"', '""').lower()
+    named = written in _NAMED.findall(text.lower()) if _NAMED.fullmatch(written) else written in text.lower()
     # `count(*)` is not meant.
-    written = column.replace('"', '""')
-    return written.lower() in text.lower() or "*" in _COUNTS.sub("", text)
+    return named or "*" in _COUNTS.sub("", text)
 
 
 def _is_frame(value: Any) -> bool:

@@ -365,3 +365,13 @@ def test_threads_may_use_the_interpreter_while_texts_are_read(db):
     for thread in threads:
         thread.join()
     assert len(found) == 4 and all(rows == found[0] for rows in found) and found[0][0] == ("text 0", 5_000)
+
+
+def test_which_columns_a_statement_may_read():
+    from atoll._frames import _may_be_read
+
+    text = 'select t.a, sum("b c") from f where d > 1'
+    assert [_may_be_read(name, text) for name in ["a", "A", "b c", "D"]] == [True] * 4
+    assert not _may_be_read("s", text) and not _may_be_read("e", text)
+    assert _may_be_read('x"y', 'select "x""y" from f') and not _may_be_read("x", "select count( * ) from f")
+    assert _may_be_read("x", "select * from f") and _may_be_read("x", "select f.* from f") and _may_be_read("x", None)
