@@ -19,6 +19,7 @@ from ._atoll import (
     OperationalError,
     ProgrammingError,
 )
+from ._adbc import adbc_driver
 from ._array import Array
 from ._database import Database, open
 from ._govern import Governor, govern
@@ -49,6 +50,7 @@ __all__ = [
     "Table",
     "Topology",
     "Where",
+    "adbc_driver",
     "govern",
     "open",
     "pin",

@@ -21,6 +21,9 @@ mod texts;
 mod value;
 mod wait;
 
+// Its entry points are in the library of the module: Python's ADBC driver manager loads it, too.
+extern crate adbc as _;
+
 /// The module.
 #[pyo3::pymodule]
 mod _atoll {

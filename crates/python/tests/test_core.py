@@ -1,5 +1,6 @@
 """What needs nothing but Python."""
 
+import ctypes
 import datetime
 import os
 import signal
@@ -35,6 +36,12 @@ class Core(unittest.TestCase):
         self.assertEqual(self.db.tables(), {"t": 2})
         many = Decimal("0.12345678901234567890")
         self.assertEqual(self.db.sql("select $1", [many]).fetchone(), (many,))
+
+    def test_the_adbc_driver_is_in_the_module(self):
+        library = ctypes.CDLL(atoll.adbc_driver())
+        # A version that there is not is refused, so nothing else is touched.
+        for entry in (library.AdbcAtollInit, library.AdbcDriverInit):
+            self.assertNotEqual(entry(1, None, None), 0)
 
     def test_parts_of_a_result(self):
         result = self.db.sql("select x from generate_series(1, 20000) s(x) order by x")

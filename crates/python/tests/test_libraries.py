@@ -74,3 +74,14 @@ def test_nothing(db):
 def test_a_stream_that_is_not_read_ends_its_statement(db):
     db.sql("select x from generate_series(1, 10000000) s(x)").__arrow_c_stream__()
     assert db.sql("select 1").fetchall() == [(1,)]
+
+
+def test_the_driver_manager_of_adbc_finds_the_driver(tmp_path):
+    manager = pytest.importorskip("adbc_driver_manager.dbapi")
+    with manager.connect(driver=atoll.adbc_driver(), db_kwargs={"path": str(tmp_path / "reef.atoll")}) as db, db.cursor() as cursor:
+        cursor.adbc_ingest("fish", pyarrow.table({"name": ["blenny", "wrasse"], "length": [0.1, 0.4]}))
+        cursor.execute("select name from fish where length > ?", (0.2,))
+        assert cursor.fetch_arrow_table().to_pylist() == [{"name": "wrasse"}]
+        db.commit()
+    with atoll.open(tmp_path / "reef.atoll") as db:
+        assert db.sql("select count(*) from fish").fetchall() == [(2,)]
