@@ -46,7 +46,7 @@ fn filled() -> Folder {
     let insert = format!(
         "insert into t select value, (value * 7919) % {ROWS}, value / 3.0,
          'a text of the row with the number ' || ((value * 31) % {ROWS}), value % 100
-         from generate_series(0, {ROWS} - 1)"
+         from generate_series(0, {ROWS} - 1) g(value)"
     );
     folder.run(&["sql", "s.atoll", create]).succeeded();
     check(&folder, "insert of a series", &["sql", "s.atoll", &insert]);

@@ -76,7 +76,7 @@ fn the_extension_tells_the_format() {
 fn a_failure_leaves_no_file_or_the_one_before() {
     let folder = with_table();
     folder.write("old.csv", "before\n");
-    let big = "select value, 1 / (value - 290000) as q from generate_series(1, 300000)";
+    let big = "select value, 1 / (value - 290000) as q from generate_series(1, 300000) g(value)";
     for (query, file) in [
         ("select nothing from t", "new.csv"),
         ("select nothing from t", "old.csv"),
@@ -114,7 +114,7 @@ fn a_failure_leaves_no_file_or_the_one_before() {
     let mut full = folder.command(&[
         "sql",
         "s.atoll",
-        "select value from generate_series(1, 300000)",
+        "select value from generate_series(1, 300000) g(value)",
         "-o",
         "new.csv",
     ]);

@@ -147,7 +147,7 @@ fn rows_are_folded_to_the_width_and_counted() {
     );
     shell.ask("\\x off");
 
-    let many = "select value from generate_series(1, 1234567);";
+    let many = "select value from generate_series(1, 1234567) g(value);";
     let shown = shell.ask(many);
     assert!(
         shown.contains("40 of 1,234,567 rows shown; \\limit"),
@@ -161,7 +161,7 @@ fn rows_are_folded_to_the_width_and_counted() {
     let shown = shell.ask(many);
     assert!(shown.contains("3 of 1,234,567 rows shown"), "{shown}");
     shell.ask("\\limit 0");
-    let shown = shell.ask("select value from generate_series(1, 100);");
+    let shown = shell.ask("select value from generate_series(1, 100) g(value);");
     assert!(
         shown.contains(" 50 ") && shown.contains("100 rows"),
         "{shown}"
@@ -171,7 +171,7 @@ fn rows_are_folded_to_the_width_and_counted() {
     let mut shell = open(&folder, &["sql", "s.atoll", "--rows", "2"], 60, 200);
     assert!(
         shell
-            .ask("select value from generate_series(1, 9);")
+            .ask("select value from generate_series(1, 9) g(value);")
             .contains("2 of 9 rows shown")
     );
     assert_eq!(shell.leave(), Some(0));
@@ -238,7 +238,7 @@ fn commands_do_what_they_say() {
 
     // Only what is longer than the screen goes through the pager.
     shell.ask("\\pager sed s/^/paged:/");
-    let shown = shell.ask("select value from generate_series(1, 30);");
+    let shown = shell.ask("select value from generate_series(1, 30) g(value);");
     assert!(
         shown.contains("paged:│") && shown.contains("paged:30 rows"),
         "{shown}"
@@ -247,7 +247,7 @@ fn commands_do_what_they_say() {
     shell.ask("\\pager no-such-pager");
     // It may end before anything is written to it, or after.
     for _ in 0..10 {
-        let shown = shell.ask("select value from generate_series(1, 30);");
+        let shown = shell.ask("select value from generate_series(1, 30) g(value);");
         assert!(shown.contains("cannot start the pager"), "{shown}");
     }
     shell.ask("\\pager off");

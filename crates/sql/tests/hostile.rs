@@ -311,11 +311,11 @@ fn the_memory_limit_spills_what_can_and_names_itself_for_what_cannot() {
     let sorted = "select count(*) from (select row_number() over (order by v % 1000, v) r from generate_series(1, 6000000) t(v)) where r > 0";
     assert_eq!(f.rows(sorted), 1);
     let joined = "select count(*) from generate_series(1, 2000000) a(x) join generate_series(1, 2000000) b(y) on a.x = b.y \
-                  join (select value z, 'number ' || value s from generate_series(1, 2000000)) c on c.z = a.x where s <> 'x'";
+                  join (select value z, 'number ' || value s from generate_series(1, 2000000) g(value)) c on c.z = a.x where s <> 'x'";
     let answer = f.sql(joined).unwrap().pop().unwrap();
     let shown = format!("{:?}", answer.batches[0].column(0));
     assert!(shown.contains("2000000"), "{shown}");
-    let gathered = "select array_agg(value) from generate_series(1, 30000000)";
+    let gathered = "select array_agg(value) from generate_series(1, 30000000) g(value)";
     let e = f.sql(gathered).unwrap_err();
     assert!(matches!(e, Error::Memory { .. }), "{e:?}");
     let text = e.to_string();
@@ -333,7 +333,7 @@ fn a_stream_delivers_and_stops_when_dropped() {
     let session = f.instance.session();
     f.workers.handle().block_on(async {
         let mut stream = session
-            .stream("select value from generate_series(1, 100000)")
+            .stream("select value from generate_series(1, 100000) g(value)")
             .await
             .unwrap();
         let mut rows = 0;
@@ -353,7 +353,7 @@ fn a_stream_delivers_and_stops_when_dropped() {
         // What fails before its first row never becomes a stream.
         assert!(matches!(
             session
-                .stream("select 1 / (value - 5) from generate_series(1, 10)")
+                .stream("select 1 / (value - 5) from generate_series(1, 10) g(value)")
                 .await,
             Err(Error::Arithmetic { .. })
         ));

@@ -72,6 +72,11 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
             },
         },
         DataFusionError::SQL(inner, _) => parser(inner),
+        DataFusionError::NotImplemented(message) if message.starts_with("Unnest should be") => {
+            Error::unsupported(
+                "set-returning functions are not supported here: they stand in the select list and in `from`",
+            )
+        }
         DataFusionError::NotImplemented(message) => {
             Error::unsupported(format!("not supported: {}", tidy(message)))
         }
@@ -378,6 +383,11 @@ pub(crate) fn tidy(message: &str) -> String {
             break;
         }
         text = stripped;
+    }
+    // What a function says of its arguments is said in full by itself.
+    const COERCION: &str = "user-defined coercion failed with: ";
+    if let Some(at) = text.find(COERCION) {
+        return tidy(&text[at + COERCION.len()..]);
     }
     // Functions list every signature they have; syntax trees say nothing to a person.
     for tail in [", errors:", " { expr:"] {

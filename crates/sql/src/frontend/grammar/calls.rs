@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::grammar::sets;
 use crate::functions::{descriptions, sequences};
 use crate::names::column_name;
 
@@ -105,6 +106,12 @@ impl Calls<'_> {
         }
         let window = function.over.is_some();
         let aggregate = self.state.aggregate_functions().contains_key(&name);
+        if sets::is_in_arguments(function) && (window || aggregate) {
+            let kind = if window { "window" } else { "aggregate" };
+            return Err(Error::unsupported(format!(
+                "{kind} function calls cannot contain set-returning function calls: move them into a subquery in `from`"
+            )));
+        }
         // In the order in which the planner looks functions up.
         let known = self.state.scalar_functions().contains_key(&name)
             || sequences::is_name(&name)

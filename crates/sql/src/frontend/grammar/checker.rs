@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
-use crate::frontend::grammar::{expr, query, statement};
+use crate::frontend::grammar::{expr, query, sets, statement};
 
 /// Refuses the parts of `tree`, a statement or a query, that are not supported.
 pub(crate) fn check(tree: &impl Visit) -> Result<()> {
@@ -24,15 +24,15 @@ impl Visitor for Checker {
     type Break = Box<Error>;
 
     fn pre_visit_statement(&mut self, statement: &Statement) -> ControlFlow<Box<Error>> {
-        flow(statement::check(statement))
+        flow(statement::check(statement).and_then(|()| sets::statement(statement)))
     }
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Box<Error>> {
-        flow(query::check(query))
+        flow(query::check(query).and_then(|()| sets::query(query)))
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Box<Error>> {
-        flow(query::select(select))
+        flow(query::select(select).and_then(|()| sets::select(select)))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Box<Error>> {
@@ -47,7 +47,7 @@ impl Visitor for Checker {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Box<Error>> {
         match self.reading {
-            0 => flow(expr::check(expr)),
+            0 => flow(expr::check(expr).and_then(|()| sets::expr(expr))),
             _ => ControlFlow::Continue(()),
         }
     }

@@ -11,6 +11,7 @@ mod checker;
 mod expr;
 mod query;
 mod refuse;
+mod sets;
 mod statement;
 
 pub(crate) use calls::check as check_calls;

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{escapes, similar, special};
+use crate::frontend::rewrite::{escapes, sets, similar, special};
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -251,6 +251,9 @@ fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
 }
 
 fn call(function: &mut Function) -> Rewritten {
+    if let Some(rewritten) = sets::function(function)? {
+        return Ok(Some(rewritten));
+    }
     if let Some(rewritten) = special::function(function)? {
         return Ok(Some(rewritten));
     }

@@ -10,6 +10,8 @@ mod catalog;
 mod columns;
 mod escapes;
 mod qualified;
+mod series;
+mod sets;
 mod shape;
 mod similar;
 mod special;

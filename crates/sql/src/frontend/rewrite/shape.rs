@@ -6,8 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Fetch, Function, GroupByExpr, Ident, LimitClause, NamedWindowDefinition, NamedWindowExpr,
     Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    SetOperator, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
-    WildcardAdditionalOptions, WindowSpec, WindowType,
+    SetOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -22,11 +21,6 @@ pub(super) struct Shape;
 impl VisitorMut for Shape {
     type Break = Box<Error>;
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
-        column_of_series(factor);
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
         body(&mut query.body);
         fetch(query);
@@ -38,26 +32,6 @@ impl VisitorMut for Shape {
             body => windows_of_all(body),
         };
         flow(windowed)
-    }
-}
-
-/// `generate_series(1, 9) as g` has the column `g`.
-fn column_of_series(factor: &mut TableFactor) {
-    let TableFactor::Table {
-        name,
-        args: Some(_),
-        alias: Some(alias),
-        ..
-    } = factor
-    else {
-        return;
-    };
-    let name = name.0.last().and_then(|part| part.as_ident());
-    if alias.columns.is_empty() && name.is_some_and(|name| column_name(name) == "generate_series") {
-        alias.columns.push(TableAliasColumnDef {
-            name: alias.name.clone(),
-            data_type: None,
-        });
     }
 }
 

@@ -1,26 +1,24 @@
-//! Arrays and JSON as the parser reads them, as calls of functions; and functions of them that stand in `from`.
-
-use std::ops::ControlFlow;
+//! Arrays and JSON as the parser reads them, as calls of functions.
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
-    Subscript, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitorMut,
+    Subscript, TableFactor, Value,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{DIALECT, parser};
-use crate::frontend::flow::flow;
 use crate::frontend::rewrite::shape::leftmost;
+use crate::functions::lists;
 use crate::functions::lists::names;
-use crate::functions::{json, lists};
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 12] = [
+pub(super) const NAMES: [&str; 16] = [
     "gen_random_uuid",
+    "generate_subscripts",
     "json_agg",
     "json_array_elements",
     "json_array_elements_text",
@@ -32,10 +30,13 @@ pub(super) const NAMES: [&str; 12] = [
     "jsonb_array_elements",
     "jsonb_each",
     "jsonb_object_agg",
+    "regexp_matches",
+    "regexp_split_to_table",
+    "string_to_table",
 ];
 
 /// A call of one of the functions whose names statements cannot write.
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter();
     let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
     let list = datafusion::sql::sqlparser::ast::FunctionArgumentList {
@@ -170,7 +171,7 @@ const GATHER: [(&str, &str, usize); 4] = [
     ("jsonb_object_agg", "jsonb_object_agg of", 2),
 ];
 
-/// `json_agg(x)`, `unnest(a)`, `gen_random_uuid()`, `array(select ...)`.
+/// `json_agg(x)`, `gen_random_uuid()`, `array(select ...)`.
 ///
 /// # Errors
 /// For a query in an array that has more than one column, and for arguments that are too many.
@@ -192,10 +193,6 @@ pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
     if let Some(made) = aggregated(&name, function, &list.args)? {
         return Ok(Some(made));
     }
-    let plain = |arg: &FunctionArg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    };
     match (&name[..], &list.args[..]) {
         ("gen_random_uuid", []) => {
             let mut made = function.clone();
@@ -207,33 +204,6 @@ pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
                 array: false,
                 format: None,
             }))
-        }
-        ("unnest", [arg]) => {
-            let Some(arg) = plain(arg).filter(|arg| !is_values(arg)) else {
-                return Ok(None);
-            };
-            let mut rows = function.clone();
-            if let FunctionArguments::List(list) = &mut rows.args {
-                let values = call(names::VALUES, vec![arg]);
-                list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(values))];
-            }
-            Ok(Some(Expr::Function(rows)))
-        }
-        (name, [arg]) => {
-            let Some((prefix, [(column, _)])) = in_from(name) else {
-                return Ok(None);
-            };
-            let Some(arg) = plain(arg) else {
-                return Ok(None);
-            };
-            let mut rows = function.clone();
-            rows.name = ObjectName::from(vec![Ident::new("unnest")]);
-            if let FunctionArguments::List(list) = &mut rows.args {
-                let items = call(&format!("{prefix}{column}"), vec![arg]);
-                let values = call(names::VALUES, vec![items]);
-                list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(values))];
-            }
-            Ok(Some(Expr::Function(rows)))
         }
         _ => Ok(None),
     }
@@ -259,23 +229,6 @@ fn aggregated(name: &str, function: &Function, args: &[FunctionArg]) -> Result<O
         Expr::Function(inner)
     };
     Ok(Some(call(outer, args.iter().map(of).collect())))
-}
-
-fn is_values(expr: &Expr) -> bool {
-    match expr {
-        Expr::Function(function) => function.name.to_string() == format!("\"{}\"", names::VALUES),
-        _ => false,
-    }
-}
-
-/// The columns of a function over JSON that stands in `from`, and the prefix of its kind of JSON.
-fn in_from(name: &str) -> Option<(&'static str, &'static [(&'static str, &'static str)])> {
-    let (prefix, rest) = match name.strip_prefix("jsonb") {
-        Some(rest) => ("jsonb", rest),
-        None => ("json", name.strip_prefix("json")?),
-    };
-    let known = json::TABLES.iter().find(|(own, _)| *own == rest);
-    known.map(|(_, columns)| (prefix, *columns))
 }
 
 /// A sort key of a query: none where it is the query's only column.
@@ -375,162 +328,4 @@ fn gathered(query: &Query) -> Result<Expr> {
     Err(Error::Defect {
         message: "a query of an array does not parse".into(),
     })
-}
-
-/// Rewrites functions that stand in `from`.
-pub(super) struct Tables;
-
-impl VisitorMut for Tables {
-    type Break = Box<Error>;
-
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
-        flow(table(factor))
-    }
-}
-
-/// `unnest(a, b) with ordinality`, `json_each(j)` and its kind.
-///
-/// # Errors
-/// For columns that have no names.
-fn table(factor: &mut TableFactor) -> Result<()> {
-    let (exprs, names, alias, numbered, called) = match factor {
-        TableFactor::UNNEST {
-            alias,
-            array_exprs,
-            with_offset: false,
-            with_offset_alias: None,
-            with_ordinality,
-        } => {
-            if array_exprs.iter().any(is_values) {
-                return Ok(());
-            }
-            let names = vec!["unnest".to_string(); array_exprs.len()];
-            let exprs = std::mem::take(array_exprs);
-            (
-                exprs,
-                names,
-                alias.take(),
-                *with_ordinality,
-                "unnest".to_string(),
-            )
-        }
-        TableFactor::Table {
-            name,
-            args: Some(args),
-            alias,
-            with_ordinality,
-            ..
-        } => {
-            let Some((exprs, names, called)) = of_json(name, &args.args) else {
-                return Ok(());
-            };
-            (exprs, names, alias.take(), *with_ordinality, called)
-        }
-        TableFactor::Function {
-            name,
-            args,
-            alias,
-            with_ordinality,
-            ..
-        } => {
-            let Some((exprs, names, called)) = of_json(name, args) else {
-                return Ok(());
-            };
-            (exprs, names, alias.take(), *with_ordinality, called)
-        }
-        _ => return Ok(()),
-    };
-    let alias = columns(alias, names, numbered, called)?;
-    let mut all: Vec<Expr> = exprs
-        .clone()
-        .into_iter()
-        .map(|expr| call(names::VALUES, vec![expr]))
-        .collect();
-    if numbered {
-        all.push(call(names::VALUES, vec![call(names::ORDINALS, exprs)]));
-    }
-    *factor = TableFactor::UNNEST {
-        alias: Some(alias),
-        array_exprs: all,
-        with_offset: false,
-        with_offset_alias: None,
-        with_ordinality: false,
-    };
-    Ok(())
-}
-
-type Parts = (Vec<Expr>, Vec<String>, String);
-
-fn of_json(name: &ObjectName, args: &[FunctionArg]) -> Option<Parts> {
-    let [part] = &name.0[..] else {
-        return None;
-    };
-    let name = part.as_ident().map(column_name)?;
-    let (prefix, columns) = in_from(&name)?;
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))] = args else {
-        return None;
-    };
-    let of = |(function, _): &(&str, &str)| call(&format!("{prefix}{function}"), vec![arg.clone()]);
-    let exprs = columns.iter().map(of).collect();
-    let named = |(_, column): &(&str, &str)| {
-        if column.is_empty() {
-            name.clone()
-        } else {
-            (*column).to_string()
-        }
-    };
-    let names = columns.iter().map(named).collect();
-    Some((exprs, names, name))
-}
-
-/// The alias with a name for each column: as it says, otherwise the function's own.
-fn columns(
-    alias: Option<TableAlias>,
-    names: Vec<String>,
-    numbered: bool,
-    called: String,
-) -> Result<TableAlias> {
-    let given = alias.is_some();
-    let mut alias = alias.unwrap_or_else(|| TableAlias {
-        explicit: true,
-        name: Ident::with_quote('"', called.clone()),
-        columns: vec![],
-        at: None,
-    });
-    let single = names.len() == 1 && given;
-    let mut all: Vec<Ident> = names
-        .into_iter()
-        .map(|name| Ident::with_quote('"', name))
-        .collect();
-    if single {
-        // A function of one column gives it the name of the table.
-        all[0] = alias.name.clone();
-    }
-    if numbered {
-        all.push(Ident::new("ordinality"));
-    }
-    if alias.columns.len() > all.len() {
-        return Err(Error::invalid(format!(
-            "table \"{}\" has {} columns available but {} columns specified",
-            alias.name.value,
-            all.len(),
-            alias.columns.len()
-        )));
-    }
-    for name in all.into_iter().skip(alias.columns.len()) {
-        if alias
-            .columns
-            .iter()
-            .any(|column| column_name(&column.name) == column_name(&name))
-        {
-            return Err(Error::unsupported(format!(
-                "{called} of several arrays needs names for its columns: {called}(a, b) as t (x, y)"
-            )));
-        }
-        alias.columns.push(TableAliasColumnDef {
-            name,
-            data_type: None,
-        });
-    }
-    Ok(alias)
 }

@@ -4,14 +4,17 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 
 use crate::error::Result;
 use crate::frontend::flow::outcome;
-use crate::frontend::rewrite::{assignments, calls, catalog, columns, qualified, shape, special};
+use crate::frontend::rewrite::{
+    assignments, calls, catalog, columns, qualified, series, sets, shape,
+};
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     assignments::spread(statement);
     outcome(statement.visit(&mut catalog::Catalog))?;
     outcome(statement.visit(&mut qualified::Qualified))?;
-    outcome(statement.visit(&mut special::Tables))?;
+    outcome(statement.visit(&mut series::Alone))?;
+    outcome(statement.visit(&mut sets::Tables))?;
     outcome(statement.visit(&mut shape::Shape))?;
     columns::name_statement(statement)?;
     outcome(statement.visit(&mut calls::Calls))
@@ -21,7 +24,8 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
 pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.visit(&mut catalog::Catalog))?;
     outcome(query.visit(&mut qualified::Qualified))?;
-    outcome(query.visit(&mut special::Tables))?;
+    outcome(query.visit(&mut series::Alone))?;
+    outcome(query.visit(&mut sets::Tables))?;
     outcome(query.visit(&mut shape::Shape))?;
     columns::name_query(query)?;
     outcome(query.visit(&mut calls::Calls))

@@ -109,7 +109,7 @@ fn values(arrays: &ArrayRef, row: usize) -> usize {
 }
 
 /// The lengths of an array's dimensions; none of an array without values.
-fn lengths(arrays: &ArrayRef, row: usize) -> Vec<usize> {
+pub(super) fn lengths(arrays: &ArrayRef, row: usize) -> Vec<usize> {
     if values(arrays, row) == 0 {
         return vec![];
     }

@@ -12,6 +12,8 @@ pub(crate) mod names;
 mod quantified;
 pub(crate) mod read;
 mod search;
+mod series;
+mod splits;
 mod texts;
 pub(crate) mod types;
 pub(crate) mod write;
@@ -28,6 +30,8 @@ pub(super) fn all() -> Vec<Own> {
         .chain(dimensions::all())
         .chain(make::all())
         .chain(search::all())
+        .chain(series::all())
+        .chain(splits::all())
         .chain(texts::all())
         .collect()
 }

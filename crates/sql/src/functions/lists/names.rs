@@ -10,3 +10,9 @@ pub(crate) const SLICE: &str = "array slice";
 pub(crate) const ORDINALS: &str = "array ordinals";
 /// The name of the function that gives what `unnest` makes rows of: all values, none of an array that is NULL.
 pub(crate) const VALUES: &str = "array values";
+/// The name of the function that gives the values of `generate_series`.
+pub(crate) const SERIES: &str = "array series";
+/// The name of the function that gives the positions of `generate_subscripts`.
+pub(crate) const SUBSCRIPTS: &str = "array subscripts";
+/// The name of the function that gives all that `regexp_matches` finds, an array for each.
+pub(crate) const MATCHES: &str = "array matches";

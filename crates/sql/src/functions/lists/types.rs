@@ -106,11 +106,14 @@ pub(crate) fn list_argument(name: &str, types: &[DataType], at: usize) -> Result
     match types.get(at) {
         Some(DataType::Null) => Ok(list_of(DataType::Utf8View)),
         Some(ty) if is_list(ty) => Ok(plain(ty)),
-        Some(ty) => plan_err!(
-            "function {name} takes an array, but its argument {} is of type {}",
-            at + 1,
-            type_name(ty)
-        ),
+        Some(_) => {
+            let names: Vec<String> = types.iter().map(type_name).collect();
+            plan_err!(
+                "function {name}({}) does not exist: its argument {} is an array",
+                names.join(", "),
+                at + 1
+            )
+        }
         None => plan_err!("function {name} takes an array"),
     }
 }

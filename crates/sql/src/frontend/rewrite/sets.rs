@@ -1,0 +1,297 @@
+//! Functions that give several rows: in `from` and in the select list they are `unnest` of an array of their values.
+//!
+//! `generate_series` of constants stands in `from` as a table function, which makes its values one by one.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias,
+    TableAliasColumnDef, TableFactor, VisitorMut,
+};
+
+use crate::error::{Error, Result};
+use crate::frontend::flow::flow;
+use crate::frontend::rewrite::series::{SERIES, whole_arguments};
+use crate::frontend::rewrite::special::call;
+use crate::functions::json;
+use crate::functions::lists::names;
+use crate::names::column_name;
+
+/// What a function gives rows of: arrays, each for a column.
+struct Rows {
+    /// The arrays, and what their columns are called.
+    columns: Vec<(Expr, String)>,
+    called: String,
+}
+
+/// The rows of the function `name`, if it is one that gives several.
+fn rows(name: &str, args: &[FunctionArg]) -> Option<Rows> {
+    let args = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    });
+    let args: Vec<Expr> = args.collect::<Option<_>>()?;
+    let one = |function: &str, args: Vec<Expr>| vec![(call(function, args), name.to_string())];
+    let columns = match (name, args.len()) {
+        (SERIES, 2 | 3) => one(names::SERIES, args),
+        ("generate_subscripts", 2 | 3) => one(names::SUBSCRIPTS, args),
+        ("regexp_matches", 2 | 3) => one(names::MATCHES, args),
+        ("regexp_split_to_table", 2 | 3) => one("regexp_split_to_array", args),
+        ("string_to_table", 2 | 3) => one("string_to_array", args),
+        (_, 1) => {
+            let (prefix, columns) = of_json(name)?;
+            let of = |(function, column): &(&str, &str)| {
+                let own = if column.is_empty() { name } else { column };
+                let values = call(&format!("{prefix}{function}"), args.clone());
+                (values, own.to_string())
+            };
+            columns.iter().map(of).collect()
+        }
+        _ => return None,
+    };
+    Some(Rows {
+        columns,
+        called: name.to_string(),
+    })
+}
+
+/// The columns of a function over JSON that gives rows, and the prefix of its kind of JSON.
+fn of_json(name: &str) -> Option<(&'static str, &'static [(&'static str, &'static str)])> {
+    let (prefix, rest) = match name.strip_prefix("jsonb") {
+        Some(rest) => ("jsonb", rest),
+        None => ("json", name.strip_prefix("json")?),
+    };
+    let known = json::TABLES.iter().find(|(own, _)| *own == rest);
+    known.map(|(_, columns)| (prefix, *columns))
+}
+
+fn name_of(name: &ObjectName) -> Option<String> {
+    match &name.0[..] {
+        [part] => part.as_ident().map(column_name),
+        _ => None,
+    }
+}
+
+/// `expr` as an array of one dimension, which is what `unnest` of an array gives.
+fn flat(expr: Expr) -> Expr {
+    let as_it_is = match &expr {
+        Expr::Function(function) => matches!(
+            name_of(&function.name).as_deref(),
+            Some(names::VALUES | names::SERIES | names::SUBSCRIPTS | names::MATCHES)
+        ),
+        _ => false,
+    };
+    if as_it_is {
+        expr
+    } else {
+        call(names::VALUES, vec![expr])
+    }
+}
+
+/// A function that gives several rows, in the select list: `unnest` of their values.
+///
+/// # Errors
+/// For one whose rows have several columns.
+pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Ok(None);
+    };
+    let Some(name) = name_of(&function.name) else {
+        return Ok(None);
+    };
+    let values = match (&name[..], &list.args[..]) {
+        ("unnest", [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))]) => arg.clone(),
+        ("unnest", [_, _, ..]) => {
+            return Err(Error::unsupported(
+                "unnest of several arrays stands in `from` only, as in PostgreSQL",
+            ));
+        }
+        _ => match rows(&name, &list.args) {
+            None => return Ok(None),
+            Some(rows) => match <[(Expr, String); 1]>::try_from(rows.columns) {
+                Ok([(values, _)]) => values,
+                Err(_) => {
+                    return Err(Error::unsupported(format!(
+                        "{name} gives rows of several columns, which the select list does not take: write it in `from`"
+                    )));
+                }
+            },
+        },
+    };
+    let mut rows = function.clone();
+    if name != "unnest" {
+        rows.name = ObjectName::from(vec![Ident::new("unnest")]);
+    }
+    if let FunctionArguments::List(list) = &mut rows.args {
+        list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(flat(values)))];
+    }
+    Ok(Some(Expr::Function(rows)))
+}
+
+/// Rewrites functions that stand in `from`.
+pub(super) struct Tables;
+
+impl VisitorMut for Tables {
+    type Break = Box<Error>;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
+        flow(table(factor))
+    }
+}
+
+/// `unnest(a, b) with ordinality`, `generate_series(1, t.a)`, `json_each(j)` and its kind.
+///
+/// # Errors
+/// For columns that have no names.
+fn table(factor: &mut TableFactor) -> Result<()> {
+    let (rows, alias, numbered) = match factor {
+        TableFactor::UNNEST {
+            alias,
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality,
+        } => {
+            let called = "unnest".to_string();
+            let columns = std::mem::take(array_exprs).into_iter();
+            let columns = columns.map(|expr| (expr, called.clone())).collect();
+            (Rows { columns, called }, alias.take(), *with_ordinality)
+        }
+        TableFactor::Table {
+            name,
+            args: Some(args),
+            alias,
+            with_ordinality,
+            ..
+        } => {
+            if !*with_ordinality && streamed(name, &mut args.args, alias) {
+                return Ok(());
+            }
+            match name_of(name).and_then(|name| rows(&name, &args.args)) {
+                Some(rows) => (rows, alias.take(), *with_ordinality),
+                None => return Ok(()),
+            }
+        }
+        TableFactor::Function {
+            name,
+            args,
+            alias,
+            with_ordinality,
+            ..
+        } => {
+            if !*with_ordinality && streamed(name, args, alias) {
+                return Ok(());
+            }
+            match name_of(name).and_then(|name| rows(&name, args)) {
+                Some(rows) => (rows, alias.take(), *with_ordinality),
+                None => return Ok(()),
+            }
+        }
+        _ => return Ok(()),
+    };
+    *factor = unnested(rows, alias, numbered)?;
+    Ok(())
+}
+
+fn unnested(rows: Rows, alias: Option<TableAlias>, numbered: bool) -> Result<TableFactor> {
+    let Rows { columns, called } = rows;
+    if numbered && called == "regexp_matches" {
+        return Err(Error::unsupported(
+            "`regexp_matches(...) with ordinality` is not supported",
+        ));
+    }
+    let (exprs, names): (Vec<Expr>, Vec<String>) = columns.into_iter().unzip();
+    let alias = with_columns(alias, names, numbered, called)?;
+    let mut all: Vec<Expr> = exprs.iter().cloned().map(flat).collect();
+    if numbered {
+        all.push(flat(call(names::ORDINALS, exprs)));
+    }
+    Ok(TableFactor::UNNEST {
+        alias: Some(alias),
+        array_exprs: all,
+        with_offset: false,
+        with_offset_alias: None,
+        with_ordinality: false,
+    })
+}
+
+/// Whether this is a `generate_series` of constants, which are then numbers; it gets its names.
+fn streamed(
+    name: &ObjectName,
+    args: &mut Vec<FunctionArg>,
+    alias: &mut Option<TableAlias>,
+) -> bool {
+    if name_of(name).as_deref() != Some(SERIES) {
+        return false;
+    }
+    let Some(numbers) = whole_arguments(args) else {
+        return false;
+    };
+    *args = numbers;
+    let called = Ident::with_quote('"', SERIES);
+    let alias = alias.get_or_insert_with(|| TableAlias {
+        explicit: true,
+        name: called,
+        columns: vec![],
+        at: None,
+    });
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef {
+            name: alias.name.clone(),
+            data_type: None,
+        });
+    }
+    true
+}
+
+/// The alias with a name for each column: as it says, otherwise the function's own.
+fn with_columns(
+    alias: Option<TableAlias>,
+    names: Vec<String>,
+    numbered: bool,
+    called: String,
+) -> Result<TableAlias> {
+    let given = alias.is_some();
+    let mut alias = alias.unwrap_or_else(|| TableAlias {
+        explicit: true,
+        name: Ident::with_quote('"', called.clone()),
+        columns: vec![],
+        at: None,
+    });
+    let single = names.len() == 1 && given;
+    let mut all: Vec<Ident> = names
+        .into_iter()
+        .map(|name| Ident::with_quote('"', name))
+        .collect();
+    if single {
+        // A function of one column gives it the name of the table.
+        all[0] = alias.name.clone();
+    }
+    if numbered {
+        all.push(Ident::new("ordinality"));
+    }
+    if alias.columns.len() > all.len() {
+        return Err(Error::invalid(format!(
+            "table \"{}\" has {} columns available but {} columns specified",
+            alias.name.value,
+            all.len(),
+            alias.columns.len()
+        )));
+    }
+    for name in all.into_iter().skip(alias.columns.len()) {
+        if alias
+            .columns
+            .iter()
+            .any(|column| column_name(&column.name) == column_name(&name))
+        {
+            return Err(Error::unsupported(format!(
+                "{called} of several arrays needs names for its columns: {called}(a, b) as t (x, y)"
+            )));
+        }
+        alias.columns.push(TableAliasColumnDef {
+            name,
+            data_type: None,
+        });
+    }
+    Ok(alias)
+}
