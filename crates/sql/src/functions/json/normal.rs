@@ -7,6 +7,9 @@ use crate::functions::json::cut::{self, Kind};
 
 /// The deepest nesting of a `jsonb`.
 const DEEPEST: usize = 1000;
+/// Where less of the stack is left, values that are nested deeper get another of [`STACK`] bytes: threads of tests have little.
+const RED_ZONE: usize = 64 << 10;
+const STACK: usize = 1 << 20;
 
 /// That a text is JSON.
 ///
@@ -47,6 +50,10 @@ fn put(text: &str, depth: usize, out: &mut String) -> Result<()> {
             "stack depth limit exceeded: JSON that is nested more than {DEEPEST} levels deep"
         );
     }
+    stacker::maybe_grow(RED_ZONE, STACK, || put_value(text, depth, out))
+}
+
+fn put_value(text: &str, depth: usize, out: &mut String) -> Result<()> {
     match Kind::of(text) {
         Kind::Object => {
             let mut members = Vec::new();
