@@ -165,7 +165,7 @@ fn with_text(statement: Statement, text: impl FnOnce() -> String) -> Statement {
 }
 
 /// The part of `text` that `tokens` were made of.
-fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
+pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
     let offset = |place: Location| {
         let lines = text
             .split_inclusive('\n')

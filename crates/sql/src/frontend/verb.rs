@@ -51,8 +51,13 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
     match statement {
         SchemaStatement::Create { .. } => "CREATE SCHEMA",
         SchemaStatement::Drop { .. } => "DROP SCHEMA",
-        SchemaStatement::Rename { .. } => "ALTER SCHEMA",
-        SchemaStatement::Move { kind, .. } => match kind {
+        SchemaStatement::Rename { .. } | SchemaStatement::Owner { kind: None, .. } => {
+            "ALTER SCHEMA"
+        }
+        SchemaStatement::Move { kind, .. }
+        | SchemaStatement::Owner {
+            kind: Some(kind), ..
+        } => match kind {
             Kind::Table => "ALTER TABLE",
             Kind::View => "ALTER VIEW",
             Kind::MaterializedView => "ALTER MATERIALIZED VIEW",

@@ -88,9 +88,14 @@ impl<'t> Scope<'t> {
         let made = self.sees_temporary && self.temporary.is_made();
         let temporary = made.then(|| self.temporary.schema());
         let setting = self.caller.path.setting();
+        SearchPath::new(&setting, &self.user(), temporary)
+    }
+
+    /// Who the statement is of.
+    pub(crate) fn user(&self) -> String {
         match &self.caller.user {
-            Some(user) => SearchPath::new(&setting, user, temporary),
-            None => SearchPath::new(&setting, &system::user(), temporary),
+            Some(user) => user.to_string(),
+            None => system::user(),
         }
     }
 
