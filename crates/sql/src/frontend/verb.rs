@@ -32,6 +32,7 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         }
         Statement::Like(_) => "CREATE TABLE",
         Statement::Merge(_) => "MERGE",
+        Statement::Steps { last, .. } => verb(last),
         Statement::Identity(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
