@@ -510,6 +510,11 @@ impl Rows {
         self.stream.changed()
     }
 
+    /// What whoever typed the statement should know of what it has done.
+    pub fn notices(&self) -> &[String] {
+        self.stream.notices()
+    }
+
     /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
     pub fn verb(&self) -> &'static str {
         self.stream.verb()

@@ -124,6 +124,7 @@ const INVALID: Words = &[
     ("cannot be read as", BAD_VALUE),
     ("operator does not exist", "42883"),
     ("step size cannot equal zero", BAD_SETTING),
+    ("role \"", "42704"),
     (") does not exist: it", "42883"),
     ("regular expression", "2201B"),
     ("could not identify", "42883"),

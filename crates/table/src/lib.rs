@@ -66,9 +66,9 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Comments, Definition, ForeignKey, Generated, JsonKind, Key, MAX_COLUMNS,
-    Position, Rule, Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise,
-    referred_key, schema_of, stored_type, titled, uuid_type, within,
+    Action, Check, Column, Comments, Definition, ForeignKey, Generated, Index, IndexColumn,
+    JsonKind, Key, MAX_COLUMNS, Position, Rule, Sequence, WITHIN, base_of, json_kind, json_type,
+    jsonb_type, normalise, referred_key, schema_of, stored_type, titled, uuid_type, within,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, change_view, comment,

@@ -117,8 +117,12 @@ impl Runner {
         let statement = shown.as_ref().unwrap_or(statement);
         let ran = self.perform(|session| {
             let rows = session.query(&statement.text);
+            let rows = rows.map_err(|error| place(statement, error))?;
+            for notice in rows.notices() {
+                eprintln!("NOTICE: {notice}");
+            }
             Ok(Box::new(Streamed {
-                rows: rows.map_err(|error| place(statement, error))?,
+                rows,
                 statement: statement.clone(),
             }))
         });

@@ -225,6 +225,7 @@ impl Conversation {
                 Some((None, tag)) => Ok(State::Done(tag)),
                 None => {
                     let rows = self.timed(text, |it| it.session.query(text))?;
+                    self.notify(rows.notices());
                     let sending = Sending::new(Source::Running(Box::new(rows)), &[], None)?;
                     Ok(State::Sending(Box::new(sending)))
                 }
@@ -237,6 +238,7 @@ impl Conversation {
                 self.together(statement)?;
                 let values: Vec<_> = portal.values.iter().map(Option::as_deref).collect();
                 let rows = self.timed(text, |it| it.session.run(statement, &values))?;
+                self.notify(rows.notices());
                 let told = statement.columns().map(|schema| {
                     let fields = schema.fields().iter();
                     fields.map(|field| types::oid(field.data_type())).collect()

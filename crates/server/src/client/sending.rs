@@ -51,7 +51,9 @@ impl Source {
 fn tag(verb: &str, changed: Option<u64>, rows: bool, sent: u64) -> String {
     match (verb, changed) {
         ("INSERT", changed) => format!("INSERT 0 {}", changed.unwrap_or(sent)),
-        ("UPDATE" | "DELETE" | "COPY", changed) => format!("{verb} {}", changed.unwrap_or(sent)),
+        ("UPDATE" | "DELETE" | "MERGE" | "COPY", changed) => {
+            format!("{verb} {}", changed.unwrap_or(sent))
+        }
         ("SELECT", changed) => format!("SELECT {}", changed.unwrap_or(sent)),
         ("EXECUTE", _) if rows => format!("SELECT {sent}"),
         (verb, _) => verb.to_string(),

@@ -86,13 +86,27 @@ impl Conversation {
         }
         let alone = self.session.transaction() == TransactionStatus::Idle;
         match self.timed(text, |it| it.session.query(text)) {
-            Ok(rows) => self.all_rows(Source::Running(Box::new(rows)), text),
+            Ok(rows) => {
+                self.notify(rows.notices());
+                self.all_rows(Source::Running(Box::new(rows)), text)
+            }
             // `psql` asks for much that there is not, in ways that are not understood.
             Err(Failed::Told(_)) if alone && script::asks_for_nothing(text) => {
                 let nothing = texts(&["?column?".to_string()], &[])?;
                 self.all_rows(nothing, text)
             }
             Err(failed) => Err(failed),
+        }
+    }
+
+    /// Tells the client what it should know of what a statement has done, unless it wants to hear of worse only.
+    pub(super) fn notify(&mut self, notices: &[String]) {
+        let least = self.settings.get("client_min_messages");
+        if matches!(least, Some("warning" | "error" | "fatal" | "panic")) {
+            return;
+        }
+        for notice in notices {
+            Report::notice(notice).write(&mut self.channel.out);
         }
     }
 

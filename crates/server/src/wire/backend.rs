@@ -161,6 +161,13 @@ impl Report {
         }
     }
 
+    pub(crate) fn notice(message: impl Into<String>) -> Report {
+        Report {
+            severity: "NOTICE",
+            ..Report::error("00000", message)
+        }
+    }
+
     pub(crate) fn warning(code: &'static str, message: impl Into<String>) -> Report {
         Report {
             severity: "WARNING",
@@ -170,10 +177,9 @@ impl Report {
 
     /// Appends it.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let kind = if self.severity == "WARNING" {
-            b'N'
-        } else {
-            b'E'
+        let kind = match self.severity {
+            "WARNING" | "NOTICE" => b'N',
+            _ => b'E',
         };
         message(out, kind, |out| {
             let mut part = |key: u8, value: &str| {

@@ -36,6 +36,11 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         }
         Statement::Materialized(MaterializedStatement::Refresh { .. }) => Ok(()),
         Statement::Merge(merge) => of_tree(&*merge.pairs),
+        Statement::Steps { before, last, .. } => {
+            let mut before = before.iter();
+            before.try_for_each(|step| refuse(&step.statement))?;
+            refuse(last)
+        }
         Statement::View { view, .. } => of_tree(&Sql::CreateView((**view).clone())),
         Statement::Explain { statement, .. } => refuse(statement),
         Statement::CopyTo(copy) => Err(refusal(&copy.target)),

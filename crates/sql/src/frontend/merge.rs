@@ -5,18 +5,22 @@
 //! when = when matched [and condition] then {update set assignment, ... | delete | do nothing}
 //!      | when not matched by source [and condition] then {update set assignment, ... | delete | do nothing}
 //!      | when not matched [by target] [and condition] then {insert | do nothing}
+//! and behind the clauses: returning {* | name.* | expression [[as] name]}, ...
 //! insert = insert [(columns)] [overriding {system | user} value] {values (...) | default values}
 //! ```
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Ident, JoinOperator, ObjectNamePart, Query, SetExpr,
-    TableAlias, TableFactor,
+    Assignment, AssignmentTarget, Expr, Ident, JoinOperator, ObjectNamePart, Query, SelectItem,
+    SetExpr, TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{IsOptional, Parser};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
+use crate::frontend::merge_returning::{Returned, returned};
 use crate::frontend::overriding::Overriding;
 use crate::frontend::returning::{TARGET, plain_query};
 use crate::frontend::words::{self, is_next, need, unexpected, word};
@@ -36,6 +40,9 @@ pub(crate) struct Merge {
     /// id, then those of the source, and behind them [`PRESENT`] if a clause is for rows that no source has.
     pub pairs: Box<Query>,
     pub clauses: Vec<Clause>,
+    /// How many subqueries of clauses are computed with the pairs: these are the last columns, called [`subquery_name`].
+    pub subqueries: usize,
+    pub returning: Option<Vec<Returned>>,
 }
 
 /// The column that is true where a pair has a row of the source.
@@ -110,21 +117,109 @@ pub(super) fn statement(tokens: Vec<TokenWithSpan>) -> Result<Merge> {
     if clauses.is_empty() {
         need(&mut parser, "when")?;
     }
-    if is_next(&parser, "returning") {
-        return Err(grammar::refused_for(
-            "merge ... returning",
-            "select the rows afterwards",
-        ));
-    }
+    let returning = if word(&mut parser, "returning") {
+        let items = parser.parse_comma_separated(Parser::parse_select_item)?;
+        Some(returned(items)?)
+    } else {
+        None
+    };
     words::end(&mut parser)?;
     reachable(&clauses)?;
+    let subqueries = subqueries(&mut clauses, &name)?;
     Ok(Merge {
         target: table,
-        pairs: pairs(&name, (source, &own), on, &clauses)?,
+        subqueries: subqueries.len(),
+        pairs: pairs(&name, (source, &own), on, (&clauses, subqueries))?,
         name,
         source: own,
         clauses,
+        returning,
     })
+}
+
+/// The name of a column of the pairs that a subquery of a clause has become.
+pub(crate) fn subquery_name(at: usize) -> String {
+    format!("__subquery{at}")
+}
+
+/// Takes the subqueries out of clauses: they are computed with the pairs, and columns stand in their places.
+///
+/// # Errors
+/// If one for rows that the target has not names a column of it.
+fn subqueries(clauses: &mut [Clause], target: &Ident) -> Result<Vec<Expr>> {
+    let mut taken = Taken::default();
+    for clause in clauses {
+        let before = taken.found.len();
+        let mut exprs: Vec<&mut Expr> = clause.condition.iter_mut().collect();
+        match &mut clause.action {
+            Action::Update(assignments) => {
+                exprs.extend(assignments.iter_mut().map(|(_, value)| value));
+            }
+            Action::Insert {
+                values: Some(values),
+                ..
+            } => exprs.extend(values),
+            _ => {}
+        }
+        for expr in exprs {
+            let _ = VisitMut::visit(expr, &mut taken);
+        }
+        let own = &taken.found[before..];
+        let hidden = clause.when == When::NotMatched
+            && own
+                .iter()
+                .any(|expr| expr.visit(&mut Names(target)).is_break());
+        if hidden {
+            return Err(Error::invalid(format!(
+                "invalid reference to FROM-clause entry for table \"{0}\": There is an entry for table \"{0}\", but it cannot be referenced from this part of the query.",
+                target.value
+            )));
+        }
+    }
+    Ok(taken.found)
+}
+
+#[derive(Default)]
+struct Taken {
+    found: Vec<Expr>,
+}
+
+impl VisitorMut for Taken {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let is_one = match expr {
+            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => {
+                matches!(right.as_ref(), Expr::Subquery(_))
+            }
+            _ => false,
+        };
+        if is_one {
+            let name = Ident::with_quote('"', subquery_name(self.found.len()));
+            self.found
+                .push(std::mem::replace(expr, Expr::Identifier(name)));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Looks for columns of the rows of this name.
+struct Names<'n>(&'n Ident);
+
+impl Visitor for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::CompoundIdentifier(parts)
+                if parts.len() == 2 && column_name(&parts[0]) == self.0.value =>
+            {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// A table or a query, and what its rows are called.
@@ -261,7 +356,6 @@ fn parsed(parser: &mut Parser<'_>) -> Result<Expr> {
 
 /// An expression as the planner reads it.
 fn rewritten(mut expr: Expr) -> Result<Expr> {
-    use datafusion::sql::sqlparser::ast::SelectItem;
     if matches!(&expr, Expr::Identifier(name) if name.quote_style.is_none()) {
         // It may be `default`.
         return Ok(expr);
@@ -302,12 +396,12 @@ fn reachable(clauses: &[Clause]) -> Result<()> {
     Ok(())
 }
 
-/// `select target.*, source.* from target join source on condition`.
+/// `select target.*, source.*, subquery, ... from target join source on condition`.
 fn pairs(
     name: &Ident,
     (source, own): (TableFactor, &Ident),
     on: Expr,
-    clauses: &[Clause],
+    (clauses, subqueries): (&[Clause], Vec<Expr>),
 ) -> Result<Box<Query>> {
     let is_for = |when| clauses.iter().any(|clause| clause.when == when);
     let (inserts, alone) = (is_for(When::NotMatched), is_for(When::NotMatchedBySource));
@@ -350,6 +444,16 @@ fn pairs(
     distinct::associate(&mut *query);
     rewrite::query(&mut query)?;
     grammar::check(&*query)?;
+    // They have been rewritten with their clauses.
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let items = subqueries.into_iter().enumerate();
+        select
+            .projection
+            .extend(items.map(|(at, expr)| SelectItem::ExprWithAlias {
+                expr,
+                alias: Ident::with_quote('"', subquery_name(at)),
+            }));
+    }
     Ok(query)
 }
 
@@ -374,6 +478,7 @@ fn with_name(mut factor: TableFactor, name: &Ident) -> TableFactor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontend::merge_returning::ACTION;
     use crate::frontend::parse::{Statement, parse};
 
     fn read(text: &str) -> Result<Merge> {
@@ -408,6 +513,24 @@ mod tests {
     }
 
     #[test]
+    fn subqueries_are_taken_out_of_clauses() {
+        let merge = read(
+            "merge into t using s on t.id = s.id
+             when matched and exists (select 1 from u where u.a = s.a) then update set v = 1 + (select max(a) from u)
+             when matched then delete returning merge_action(), t.*, s.v as w, *",
+        )
+        .unwrap();
+        assert_eq!(merge.subqueries, 2);
+        let pairs = merge.pairs.to_string();
+        assert!(pairs.contains(&subquery_name(1)), "{pairs}");
+        let returning = merge.returning.unwrap();
+        assert!(matches!(&returning[0], Returned::Item(expr, name)
+            if expr.to_string() == format!("\"{ACTION}\"") && name == "merge_action"));
+        assert!(matches!(&returning[2], Returned::Item(_, name) if name == "w"));
+        assert!(matches!(returning[3], Returned::All));
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (text, named) in [
             ("merge into t using s on true", "WHEN"),
@@ -428,8 +551,12 @@ mod tests {
                 "unreachable",
             ),
             (
-                "merge into t using s on true when matched then delete returning *",
-                "returning",
+                "merge into t using s on true when matched then delete returning",
+                "expected",
+            ),
+            (
+                "merge into t using s on true when not matched then insert values ((select 1 where t.a = 1))",
+                "cannot be referenced",
             ),
             (
                 "merge into t using (select 1) on true when matched then delete",

@@ -22,9 +22,10 @@ use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
+use crate::frontend::steps::{Split, Touched};
 use crate::frontend::{
     arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
-    prepared, returning, rewrite, schemas, sequences,
+    prepared, returning, rewrite, schemas, sequences, steps,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -68,12 +69,29 @@ pub(crate) enum Statement {
     Merge(Box<Merge>),
     /// `alter table ... alter column ...` about what makes the column's values.
     Identity(AlterIdentity),
+    /// A `with` whose parts change tables: the parts, and what reads them.
+    Steps {
+        before: Vec<Step>,
+        last: Box<Statement>,
+        /// What the last reads and changes.
+        touched: Touched,
+    },
     /// `copy table|(query) to 'file'`.
     CopyTo(CopyTo),
     /// `copy table [(columns)] from 'file'`.
     CopyFrom(CopyFrom),
     /// `copy ... to stdout` and `copy ... from stdin`.
     Through(Through),
+}
+
+/// A part of a `with` that changes tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub name: String,
+    /// The names that its columns get, if it says any.
+    pub columns: Vec<String>,
+    pub statement: Statement,
+    pub touched: Touched,
 }
 
 /// A statement, and how deep its tree may be at most.
@@ -165,7 +183,7 @@ fn with_text(statement: Statement, text: impl FnOnce() -> String) -> Statement {
 }
 
 /// The part of `text` that `tokens` were made of.
-fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
+pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
     let offset = |place: Location| {
         let lines = text
             .split_inclusive('\n')
@@ -252,7 +270,11 @@ fn sort(statement: Extended) -> Result<Statement> {
                     let name = (!all).then(|| column_name(&name));
                     return Ok(Statement::Deallocate(name));
                 }
-                _ => {}
+                Sql::Query(query) => match steps::split(query)? {
+                    Ok(split) => return in_steps(split),
+                    Err(query) => *sql = Sql::Query(query),
+                },
+                other => *sql = other,
             }
             let returning = returning::take(&mut sql)?;
             kept::keep(&mut sql);
@@ -279,6 +301,29 @@ fn sort(statement: Extended) -> Result<Statement> {
             "`reset` is not supported: options are given when the database is opened",
         )),
     }
+}
+
+/// The parts of a `with` that changes tables, each as a statement.
+fn in_steps(Split { before, last }: Split) -> Result<Statement> {
+    let one = |sql: Sql| sort(Extended::Statement(Box::new(sql)));
+    let touched = steps::touched(&last);
+    let last = one(last)?;
+    if before.is_empty() {
+        return Ok(last);
+    }
+    let before = before.into_iter().map(|part| {
+        Ok(Step {
+            touched: steps::touched(&part.statement),
+            name: part.name,
+            columns: part.columns,
+            statement: one(part.statement)?,
+        })
+    });
+    Ok(Statement::Steps {
+        before: before.collect::<Result<_>>()?,
+        last: Box::new(last),
+        touched,
+    })
 }
 
 /// An `explain`, and what it explains.

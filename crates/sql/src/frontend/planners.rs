@@ -47,6 +47,11 @@ impl TypePlanner for Types {
                 ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
                 ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
             },
+            SqlType::Time(Some(digits), _) => {
+                return plan_err!(
+                    "not supported: a column of type time({digits}): a time has all its digits; ::time({digits}) rounds values"
+                );
+            }
             SqlType::Uuid => uuid_type(),
             SqlType::JSON => json_type(),
             SqlType::JSONB => jsonb_type(),
@@ -90,7 +95,9 @@ fn timestamp(digits: Option<u64>, zone: bool) -> Result<DataType> {
         None | Some(6) => TimeUnit::Microsecond,
         Some(9) => TimeUnit::Nanosecond,
         Some(n) => {
-            return plan_err!("timestamp({n}) is not supported: it takes 0, 3, 6 or 9 digits");
+            return plan_err!(
+                "not supported: a column of type timestamp({n}): there are 0, 3, 6 and 9 digits; ::timestamp({n}) rounds values"
+            );
         }
     };
     Ok(DataType::Timestamp(unit, zone.then(|| UTC.into())))

@@ -1,10 +1,10 @@
 //! The grammar of schemas, and of the path in which names are looked up.
 //!
 //! ```text
-//! create schema [if not exists] name
+//! create schema [if not exists] {name [authorization role] | authorization role}
 //! drop schema [if exists] name, ... [cascade | restrict]
-//! alter schema name rename to name
-//! alter {table | view | materialized view | sequence} [if exists] name set schema name
+//! alter schema name {rename to name | owner to role}
+//! alter {table | view | materialized view | sequence} [if exists] name {set schema name | owner to role}
 //! set [session | local] search_path {to | =} {name, ... | default}
 //! set [session | local] schema {'name' | default}
 //! show search_path
@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
-use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::grammar::refused_for;
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
 use crate::search_path::Setting;
@@ -29,7 +29,9 @@ use crate::search_path::Setting;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SchemaStatement {
     Create {
-        name: String,
+        /// None for that of the owner.
+        name: Option<String>,
+        owner: Option<Role>,
         if_not_exists: bool,
     },
     Drop {
@@ -49,6 +51,14 @@ pub(crate) enum SchemaStatement {
         if_exists: bool,
         schema: String,
     },
+    /// `alter ... owner to`; of a schema if there is no kind.
+    Owner {
+        kind: Option<Kind>,
+        /// As the statement [writes](written) it.
+        name: String,
+        if_exists: bool,
+        owner: Role,
+    },
     /// `set search_path`; none for `default`.
     SetPath {
         setting: Option<Setting>,
@@ -57,6 +67,14 @@ pub(crate) enum SchemaStatement {
         called: bool,
     },
     ShowPath,
+}
+
+/// Who something is to belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// `current_user` and its kin.
+    Current,
+    Named(String),
 }
 
 /// What is moved from a schema to another.
@@ -152,13 +170,16 @@ fn name(parser: &mut Parser<'_>) -> Result<String> {
 fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     two(parser);
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    if is_next(parser, "authorization") {
-        return Err(authorization());
-    }
-    let name = name(parser)?;
-    if is_next(parser, "authorization") {
-        return Err(authorization());
-    }
+    let own = if is_next(parser, "authorization") {
+        None
+    } else {
+        Some(name(parser)?)
+    };
+    let owner = if word(parser, "authorization") {
+        Some(role(parser)?)
+    } else {
+        None
+    };
     if ["create", "grant"].iter().any(|word| is_next(parser, word)) {
         return Err(refused_for(
             "create schema with what is in it",
@@ -166,16 +187,21 @@ fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
         ));
     }
     Ok(SchemaStatement::Create {
-        name,
+        name: own,
+        owner,
         if_not_exists,
     })
 }
 
-fn authorization() -> Error {
-    refused_for(
-        "authorization of a schema",
-        "schemas belong to nobody: whoever may connect may use them",
-    )
+/// The name of a role, or a word for that of the session.
+fn role(parser: &mut Parser<'_>) -> Result<Role> {
+    let ident = parser.parse_identifier()?;
+    let name = column_name(&ident);
+    let current = ["current_user", "current_role", "session_user"];
+    if ident.quote_style.is_none() && current.contains(&name.as_str()) {
+        return Ok(Role::Current);
+    }
+    Ok(Role::Named(name))
 }
 
 fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
@@ -199,8 +225,14 @@ fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
 fn alter(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     two(parser);
     let from = name(parser)?;
-    if is_next(parser, "owner") {
-        return Err(refused("owner of a schema"));
+    if word(parser, "owner") {
+        need(parser, "to")?;
+        return Ok(SchemaStatement::Owner {
+            kind: None,
+            name: from,
+            if_exists: false,
+            owner: role(parser)?,
+        });
     }
     need(parser, "rename")?;
     need(parser, "to")?;
@@ -210,7 +242,7 @@ fn alter(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     })
 }
 
-/// `alter kind [if exists] name set schema name`.
+/// `alter kind [if exists] name {set schema name | owner to role}`.
 fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
     need(parser, "alter")?;
     let kind = if word(parser, "table") {
@@ -233,6 +265,14 @@ fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
     let Ok(name) = parser.parse_object_name(false) else {
         return Ok(None);
     };
+    if word(parser, "owner") && word(parser, "to") {
+        return Ok(Some(SchemaStatement::Owner {
+            kind: Some(kind),
+            name: written(&name)?,
+            if_exists,
+            owner: role(parser)?,
+        }));
+    }
     if !word(parser, "set") || !word(parser, "schema") {
         return Ok(None);
     }
@@ -412,6 +452,27 @@ mod tests {
     }
 
     #[test]
+    fn owners_are_read() {
+        assert_eq!(
+            read("create schema authorization Ann"),
+            SchemaStatement::Create {
+                name: None,
+                owner: Some(Role::Named("ann".into())),
+                if_not_exists: false,
+            }
+        );
+        assert_eq!(
+            read("alter table if exists s.t owner to current_user"),
+            SchemaStatement::Owner {
+                kind: Some(Kind::Table),
+                name: "s\u{1}t".into(),
+                if_exists: true,
+                owner: Role::Current,
+            }
+        );
+    }
+
+    #[test]
     fn schemas_are_named() {
         assert_eq!(
             read("drop schema if exists a, \"B\" cascade"),
@@ -433,9 +494,9 @@ mod tests {
         for text in [
             "create schema",
             "create schema a.b",
-            "create schema authorization x",
+            "create schema authorization",
             "create schema a create table t (a int)",
-            "alter schema a owner to b",
+            "alter schema a owner b",
             "drop schema a b",
         ] {
             assert!(parse(text).is_err(), "{text}");

@@ -32,6 +32,7 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         }
         Statement::Like(_) => "CREATE TABLE",
         Statement::Merge(_) => "MERGE",
+        Statement::Steps { last, .. } => verb(last),
         Statement::Identity(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
@@ -51,8 +52,13 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
     match statement {
         SchemaStatement::Create { .. } => "CREATE SCHEMA",
         SchemaStatement::Drop { .. } => "DROP SCHEMA",
-        SchemaStatement::Rename { .. } => "ALTER SCHEMA",
-        SchemaStatement::Move { kind, .. } => match kind {
+        SchemaStatement::Rename { .. } | SchemaStatement::Owner { kind: None, .. } => {
+            "ALTER SCHEMA"
+        }
+        SchemaStatement::Move { kind, .. }
+        | SchemaStatement::Owner {
+            kind: Some(kind), ..
+        } => match kind {
             Kind::Table => "ALTER TABLE",
             Kind::View => "ALTER VIEW",
             Kind::MaterializedView => "ALTER MATERIALIZED VIEW",

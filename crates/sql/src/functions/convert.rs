@@ -57,6 +57,16 @@ pub(crate) fn conversion(
     Ok(Some(Arc::new(function).call(vec![value])))
 }
 
+/// The text of `value`, of any type, as PostgreSQL writes it; `to` is the type of the text.
+pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
+    let function = ScalarUDF::from(Convert {
+        to: to.clone(),
+        strict: true,
+        signature: Signature::any(1, Volatility::Immutable),
+    });
+    Arc::new(function).call(vec![value])
+}
+
 /// `expr` cast to the type `to`, where the planner does not know that there is such a cast, too.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Functions about the catalog that know the tables of the statement that calls them: `obj_description`,
-//! `col_description`, `current_schema`, `current_schemas`, `to_regclass`, `pg_table_is_visible`.
+//! `col_description`, `current_schema`, `current_schemas`, `to_regclass`, `pg_table_is_visible`, `pg_get_viewdef`,
+//! `pg_get_indexdef`, `pg_get_constraintdef`.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListBuilder, StringArray, StringBuilder,
 };
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
@@ -20,18 +22,32 @@ use crate::error::Error;
 pub(crate) trait Descriptions: Debug + Send + Sync {
     /// The comment on the table, view, sequence or key with this number, or on its column with this place, from 1 on.
     fn of(&self, relation: i64, column: i64) -> Option<String>;
+    /// The comment on the schema with this number.
+    fn of_schema(&self, schema: i64) -> Option<String>;
     /// The schema in which new tables are made.
     fn schema(&self) -> Option<String>;
     /// The schemas in which names are looked up, with those that no path names if `implicit`.
     fn schemas(&self, implicit: bool) -> Vec<String>;
     /// The number of the table, view or sequence that a text names.
     fn number(&self, text: &str) -> crate::error::Result<Option<i64>>;
+    /// What makes the view, index or constraint with this number: its text.
+    fn definition(&self, what: Made, number: i64) -> Option<String>;
     /// Whether the table, view or sequence with this number is found without its schema.
     fn is_visible(&self, relation: i64) -> Option<bool>;
 }
 
+/// What has a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Made {
+    /// A view, by its query.
+    View,
+    Index,
+    Constraint,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
+    Definition(Made),
     Object,
     Column,
     Schema,
@@ -52,6 +68,9 @@ impl What {
             "to_regclass" => What::Number,
             "regclass" => What::Relation,
             "pg_table_is_visible" => What::Visible,
+            "pg_get_viewdef" => What::Definition(Made::View),
+            "pg_get_indexdef" => What::Definition(Made::Index),
+            "pg_get_constraintdef" => What::Definition(Made::Constraint),
             _ => return None,
         })
     }
@@ -106,6 +125,9 @@ impl ScalarUDFImpl for Description {
             What::Number => "to_regclass",
             What::Relation => "regclass",
             What::Visible => "pg_table_is_visible",
+            What::Definition(Made::View) => "pg_get_viewdef",
+            What::Definition(Made::Index) => "pg_get_indexdef",
+            What::Definition(Made::Constraint) => "pg_get_constraintdef",
         }
     }
 
@@ -120,6 +142,17 @@ impl ScalarUDFImpl for Description {
             (What::Object, [_, _]) => Ok(vec![DataType::Int64, DataType::Utf8]),
             (What::Schemas, [_]) => Ok(vec![DataType::Boolean]),
             (What::Number | What::Relation, [_]) => Ok(vec![DataType::Utf8]),
+            // A view may be named by a text; how it is to be laid out is the same whatever is asked.
+            (
+                What::Definition(_),
+                [
+                    DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8,
+                    rest @ ..,
+                ],
+            ) if rest.len() < 3 => Ok([&[DataType::Utf8], rest].concat()),
+            (What::Definition(_), [_, rest @ ..]) if rest.len() < 3 => {
+                Ok([&[DataType::Int64], rest].concat())
+            }
             (What::Column, _) => {
                 plan_err!("col_description takes the number of a table and the place of a column")
             }
@@ -134,7 +167,7 @@ impl ScalarUDFImpl for Description {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.what {
-            What::Object | What::Column | What::Schema => DataType::Utf8,
+            What::Object | What::Column | What::Schema | What::Definition(_) => DataType::Utf8,
             What::Schemas => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
             What::Number | What::Relation => DataType::Int64,
             What::Visible => DataType::Boolean,
@@ -147,6 +180,7 @@ impl ScalarUDFImpl for Description {
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
         let found: ArrayRef = match self.what {
             What::Object | What::Column => Arc::new(self.texts(&arrays, rows)),
+            What::Definition(made) => Arc::new(self.definitions(made, &arrays, rows)?),
             What::Schema => Arc::new(StringArray::from(vec![self.descriptions.schema(); rows])),
             What::Schemas => self.schemas(arrays[0].as_boolean()),
             What::Number | What::Relation => {
@@ -176,8 +210,12 @@ impl Description {
                 [_, places] if self.what == What::Column => {
                     places.as_primitive::<Int64Type>().value(row)
                 }
-                // Of other catalogs there are no comments.
-                [_, catalog] if catalog.as_string::<i32>().value(row) != "pg_class" => return None,
+                [_, catalog] => match catalog.as_string::<i32>().value(row) {
+                    "pg_class" => 0,
+                    "pg_namespace" => return self.descriptions.of_schema(numbers.value(row)),
+                    // Of other catalogs there are no comments.
+                    _ => return None,
+                },
                 _ => 0,
             };
             if self.what == What::Column && column < 1 {
@@ -186,6 +224,42 @@ impl Description {
             self.descriptions.of(numbers.value(row), column)
         });
         found.collect()
+    }
+
+    /// The texts that make what numbers or names say; of an index, of its column with a number, if that is not 0.
+    fn definitions(&self, made: Made, arrays: &[ArrayRef], rows: usize) -> Result<StringArray> {
+        let named = match arrays[0].data_type() {
+            DataType::Utf8 => {
+                let names = arrays[0].as_string::<i32>().iter();
+                let numbers = names.map(|name| name.map_or(Ok(None), |name| self.number(name)));
+                numbers.collect::<Result<Int64Array>>()?
+            }
+            _ => arrays[0].as_primitive::<Int64Type>().clone(),
+        };
+        let column = match (made, arrays) {
+            (Made::Index, [_, columns, ..]) => Some(cast(columns, &DataType::Int64)?),
+            _ => None,
+        };
+        let column = |row: usize| {
+            let columns = column.as_ref()?.as_primitive::<Int64Type>();
+            columns.is_valid(row).then(|| columns.value(row))
+        };
+        let of = |row: usize| {
+            let number = named.is_valid(row).then(|| named.value(row))?;
+            let text = self.descriptions.definition(made, number)?;
+            match column(row).and_then(|at| usize::try_from(at).ok()) {
+                None | Some(0) => Some(text),
+                Some(at) => {
+                    let (_, columns) = text.split_once(" (")?;
+                    let columns = columns.strip_suffix(')')?;
+                    let column = columns.split(", ").nth(at - 1)?;
+                    // Without its order.
+                    let column = column.split(" NULLS ").next()?;
+                    Some(column.strip_suffix(" DESC").unwrap_or(column).to_owned())
+                }
+            }
+        };
+        Ok((0..rows).map(of).collect())
     }
 
     /// The number of what a text names, which may be a number itself.

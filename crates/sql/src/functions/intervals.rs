@@ -176,9 +176,68 @@ fn multiple(interval: IntervalMonthDayNano, factor: f64) -> Option<IntervalMonth
     ))
 }
 
+/// An interval as PostgreSQL writes it: `1 year 2 mons -3 days +04:05:06.7`.
+pub(crate) fn text(of: IntervalMonthDayNano) -> String {
+    let (years, months) = (of.months / 12, of.months % 12);
+    let mut parts: Vec<String> = Vec::new();
+    let mut before_negative = false;
+    for (count, unit) in [(years, "year"), (months, "mon"), (of.days, "day")] {
+        if count != 0 {
+            // What follows something negative says that it is not.
+            let sign = if before_negative && count > 0 {
+                "+"
+            } else {
+                ""
+            };
+            let plural = if count == 1 { "" } else { "s" };
+            parts.push(format!("{sign}{count} {unit}{plural}"));
+            before_negative = count < 0;
+        }
+    }
+    if of.nanoseconds != 0 || parts.is_empty() {
+        let sign = match (of.nanoseconds < 0, before_negative) {
+            (true, _) => "-",
+            (false, true) => "+",
+            (false, false) => "",
+        };
+        let time = of.nanoseconds.unsigned_abs();
+        let (seconds, fraction) = (time / 1_000_000_000, time % 1_000_000_000);
+        let mut clock = format!(
+            "{sign}{:02}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        );
+        if fraction != 0 {
+            clock += format!(".{fraction:09}").trim_end_matches('0');
+        }
+        parts.push(clock);
+    }
+    parts.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_are_written_as_in_postgresql() {
+        for (months, days, nanoseconds, wanted) in [
+            (0, 0, 0, "00:00:00"),
+            (
+                14,
+                -3,
+                14_706_700_000_000,
+                "1 year 2 mons -3 days +04:05:06.7",
+            ),
+            (-1, 1, -1_000_000_000, "-1 mons +1 day -00:00:01"),
+            (0, 1, 93_600_000_000_000, "1 day 26:00:00"),
+            (-12, 0, 0, "-1 years"),
+        ] {
+            let interval = IntervalMonthDayNano::new(months, days, nanoseconds);
+            assert_eq!(text(interval), wanted);
+        }
+    }
 
     #[test]
     fn parts_go_to_smaller_units() {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray, StringViewArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit,
+};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err};
 use table::json_kind;
@@ -13,7 +15,7 @@ use table::json_kind;
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
-use crate::functions::{bytes, casts, uuid};
+use crate::functions::{bytes, casts, intervals, uuid};
 use crate::messages::types::type_name;
 
 /// Values from texts as PostgreSQL reads them.
@@ -118,6 +120,11 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
                 };
                 if zone { format!("{text}+00") } else { text }
             })
+        }
+        DataType::Interval(_) => {
+            let values = cast(items, &DataType::Interval(IntervalUnit::MonthDayNano))?;
+            let values = values.as_primitive::<IntervalMonthDayNanoType>();
+            each(&|row| intervals::text(values.value(row)))
         }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             let values = cast(items, &DataType::BinaryView)?;

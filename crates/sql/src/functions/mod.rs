@@ -25,6 +25,7 @@ mod own;
 mod patterns;
 mod quantiles;
 mod read_pattern;
+pub(crate) mod rounding;
 pub(crate) mod sequences;
 pub(crate) mod single;
 pub(crate) mod sum;
@@ -55,6 +56,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(intervals::all())
         .chain(dates::all())
         .chain(read_pattern::all())
+        .chain(rounding::all())
         .chain(system::all())
         .chain(catalog::all())
         .chain(lists::all())

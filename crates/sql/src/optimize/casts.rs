@@ -1,6 +1,6 @@
 //! PostgreSQL's meaning of casts: a cast to an integer rounds, half away from zero for decimals and to the even
 //! neighbour for doubles; texts and dates become timestamps of any year, and
-//! texts bytes as PostgreSQL writes them.
+//! texts bytes as PostgreSQL writes them; timestamps lose digits by rounding; timestamps, times, intervals and doubles become the texts that PostgreSQL writes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr::TryCast;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::functions::{bytes, casts, convert};
+use crate::functions::{bytes, casts, convert, rounding};
 use crate::optimize::expressions::{is_text, rewritten};
 
 /// The analyzer rule that gives casts PostgreSQL's meaning. It must come after type coercion, which adds casts.
@@ -27,6 +27,19 @@ impl AnalyzerRule for Casts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         rewritten(plan, convert)
     }
+}
+
+/// Whether PostgreSQL writes values of this type in another way than a cast does.
+fn is_written_otherwise(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Float32
+            | DataType::Float64
+            | DataType::Timestamp(..)
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+            | DataType::Interval(_)
+    )
 }
 
 fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -44,6 +57,9 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if let Some(special) = convert::conversion((**inner).clone(), &from, to, strict)? {
         return Ok(Transformed::yes(special));
     }
+    if is_text(to) && is_written_otherwise(&from) {
+        return Ok(Transformed::yes(convert::written((**inner).clone(), to)));
+    }
     let better: Option<Expr> = match (&from, to) {
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))
@@ -58,6 +74,21 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             } else {
                 Expr::TryCast(TryCast::new(inner, whole))
             })
+        }
+        (text, Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), zone))
+            if is_text(text) =>
+        {
+            let micros = Timestamp(TimeUnit::Microsecond, zone.clone());
+            let read = casts::read_timestamp((**inner).clone(), &micros, strict);
+            Some(rounding::rounded(read, rounding::digits(*unit)))
+        }
+        (Timestamp(finer, _), Timestamp(unit, _))
+            if rounding::digits(*finer) > rounding::digits(*unit) =>
+        {
+            Some(rounding::rounded(
+                (**inner).clone(),
+                rounding::digits(*unit),
+            ))
         }
         (text, to @ Timestamp(_, _)) if is_text(text) => {
             let read = casts::read_timestamp((**inner).clone(), to, strict);

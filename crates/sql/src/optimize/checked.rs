@@ -3,14 +3,18 @@
 //! DataFusion adds 1 to the largest `bigint` and gets the smallest, and adds 1 to the largest decimal of 38 digits and
 //! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of
 //! integers, and the operators of decimals whose result may need more than 38 digits, by functions that report the
-//! overflow. [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
+//! overflow; and the division of doubles, by one that fails where the divisor is zero. [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
 //! already.
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray, Decimal128Array};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, Decimal128Array, PrimitiveArray,
+};
 use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Float32Type, Float64Type,
+};
 use arrow::error::ArrowError;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -81,6 +85,7 @@ fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<Scala
                 Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, _))
             )
         }
+        _ if binary.op == Operator::Divide => left == right && left.is_floating(),
         _ => of_integers && left == right && left.is_integer(),
     };
     needed.then_some(&**function)
@@ -167,10 +172,50 @@ impl ScalarUDFImpl for Checked {
             "+" => apply(left, right, |l, r| fitting(add(l, r)?, "+")),
             "-" => apply(left, right, |l, r| fitting(sub(l, r)?, "-")),
             "*" => apply(left, right, |l, r| fitting(mul(l, r)?, "*")),
-            "/" => apply(left, right, |l, r| fitting(div(l, r)?, "/")),
+            "/" => apply(left, right, |l, r| {
+                let found = fitting(div(l, r)?, "/")?;
+                match found.data_type() {
+                    DataType::Float32 => divided::<Float32Type>(l, r)?,
+                    DataType::Float64 => divided::<Float64Type>(l, r)?,
+                    _ => {}
+                }
+                Ok(found)
+            }),
             _ => apply(left, right, |l, r| fitting(rem(l, r)?, "%")),
         }
     }
+}
+
+/// That no number is divided by zero. What is not a number may be, as in PostgreSQL.
+fn divided<T: ArrowPrimitiveType>(
+    left: &dyn Datum,
+    right: &dyn Datum,
+) -> std::result::Result<(), ArrowError>
+where
+    T::Native: Into<f64>,
+{
+    let ((left, left_is_one), (right, right_is_one)) = (left.get(), right.get());
+    let (left, right) = (left.as_primitive::<T>(), right.as_primitive::<T>());
+    if !right.iter().any(|divisor| divisor.is_some_and(is_zero)) {
+        return Ok(());
+    }
+    let value = |values: &PrimitiveArray<T>, is_one: bool, row: usize| {
+        let at = if is_one { 0 } else { row };
+        values.is_valid(at).then(|| values.value(at).into())
+    };
+    let rows = if left_is_one { right.len() } else { left.len() };
+    for row in 0..rows {
+        let dividend: Option<f64> = value(left, left_is_one, row);
+        let divisor = value(right, right_is_one, row);
+        if divisor == Some(0.0) && dividend.is_some_and(|dividend| !dividend.is_nan()) {
+            return Err(ArrowError::DivideByZero);
+        }
+    }
+    Ok(())
+}
+
+fn is_zero(divisor: impl Into<f64>) -> bool {
+    divisor.into() == 0.0
 }
 
 /// `result`, or an error if a decimal in it has more digits than its type.

@@ -21,6 +21,8 @@ pub struct Answer {
     pub changed: Option<u64>,
     /// What it cost.
     pub statistics: Statistics,
+    /// What whoever typed the statement should know of what it has done.
+    pub notices: Vec<String>,
 }
 
 impl Answer {
@@ -36,6 +38,7 @@ impl Answer {
             batches,
             changed: None,
             statistics: clock.statistics(),
+            notices: Vec::new(),
         }
     }
 
@@ -46,7 +49,14 @@ impl Answer {
             batches: Vec::new(),
             changed,
             statistics: clock.statistics(),
+            notices: Vec::new(),
         }
+    }
+
+    /// The same answer with something to tell.
+    pub(crate) fn with_notice(mut self, notice: impl Into<String>) -> Answer {
+        self.notices.push(notice.into());
+        self
     }
 
     /// An answer of columns that are never null, each with its name.

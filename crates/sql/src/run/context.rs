@@ -25,7 +25,7 @@ use crate::run::arrays::Arrays;
 use crate::run::clock::Clock;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
-use crate::run::frames::Frames;
+use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::merged;
 use crate::run::resolver::{Calls, Resolver};
@@ -49,6 +49,8 @@ pub(crate) struct StatementContext {
     pub excluded: Option<Arc<dyn TableProvider>>,
     /// Rows of the caller that the statement reads as tables; its views do not.
     pub(super) frames: Frames,
+    /// Rows that parts of the statement have given.
+    pub(crate) given: Given,
     /// Where names are looked up; those in its views are [others](SearchPath::kept).
     pub(crate) path: SearchPath,
     /// The table that a `merge` changes, with its row ids.
@@ -105,6 +107,7 @@ impl StatementContext {
             written: None,
             excluded: None,
             frames: Frames::default(),
+            given: Given::default(),
             path: SearchPath::kept(),
             target: None,
             numbers: None,
@@ -183,6 +186,7 @@ impl StatementContext {
         calls.defaults = defaults;
         if depth.is_outermost() {
             calls.frames = self.frames.clone();
+            calls.given = Arc::clone(&self.given);
         } else {
             calls.numbers = self.kept_numbers.clone();
         }
@@ -284,6 +288,7 @@ impl StatementContext {
             views: HashMap::new(),
             defaults: Defaults::default(),
             frames: Frames::default(),
+            given: Given::default(),
             path: SearchPath::kept(),
             instance: Arc::clone(&self.instance),
         })

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use table::Tables;
 
-use crate::functions::descriptions::Descriptions;
+use crate::frontend::views::query_text;
+use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::sequences::relation;
 use crate::messages::numbers::table_number;
-use crate::names::PG_CATALOG;
+use crate::names::{PG_CATALOG, SCHEMA, catalog_name, of_schema, schema_of};
+use crate::scan::catalog::{constraints, indexes, schema_number};
 use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.
@@ -50,9 +52,17 @@ impl Descriptions for Said {
         said.find_map(|name| {
             let keys = &tables.comments(name)?.keys;
             let mut keys = keys.iter();
-            let found = keys.find(|(key, _)| column == 0 && table_number(key) == relation);
+            let number = |key: &str| table_number(&catalog_name(schema_of(name), key));
+            let found = keys.find(|(key, _)| column == 0 && number(key) == relation);
             found.map(|(_, text)| text.clone())
         })
+    }
+
+    fn of_schema(&self, schema: i64) -> Option<String> {
+        let tables = &self.tables;
+        let mut names = tables.schemas().into_iter().chain([SCHEMA]);
+        let name = names.find(|name| schema_number(name) == schema)?;
+        tables.comments(&of_schema(name))?.own.clone()
     }
 
     fn schema(&self) -> Option<String> {
@@ -74,15 +84,40 @@ impl Descriptions for Said {
         if there(&name) || of_system {
             return Ok(Some(table_number(&name)));
         }
-        // The index of a key is in the schema of its table.
-        let key = table::base_of(&written);
+        // An index is in the schema of its table.
+        let index = table::base_of(&written);
         let has = |name: &&str| {
             let definition = self.tables.get(name).map(|table| table.definition());
-            definition.is_some_and(|own| own.keys.iter().any(|own| own.name == key))
+            definition.is_some_and(|own| {
+                let mut indexes = own.indexes.iter();
+                own.keys.iter().any(|own| own.name == index) || indexes.any(|own| own.name == index)
+            })
         };
         let with = self.tables.names().into_iter().filter(has);
         let found = self.path.first_in(&self.tables, &written, with);
-        Ok(found.map(|_| table_number(key)))
+        Ok(found.map(|table| table_number(&catalog_name(schema_of(table), index))))
+    }
+
+    fn definition(&self, what: Made, number: i64) -> Option<String> {
+        let tables = &self.tables;
+        match what {
+            Made::View => {
+                let name = self.names().find(|name| table_number(name) == number)?;
+                let text = match tables.view(name) {
+                    Some(text) => text,
+                    None => tables.materialized(name)?.text,
+                };
+                Some(query_text(text))
+            }
+            Made::Index => indexes(tables)
+                .into_iter()
+                .find(|own| own.number() == number)
+                .map(|own| own.text()),
+            Made::Constraint => constraints(tables)
+                .into_iter()
+                .find(|own| own.number == number)
+                .map(|own| own.text),
+        }
     }
 
     fn is_visible(&self, number: i64) -> Option<bool> {

@@ -26,6 +26,7 @@ use crate::optimize::keys::KeysOnce;
 use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
+use crate::optimize::order::Orders;
 use crate::optimize::rules;
 use crate::optimize::shifts::Shifts;
 use crate::optimize::special::Special;
@@ -70,10 +71,11 @@ pub(crate) fn template(
 /// DataFusion's analyzer rules, with this crate's before and after type coercion.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
-    rules.insert(0, Arc::new(Special));
-    rules.insert(1, Arc::new(SidesAgree));
-    rules.insert(2, Arc::new(Comparisons));
-    rules.insert(3, Arc::new(Shifts));
+    rules.insert(0, Arc::new(Orders));
+    rules.insert(1, Arc::new(Special));
+    rules.insert(2, Arc::new(SidesAgree));
+    rules.insert(3, Arc::new(Comparisons));
+    rules.insert(4, Arc::new(Shifts));
     rules.push(Arc::new(Casts));
     rules.push(Arc::new(KeysOnce));
     rules.push(Arc::new(Multisets));
@@ -117,6 +119,8 @@ fn config(width: usize, memory_limit: u64) -> SessionConfig {
     // 0.06 + 0.01 must be 0.07, as in the standard, and not the nearest double.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.map_string_types_to_utf8view = true;
+    // `optimize::order` knows who sees it.
+    options.sql_parser.enable_subquery_sort_elimination = false;
     if let Ok(limit) = ConfigNonZeroUsize::try_new(guard::PARSER_RECURSION) {
         options.sql_parser.recursion_limit = limit;
     }

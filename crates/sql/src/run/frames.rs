@@ -1,13 +1,17 @@
 //! Data frames that a statement reads as tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
 use ingest::{Columns, Dataset};
 
 use crate::error::Result;
+
+/// Rows by the names under which a statement reads them, before it looks in the catalog.
+pub(crate) type Given = Arc<HashMap<String, Arc<dyn TableProvider>>>;
 
 /// Rows of the caller that statements read as tables, by name: see [`Session::with_frames`](crate::Session::with_frames).
 /// Nothing of them is copied.

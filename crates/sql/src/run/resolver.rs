@@ -27,7 +27,7 @@ use crate::functions::sequences::{self, Numbers};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
 use crate::run::arrays::Arrays;
-use crate::run::frames::Frames;
+use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
 use crate::scan::catalog;
@@ -56,6 +56,8 @@ pub(crate) struct Calls {
     pub defaults: Defaults,
     /// Rows of the caller.
     pub frames: Frames,
+    /// Rows that parts of the statement have given.
+    pub given: Given,
     /// Where names are looked up.
     pub path: SearchPath,
     /// Who runs the statement.
@@ -167,6 +169,11 @@ async fn find(
             return Ok(catalog::view(tables, reference.table(), activity)?);
         }
         _ => {}
+    }
+    if reference.schema().is_none()
+        && let Some(given) = calls.given.get(reference.table())
+    {
+        return Ok(Some(Arc::clone(given)));
     }
     if let Some(own) = of_statement(reference, calls) {
         return Ok(Some(own));

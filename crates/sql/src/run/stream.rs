@@ -20,6 +20,7 @@ use crate::run::clock::{Clock, Statistics};
 pub struct AnswerStream {
     pub(crate) schema: SchemaRef,
     pub(crate) changed: Option<u64>,
+    pub(crate) notices: Vec<String>,
     /// What the statement is called.
     pub(crate) verb: &'static str,
     pub(crate) rows: mpsc::Receiver<Result<RecordBatch>>,
@@ -39,6 +40,7 @@ impl AnswerStream {
         AnswerStream {
             schema,
             changed: None,
+            notices: Vec::new(),
             verb: "SELECT",
             rows,
             clock,
@@ -55,6 +57,11 @@ impl AnswerStream {
     /// Rows inserted, deleted, updated or written, for statements that do so.
     pub fn changed(&self) -> Option<u64> {
         self.changed
+    }
+
+    /// What whoever typed the statement should know of what it has done.
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...

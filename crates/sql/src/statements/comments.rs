@@ -8,8 +8,9 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::frontend::grammar::{refused, refused_for};
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{base, column_name, table_name, written};
+use crate::names::{SCHEMA, base, column_name, of_schema, schema_of, table_name, written};
 use crate::run::answer::Answer;
+use crate::search_path::no_schema;
 use crate::statements::scope::Scope;
 
 /// `comment on kind name is 'text' | null`.
@@ -26,6 +27,7 @@ pub(crate) async fn comment(
     };
     let (name, column) = match kind {
         CommentObject::Column => of_column(name)?,
+        CommentObject::Schema => (of_schema(&schema(&name)?), None),
         _ => (table_name(&name)?, None),
     };
     let text = text.filter(|text| !text.is_empty());
@@ -48,6 +50,14 @@ pub(crate) async fn comment(
     }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
+}
+
+/// The name of a schema.
+fn schema(name: &ObjectName) -> Result<String> {
+    match &name.0[..] {
+        [ObjectNamePart::Identifier(ident)] => Ok(column_name(ident)),
+        _ => Err(Error::invalid(format!("{name} is no name of a schema"))),
+    }
 }
 
 fn put(all: &mut std::collections::BTreeMap<String, String>, name: String, text: Option<String>) {
@@ -99,6 +109,14 @@ fn has(tables: &Tables, kind: &CommentObject, name: &str) -> Result<()> {
         }
         CommentObject::View => (tables.view(name).is_some(), "a view"),
         CommentObject::Sequence => (tables.sequence(name).is_some(), "a sequence"),
+        CommentObject::Schema => {
+            let schema = schema_of(name);
+            return if schema == SCHEMA || tables.has_schema(schema) {
+                Ok(())
+            } else {
+                Err(no_schema(schema))
+            };
+        }
         other => {
             return Err(refused(&format!("comment on {other}").to_lowercase()));
         }
@@ -117,12 +135,16 @@ fn none(name: &str) -> Error {
     Error::invalid(format!("relation \"{name}\" does not exist"))
 }
 
-/// The table with a key that holds of this name.
+/// The table with a key that holds, or an index, of this name.
 fn of_key(scope: &Scope<'_>, tables: &Tables, written: &str) -> Option<String> {
     let (names, name) = (tables.names().into_iter(), base(written));
     let has = |table: &&str| {
         let table = tables.get(table);
-        table.is_some_and(|table| table.definition().keys.iter().any(|key| key.name == name))
+        table.is_some_and(|table| {
+            let own = table.definition();
+            let mut indexes = own.indexes.iter();
+            own.keys.iter().any(|key| key.name == name) || indexes.any(|own| own.name == name)
+        })
     };
     let found = scope.path().first_in(tables, written, names.filter(has));
     found.map(str::to_owned)

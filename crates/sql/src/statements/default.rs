@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SetExpr, Statement as Sql,
-    TableFactor, Update, Value,
+    AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr,
+    Statement as Sql, TableFactor, Update, Value,
 };
 use table::{Column, Definition, Generated};
 
@@ -134,12 +134,23 @@ async fn width(
     };
     match source.body.as_ref() {
         SetExpr::Values(values) => Ok(values.rows.first().map(|row| row.content.len())),
-        _ if special => {
+        SetExpr::Select(select) if !special && !select.projection.iter().any(is_wildcard) => {
+            Ok(Some(select.projection.len()))
+        }
+        _ if special || statement.columns.is_empty() => {
             let plan = context.plan(Sql::Query(source.clone()), None).await?;
             Ok(Some(plan.schema().fields().len()))
         }
         _ => Ok(None),
     }
+}
+
+/// Whether an item of a select list may be several columns.
+fn is_wildcard(item: &SelectItem) -> bool {
+    !matches!(
+        item,
+        SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+    )
 }
 
 /// Which of the columns `named` the rows bring after all: their places, and their names.

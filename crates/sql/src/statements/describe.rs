@@ -8,6 +8,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Statement as Sql, TableFactor, TableObject,
 };
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use crate::error::{Error, Result};
 use crate::frontend::parameters::{Hint, Readied};
@@ -19,7 +21,7 @@ use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::visible;
-use crate::statements::dml;
+use crate::statements::{dml, merge, steps};
 
 /// Texts whose types nothing tells.
 const TEXT: DataType = DataType::Utf8View;
@@ -96,6 +98,8 @@ async fn planned(context: &StatementContext, mut statement: Sql) -> Result<Logic
 /// Whether a statement returns rows.
 pub(crate) fn returns(statement: &Statement) -> bool {
     match statement {
+        Statement::Merge(merge) => merge.returning.is_some(),
+        Statement::Steps { last, .. } => returns(last),
         Statement::Explain { .. }
         | Statement::Returning { .. }
         | Statement::Schema(
@@ -113,7 +117,14 @@ pub(crate) fn returns(statement: &Statement) -> bool {
 ///
 /// # Errors
 /// Those of planning it.
-pub(crate) async fn columns(
+pub(crate) fn columns(
+    context: &mut StatementContext,
+    statement: Statement,
+) -> BoxFuture<'_, Result<Option<SchemaRef>>> {
+    of_statement(context, statement).boxed()
+}
+
+async fn of_statement(
     context: &mut StatementContext,
     statement: Statement,
 ) -> Result<Option<SchemaRef>> {
@@ -135,6 +146,17 @@ pub(crate) async fn columns(
             let rows = MemTable::try_new(table.definition().schema(), vec![vec![]])?;
             context.written = Some(Arc::new(rows));
             of_query(context, Sql::Query(query)).await.map(Some)
+        }
+        Statement::Merge(statement) => merge::columns(context, &statement).await,
+        Statement::Steps { before, last, .. } => {
+            for step in before {
+                let schema = columns(context, step.statement).await?;
+                if let Some(schema) = schema {
+                    let rows = steps::table(&step.name, &step.columns, &schema, &[])?;
+                    steps::put(&mut context.given, &step.name, rows);
+                }
+            }
+            columns(context, *last).await
         }
         Statement::Sql(sql) => match *sql {
             Sql::Query(_) => of_query(context, *sql).await.map(Some),

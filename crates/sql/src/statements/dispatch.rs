@@ -63,6 +63,9 @@ pub(crate) async fn run(
         ),
         Statement::CopyTo(copy) => copy::to(scope, copy, started).await,
         Statement::CopyFrom(copy) => copy::from(scope, copy, started).await,
+        Statement::Steps { .. } => Err(Error::unsupported(
+            "a `with` that changes tables is explained by none: it runs by itself",
+        )),
         Statement::Through(_) => Err(Error::unsupported(
             "`copy` to `stdout` and from `stdin` is for clients of `atoll serve`: name a file",
         )),

@@ -7,7 +7,8 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
-use crate::frontend::parse::Statement;
+use crate::frontend::parse::{Statement, Step};
+use crate::frontend::steps::Touched;
 use crate::resources::sequences::SessionNumbers;
 use crate::run::answer::Answer;
 use crate::run::frames::Frames;
@@ -17,6 +18,7 @@ use crate::statements::control::Control;
 use crate::statements::dispatch;
 use crate::statements::prepare::Names;
 use crate::statements::scope::{Caller, Scope};
+use crate::statements::steps::Done;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::{Modes, OpenTransaction, clock};
 
@@ -173,6 +175,58 @@ impl Entered {
         Ok(answer)
     }
 
+    /// Runs the parts of a statement one after the other, each with the rows of those before it, as one.
+    ///
+    /// # Errors
+    /// The first of any of them, and that of the commit where no transaction is in progress; if one would read what another
+    /// has changed.
+    async fn steps(
+        &mut self,
+        before: Vec<Step>,
+        (last, touched): (Statement, Touched),
+        started: Instant,
+    ) -> Result<Answer> {
+        let mut own = match &self.open {
+            Some(_) => None,
+            None => {
+                // The turn comes before the snapshot, so that nobody changes in between what is to be changed.
+                let modes = Modes {
+                    serializable: true,
+                    ..Modes::default()
+                };
+                Some(OpenTransaction::new(modes, None))
+            }
+        };
+        let mut done = Done::new(&self.instance.budget);
+        for step in before {
+            let mut scope = self.scope_in(own.as_mut(), &done);
+            let context = scope.read(started).await?;
+            done.check(&context, &step.touched)?;
+            let answer = dispatch::run(&mut scope, step.statement, started).await?;
+            done.take(&context, &step.touched, (&step.name, &step.columns), answer)?;
+        }
+        let mut scope = self.scope_in(own.as_mut(), &done);
+        let context = scope.read(started).await?;
+        done.check(&context, &touched)?;
+        let answer = dispatch::run(&mut scope, last, started).await?;
+        if let Some(own) = own {
+            own.commit().await?;
+        }
+        Ok(answer)
+    }
+
+    /// Where a part of a statement reads and writes: in the transaction in progress, or in its `own`.
+    fn scope_in<'s>(&'s mut self, own: Option<&'s mut OpenTransaction>, done: &Done) -> Scope<'s> {
+        let (instance, numbers) = (Arc::clone(&self.instance), Arc::clone(&self.numbers));
+        let (caller, temporary) = (self.caller(), Arc::clone(&self.temporary));
+        let transaction = match &mut self.open {
+            Some(open) => open.as_mut(),
+            None => own,
+        };
+        Scope::new(instance, numbers, caller, temporary, transaction)
+            .with_given(Arc::clone(&done.given))
+    }
+
     /// The statement is done. Returns the number of the transaction that it belongs to.
     pub(crate) fn succeed(mut self) -> Option<u64> {
         let open = self.open.as_mut().and_then(|open| open.as_mut())?;
@@ -200,13 +254,18 @@ pub(crate) async fn within(
     }
     let mut entered = Entered::new(Arc::clone(&instance), shared).await?;
     let done = || Answer::changed(None, &clock(&instance, started));
+    let statement = match statement {
+        Statement::Execute { name, arguments } => names.execute(&name, &arguments)?,
+        other => other,
+    };
     let answer = match statement {
+        Statement::Steps {
+            before,
+            last,
+            touched,
+        } => entered.steps(before, (*last, touched), started).await?,
         Statement::Prepare { name, prepared } => names.prepare(name, prepared).map(|()| done())?,
         Statement::Deallocate(name) => names.deallocate(name.as_deref()).map(|()| done())?,
-        Statement::Execute { name, arguments } => {
-            let bound = names.execute(&name, &arguments)?;
-            dispatch::run(&mut entered.scope(), bound, started).await?
-        }
         other => match changes(other) {
             Ok(changes) => entered.all(changes, started).await?,
             Err(other) => dispatch::run(&mut entered.scope(), *other, started).await?,

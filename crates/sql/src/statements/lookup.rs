@@ -31,6 +31,10 @@ pub(crate) async fn answer(
     query: &Query,
     started: Instant,
 ) -> Result<Option<Answer>> {
+    // The name may be that of rows which a part of the statement has given.
+    if scope.has_given() {
+        return Ok(None);
+    }
     let Some(wanted) = Wanted::of(query).filter(|_| scope.is_alone()) else {
         return Ok(None);
     };

@@ -11,6 +11,7 @@ use std::time::Instant;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as Sql};
 use futures::{StreamExt, TryStreamExt};
@@ -29,8 +30,10 @@ use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::row_values::{RowValues, Rows};
+use crate::run::visible;
 use crate::scan::provider::Provider;
 use crate::statements::default;
+use crate::statements::merge_returning::ReturnedRows;
 use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
@@ -46,20 +49,15 @@ pub(crate) async fn merge(
     let table = context.table(&name)?;
     let definition = table.definition();
     scope.claim(&references::reached(&context.tables, &name))?;
-    context.target = Some(Arc::new(Provider::new(Arc::clone(&table), true)));
-    let plan = context
-        .plan(Sql::Query(statement.pairs.clone()), None)
-        .await;
-    context.target = None;
-    let plan = plan?;
-    let fields = plan
-        .schema()
-        .fields()
-        .iter()
-        .skip(definition.columns.len() + 1);
-    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
-    let source: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
-    let pairs = Mutex::new(Pairs::new(&mut context, &table, statement, &source).await?);
+    let (plan, source) = planned(&mut context, &table, &statement).await?;
+    let returning = match &statement.returning {
+        Some(items) => {
+            Some(ReturnedRows::new(&mut context, definition, &statement, items, &source).await?)
+        }
+        None => None,
+    };
+    let pairs = Pairs::new(&mut context, &table, statement, &source).await?;
+    let pairs = Mutex::new(Pairs { returning, ..pairs });
     let checks = Checks::new(&mut context, definition).await?;
     let mut children = Children::new(definition);
     let plan = context.with_ctes(&plan).await?;
@@ -80,21 +78,75 @@ pub(crate) async fn merge(
         count,
         replaced,
         deleted,
+        returning,
         ..
     } = pairs.into_inner();
     let none = Children::new(definition);
     writing = references::follow(&mut context, writing, &table, &children, replaced).await?;
     writing = references::follow(&mut context, writing, &table, &none, deleted).await?;
     scope.keep(writing).await?;
-    Ok(Answer::changed(Some(count), &context.clock))
+    let answer = Answer::changed(Some(count), &context.clock);
+    Ok(match returning {
+        Some(returned) => {
+            let schema = visible::schema(&returned.schema);
+            let batches = returned.batches.iter();
+            let batches = batches.map(|batch| visible::batch(batch, &schema));
+            Answer {
+                batches: batches.collect::<Result<_>>()?,
+                schema,
+                ..answer
+            }
+        }
+        None => answer,
+    })
+}
+
+/// The plan of the pairs, and the columns of the source with what is computed beside them.
+async fn planned(
+    context: &mut StatementContext,
+    table: &Arc<Table>,
+    statement: &Merge,
+) -> Result<(LogicalPlan, SchemaRef)> {
+    context.target = Some(Arc::new(Provider::new(Arc::clone(table), true)));
+    let plan = context
+        .plan(Sql::Query(statement.pairs.clone()), None)
+        .await;
+    context.target = None;
+    let plan = plan?;
+    let fields = plan.schema().fields().iter();
+    let fields = fields.skip(table.definition().columns.len() + 1);
+    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+    let source = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+    Ok((plan, source))
+}
+
+/// The columns that a `merge` returns; none if it returns no rows.
+///
+/// # Errors
+/// Those of planning it.
+pub(crate) async fn columns(
+    context: &mut StatementContext,
+    statement: &Merge,
+) -> Result<Option<SchemaRef>> {
+    let Some(items) = &statement.returning else {
+        return Ok(None);
+    };
+    let table = context.table(&context.own(&statement.target))?;
+    let (_, source) = planned(context, &table, statement).await?;
+    let definition = table.definition();
+    let returned = ReturnedRows::new(context, definition, statement, items, &source).await?;
+    Ok(Some(visible::schema(&returned.schema)))
 }
 
 /// The pairs of rows, and what has become of those that came.
 struct Pairs {
     definition: Definition,
     clauses: Vec<Compiled>,
-    /// Whether some rows may have no row of the source, which the last column tells then.
+    /// Whether some rows may have no row of the source, which the last column before those of subqueries tells then.
     alone: bool,
+    /// How many subqueries of clauses are computed with the pairs.
+    subqueries: usize,
+    returning: Option<ReturnedRows>,
     /// The rows of the table that are replaced or deleted.
     gone: RoaringTreemap,
     replaced: Parents,
@@ -134,11 +186,18 @@ impl Pairs {
         let generated = GeneratedColumns::new(context, definition).await?;
         let target = definition.schema();
         let names = (&statement.name, &statement.source);
+        let subqueries = statement.subqueries;
+        let own = source.fields().len() - subqueries;
+        let computed: SchemaRef = Arc::new(Schema::new(source.fields()[own..].to_vec()));
+        let apart = Ident::with_quote('"', "__subqueries");
         let mut clauses = Vec::new();
         for clause in statement.clauses {
             let seen = match clause.when {
                 When::Matched => ((names.0, &target), Some((names.1, source))),
                 When::NotMatched => ((names.1, source), None),
+                When::NotMatchedBySource if subqueries > 0 => {
+                    ((names.0, &target), Some((&apart, &computed)))
+                }
                 When::NotMatchedBySource => ((names.0, &target), None),
             };
             clauses.push(compiled(context, definition, &generated, seen, clause).await?);
@@ -146,6 +205,8 @@ impl Pairs {
         let parents = || Parents::new(&context.tables, &definition.name);
         Ok(Pairs {
             alone: clauses.iter().any(|c| c.when == When::NotMatchedBySource),
+            subqueries,
+            returning: None,
             definition: definition.clone(),
             clauses,
             gone: RoaringTreemap::new(),
@@ -162,7 +223,9 @@ impl Pairs {
         let ids = ids.cloned().ok_or_else(|| Error::Defect {
             message: "row ids are missing from the pairs".into(),
         })?;
-        let present = batch.columns().last().filter(|_| self.alone);
+        let last = (batch.num_columns() - self.subqueries).checked_sub(1);
+        let present = last.and_then(|last| batch.columns().get(last));
+        let present = present.filter(|_| self.alone);
         let present = present.and_then(|own| own.as_boolean_opt());
         let mut written = vec![RecordBatch::new_empty(self.definition.schema())];
         for when in [When::Matched, When::NotMatchedBySource, When::NotMatched] {
@@ -180,17 +243,54 @@ impl Pairs {
                 if left.is_empty() || self.clauses[at].when != when {
                     continue;
                 }
-                let rows = seen(batch, when, width, &left)?;
+                let rows = self.seen(batch, when, &left)?;
                 let chosen = chosen(self.clauses[at].condition.as_ref(), &rows)?;
                 let taken = picked(&left, &chosen, true);
                 left = picked(&left, &chosen, false);
                 if !taken.is_empty() {
-                    let rows = seen(batch, when, width, &taken)?;
-                    written.extend(self.done(at, &rows, &taken, &ids)?);
+                    let rows = self.seen(batch, when, &taken)?;
+                    let new = self.done(at, &rows, &taken, &ids)?;
+                    self.returned(at, &rows, new.as_ref())?;
+                    written.extend(new);
                 }
             }
         }
         Ok(concat_batches(&written[0].schema(), &written)?)
+    }
+
+    /// The columns that clauses for these rows see, at `places`.
+    fn seen(&self, batch: &RecordBatch, when: When, places: &[u32]) -> Result<RecordBatch> {
+        let (width, all) = (self.definition.columns.len(), batch.num_columns());
+        let columns: Vec<usize> = match when {
+            When::Matched => (0..all).filter(|at| *at != width).collect(),
+            When::NotMatched => (width + 1..all).collect(),
+            When::NotMatchedBySource => (0..width).chain(all - self.subqueries..all).collect(),
+        };
+        let places = UInt32Array::from(places.to_vec());
+        Ok(take_record_batch(&batch.project(&columns)?, &places)?)
+    }
+
+    /// Keeps what a clause has done with these rows for `returning`. `new` are those that it has written.
+    fn returned(&mut self, at: usize, rows: &RecordBatch, new: Option<&RecordBatch>) -> Result<()> {
+        let width = self.definition.columns.len();
+        let clause = &self.clauses[at];
+        let action = match clause.does {
+            Does::Nothing => return Ok(()),
+            Does::Delete => "DELETE",
+            Does::Update { .. } => "UPDATE",
+            Does::Insert { .. } => "INSERT",
+        };
+        let Some(returning) = &mut self.returning else {
+            return Ok(());
+        };
+        let old = || rows.columns()[..width].to_vec();
+        let target = new.map_or_else(old, |new| new.columns().to_vec());
+        let source = match clause.when {
+            When::Matched => rows.columns()[width..].to_vec(),
+            When::NotMatched => rows.columns().to_vec(),
+            When::NotMatchedBySource => Vec::new(),
+        };
+        returning.take(target, source, action, rows.num_rows())
     }
 
     /// Does what a clause says with the rows that it has chosen. Returns those that are written.
@@ -256,17 +356,6 @@ fn once(gone: &mut RoaringTreemap, ids: impl Iterator<Item = u64>) -> Result<()>
         }
     }
     Ok(())
-}
-
-/// The columns that clauses for these rows see, at `places`.
-fn seen(batch: &RecordBatch, when: When, width: usize, places: &[u32]) -> Result<RecordBatch> {
-    let columns: Vec<usize> = match when {
-        When::Matched => (0..batch.num_columns()).filter(|at| *at != width).collect(),
-        When::NotMatched => (width + 1..batch.num_columns()).collect(),
-        When::NotMatchedBySource => (0..width).collect(),
-    };
-    let places = UInt32Array::from(places.to_vec());
-    Ok(take_record_batch(&batch.project(&columns)?, &places)?)
 }
 
 /// Of which rows a condition is true.

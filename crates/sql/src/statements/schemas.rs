@@ -8,10 +8,11 @@ use arrow::array::{ArrayRef, StringArray};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::frontend::schemas::{Kind, SchemaStatement};
+use crate::frontend::schemas::{Kind, Role, SchemaStatement};
+use crate::messages::nearest::unknown_table;
 use crate::names::{
-    INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema, schema_of,
-    session_of,
+    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema,
+    schema_of, session_of,
 };
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -33,8 +34,26 @@ pub(crate) async fn run(
     match statement {
         SchemaStatement::Create {
             name,
+            owner,
             if_not_exists,
-        } => create(scope, &name, if_not_exists, started).await,
+        } => {
+            let user = scope.user();
+            if let Some(owner) = &owner {
+                owns(owner, &user)?;
+            }
+            let name = match (name, owner) {
+                (Some(name), _) => name,
+                (None, Some(Role::Named(name))) => name,
+                (None, _) => user,
+            };
+            create(scope, &name, if_not_exists, started).await
+        }
+        SchemaStatement::Owner {
+            kind,
+            name,
+            if_exists,
+            owner,
+        } => own(scope, kind, (&name, if_exists), &owner, started).await,
         SchemaStatement::Drop {
             names,
             if_exists,
@@ -71,6 +90,42 @@ pub(crate) async fn run(
             let text = text_of(&scope.session_path().setting());
             shown(scope, "search_path", text, started)
         }
+    }
+}
+
+/// That something may belong to this role: all belongs to the user of the session.
+fn owns(role: &Role, user: &str) -> Result<()> {
+    match role {
+        Role::Named(name) if name != user && name != CATALOG => Err(Error::invalid(format!(
+            "role \"{name}\" does not exist: all there is belongs to the user of the session, \"{user}\""
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// `alter ... owner to`: what there is belongs to the user already.
+async fn own(
+    scope: &mut Scope<'_>,
+    kind: Option<Kind>,
+    (name, if_exists): (&str, bool),
+    owner: &Role,
+    started: Instant,
+) -> Result<Answer> {
+    owns(owner, &scope.user())?;
+    let context = scope.read(started).await?;
+    let there = match kind {
+        None => is_given(name) || context.tables.has_schema(name),
+        Some(_) => taken(&context, &context.own(name))?,
+    };
+    let done = Answer::changed(None, &context.clock);
+    match (there, kind) {
+        (true, _) => Ok(done),
+        (false, _) if if_exists => {
+            let name = table::titled(name);
+            Ok(done.with_notice(format!("relation \"{name}\" does not exist, skipping")))
+        }
+        (false, None) => Err(no_schema(name)),
+        (false, Some(_)) => Err(unknown_table(&context.own(name), &context.tables)),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
 use crate::resources::sequences::SessionNumbers;
 use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
-use crate::run::frames::Frames;
+use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::search_path::{SearchPath, SessionPath, no_schema};
 use crate::statements::temporary::Temporary;
@@ -42,6 +42,8 @@ pub(crate) struct Scope<'t> {
     sees_temporary: bool,
     /// The open transaction of the session; none where the statement is one itself.
     transaction: Option<&'t mut OpenTransaction>,
+    /// Rows that parts of the statement have given.
+    given: Given,
 }
 
 impl<'t> Scope<'t> {
@@ -60,7 +62,18 @@ impl<'t> Scope<'t> {
             temporary,
             sees_temporary: true,
             transaction,
+            given: Given::default(),
         }
+    }
+
+    /// The same with rows that parts of the statement have given.
+    pub(crate) fn with_given(self, given: Given) -> Scope<'t> {
+        Scope { given, ..self }
+    }
+
+    /// Whether parts of the statement have given rows, whose names come before those of the catalog.
+    pub(crate) fn has_given(&self) -> bool {
+        !self.given.is_empty()
     }
 
     /// Whether the statement is a transaction of its own.
@@ -88,9 +101,14 @@ impl<'t> Scope<'t> {
         let made = self.sees_temporary && self.temporary.is_made();
         let temporary = made.then(|| self.temporary.schema());
         let setting = self.caller.path.setting();
+        SearchPath::new(&setting, &self.user(), temporary)
+    }
+
+    /// Who the statement is of.
+    pub(crate) fn user(&self) -> String {
         match &self.caller.user {
-            Some(user) => SearchPath::new(&setting, user, temporary),
-            None => SearchPath::new(&setting, &system::user(), temporary),
+            Some(user) => user.to_string(),
+            None => system::user(),
         }
     }
 
@@ -200,6 +218,8 @@ impl<'t> Scope<'t> {
     fn of_caller(&self, context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
+        let mut context = context;
+        context.given = Arc::clone(&self.given);
         context
             .with_path(self.path())
             .with_numbers(&self.numbers, read_only)

@@ -476,6 +476,7 @@ fn finished(answer: Answer, instance: &Instance) -> AnswerStream {
     );
     let mut stream = AnswerStream::new(answer.schema, rows, clock, None);
     stream.changed = answer.changed;
+    stream.notices = answer.notices;
     stream.finished = Some(answer.statistics);
     stream
 }

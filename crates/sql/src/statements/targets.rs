@@ -177,8 +177,8 @@ impl Names<'_> {
 
     fn of_comment(&self, kind: CommentObject, name: &mut ObjectName) -> Result<()> {
         match kind {
-            // Looked up among the keys.
-            CommentObject::Index => Ok(()),
+            // Looked up among the keys, and in no path.
+            CommentObject::Index | CommentObject::Schema => Ok(()),
             CommentObject::Column => {
                 let Some(column) = name.0.pop() else {
                     return Ok(());

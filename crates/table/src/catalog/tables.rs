@@ -260,10 +260,11 @@ impl Tables {
 
     /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
     /// one of them, or it was changed, or dropped and made again. A name that [ends with its schema](crate::within) means
-    /// that: whether it is in only one of them.
+    /// that: whether it is in only one of them, or another thing is said about it.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
         if let Some(schema) = name.strip_suffix(WITHIN) {
-            return self.has_schema(schema) != other.has_schema(schema);
+            return self.has_schema(schema) != other.has_schema(schema)
+                || self.comments.get(name) != other.comments.get(name);
         }
         let same_view = match (self.views.get(name), other.views.get(name)) {
             (None, None) => true,
@@ -325,6 +326,15 @@ impl Tables {
                 Some(query) => materialized.insert(name.clone(), query.clone()),
                 None => materialized.remove(name),
             };
+        }
+        // What is said about schemas, whose names end so.
+        let about = base.comments.keys().chain(own.comments.keys());
+        for name in about.filter(|name| name.ends_with(WITHIN)) {
+            match own.comments.get(name) {
+                said if said == base.comments.get(name) => {}
+                Some(said) => _ = comments.insert(name.clone(), said.clone()),
+                None => _ = comments.remove(name),
+            }
         }
         let mut schemas = self.schemas.clone();
         schemas.extend(own.schemas.difference(&base.schemas).cloned());

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, ForeignKey, Generated, JsonKind, Key, Rule, json_kind, json_type,
-    jsonb_type, uuid_type,
+    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, json_kind,
+    json_type, jsonb_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -152,6 +152,12 @@ struct Made {
     sequences: Vec<(usize, String)>,
 }
 
+/// And behind that: versions that do not know it read over it.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Named {
+    indexes: Vec<Index>,
+}
+
 impl Made {
     fn of(definition: &Definition) -> Made {
         let mut made = Made::default();
@@ -200,8 +206,12 @@ impl DefinitionRecord {
                 definition.keys = held.keys;
                 definition.rules = held.rules;
                 if !rest.is_empty() {
-                    let made: Made = postcard::from_bytes(rest).ok()?;
+                    let (made, rest): (Made, _) = postcard::take_from_bytes(rest).ok()?;
                     made.put(&mut definition)?;
+                    if !rest.is_empty() {
+                        let named: Named = postcard::from_bytes(rest).ok()?;
+                        definition.indexes = named.indexes;
+                    }
                 }
             }
         }
@@ -229,7 +239,11 @@ impl DefinitionRecord {
             rules: definition.rules.clone(),
         };
         let made = Made::of(definition);
-        let has_made = made != Made::default();
+        let named = Named {
+            indexes: definition.indexes.clone(),
+        };
+        let has_named = named != Named::default();
+        let has_made = has_named || made != Made::default();
         let has_held = has_made || held != Held::default();
         if has_held || more != More::default() {
             bytes.extend(encode(&more, &definition.name)?);
@@ -239,6 +253,9 @@ impl DefinitionRecord {
         }
         if has_made {
             bytes.extend(encode(&made, &definition.name)?);
+        }
+        if has_named {
+            bytes.extend(encode(&named, &definition.name)?);
         }
         Ok(bytes)
     }
@@ -280,6 +297,7 @@ impl DefinitionRecord {
             keys: vec![],
             rules: vec![],
             checks: vec![],
+            indexes: vec![],
         })
     }
 }

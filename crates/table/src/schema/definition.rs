@@ -29,6 +29,30 @@ pub struct Definition {
     pub rules: Vec<Rule>,
     /// Conditions that no row may fail. Whoever writes rows tests them: this crate only keeps them.
     pub checks: Vec<Check>,
+    /// Indexes that are known by their names and hold nothing: statistics of blocks do what they would.
+    pub indexes: Vec<Index>,
+}
+
+/// An index that is declared: its name and its columns. Nothing is kept for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Its name, without a schema: it is in that of its table.
+    pub name: String,
+    /// The method that was asked for, such as `btree`.
+    pub method: String,
+    /// Its columns, at least one.
+    pub columns: Vec<IndexColumn>,
+}
+
+/// A column of a declared index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexColumn {
+    /// Its position in the table.
+    pub column: usize,
+    /// Whether the greatest value comes first.
+    pub descending: bool,
+    /// Whether NULLs come before other values.
+    pub nulls_first: bool,
 }
 
 /// Columns in which no two rows have the same values. Rows with a NULL in one of them have no key, and are as many as
@@ -186,6 +210,7 @@ impl Definition {
             keys: vec![],
             rules: vec![],
             checks: vec![],
+            indexes: vec![],
         };
         definition.validate()?;
         Ok(definition)
@@ -217,6 +242,13 @@ impl Definition {
                     data_type: column.data_type.to_string(),
                 });
             }
+        }
+        let indexed = self.indexes.iter().flat_map(|index| &index.columns);
+        if let Some(bad) = indexed
+            .map(|own| own.column)
+            .find(|at| *at >= self.columns.len())
+        {
+            return Err(mismatch(format!("there is no column number {bad}")));
         }
         self.validate_keys()
     }
@@ -316,7 +348,7 @@ impl Definition {
     pub fn free_name(&self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 0;
-        while self.has_constraint(&name) {
+        while self.has_constraint(&name) || self.indexes.iter().any(|own| own.name == name) {
             number += 1;
             name = format!("{wanted}{number}");
         }

@@ -9,7 +9,8 @@ mod types;
 
 pub use comments::Comments;
 pub use definition::{
-    Action, Check, Column, Definition, ForeignKey, Generated, Key, MAX_COLUMNS, Rule, referred_key,
+    Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
+    Rule, referred_key,
 };
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;

@@ -207,6 +207,7 @@ pub fn add_column(
             keys: vec![],
             rules: vec![],
             checks: vec![],
+            indexes: vec![],
             name: name.to_owned(),
         };
         let batch = RecordBatch::try_from_iter_with_nullable([(&own.name, values, true)])?;
@@ -251,6 +252,17 @@ pub fn drop_column(tx: &mut Transaction, name: &str, column: &str) -> Result<()>
     let positions = positions.chain(after.keys.iter_mut().flat_map(|key| &mut key.columns));
     for position in after.primary_key.iter_mut().chain(positions) {
         *position -= usize::from(*position > gone);
+    }
+    // An index goes with any of its columns.
+    after
+        .indexes
+        .retain(|index| index.columns.iter().all(|own| own.column != gone));
+    for own in after
+        .indexes
+        .iter_mut()
+        .flat_map(|index| &mut index.columns)
+    {
+        own.column -= usize::from(own.column > gone);
     }
     let space = space(tx, name)?;
     for (entry, bytes) in tx.prefix(space, key::BLOCK).collect::<Vec<_>>() {

@@ -45,6 +45,7 @@ pub fn drop_schema(tx: &mut Transaction, name: &str) -> Result<()> {
         });
     }
     tx.delete(key::DIRECTORY, &entry);
+    comments::forget(tx, &within(name, ""));
     Ok(())
 }
 
@@ -70,6 +71,7 @@ pub fn rename_schema(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
         }
     }
     tx.delete(key::DIRECTORY, &entry);
+    comments::rename(tx, &within(name, ""), &within(to, ""));
     Ok(())
 }
 

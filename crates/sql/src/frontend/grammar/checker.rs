@@ -168,8 +168,12 @@ mod tests {
             ),
             ("explain (format yaml) select 1", "format"),
             (
-                "with q as (insert into t values (1) returning a) select * from q",
+                "select * from (with q as (insert into t values (1) returning a) select * from q) r",
                 "insert",
+            ),
+            (
+                "with q as (merge into t using s on true when matched then delete) select 1",
+                "merge",
             ),
             ("select 1abc", "1abc"),
             ("select 1__0", "1__0"),
@@ -189,6 +193,9 @@ mod tests {
     fn what_is_done_is_taken() {
         for text in [
             "from t",
+            "with q as (insert into t values (1) returning a) select * from q",
+            "with q as (select 1) insert into t select * from q",
+            "with q as (select 1), r as (delete from t returning *) update u set a = 1 from r",
             "from t select a",
             "select * from (from (select 42 a), (select 43 b)) q",
             "table t",

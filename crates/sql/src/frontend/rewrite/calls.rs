@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{escapes, sets, similar, special};
+use crate::frontend::rewrite::{escapes, precision, sets, similar, special};
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -98,6 +98,10 @@ impl VisitorMut for Calls {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         escapes::with_backslashes(expr);
+        if let Some(rounded) = precision::expr(expr) {
+            *expr = rounded;
+            return ControlFlow::Continue(());
+        }
         match special::expr(expr) {
             Ok(Some(new)) => *expr = new,
             Ok(None) => {}
@@ -268,6 +272,9 @@ fn call(function: &mut Function) -> Rewritten {
     {
         return value(&Ident::new(name));
     }
+    if ["var_pop", "stddev_pop"].contains(&name.as_str()) {
+        return Ok(spread(function));
+    }
     if name == "count_if" || name == "countif" {
         return Ok(counted(function));
     }
@@ -312,6 +319,29 @@ fn is_clause_there(function: &Function) -> bool {
         || function.null_treatment.is_some()
         || !function.within_group.is_empty()
         || function.parameters != FunctionArguments::None
+}
+
+/// `var_pop(x)` is `var_pop(x) + max(x - x)`: that is zero, but where a value is infinite, of which the planner's functions take
+/// one alone for a number that does not vary.
+fn spread(function: &Function) -> Option<Expr> {
+    let [value] = &plain_arguments(function)?[..] else {
+        return None;
+    };
+    let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
+    let minus = |left: Expr, op: BinaryOperator, right: Expr| Expr::BinaryOp {
+        left: nested(left),
+        op,
+        right: nested(right),
+    };
+    let mut most = function.clone();
+    most.name = ObjectName::from(vec![Ident::new("max")]);
+    if let FunctionArguments::List(list) = &mut most.args {
+        let none = minus(value.clone(), BinaryOperator::Minus, value.clone());
+        list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(none))];
+    }
+    let own = Expr::Function(function.clone());
+    let all = minus(own, BinaryOperator::Plus, Expr::Function(most));
+    Some(Expr::Nested(Box::new(all)))
 }
 
 /// `count_if(c)` is `count(*) filter (where c)`.

@@ -9,6 +9,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod precision;
 mod qualified;
 mod series;
 mod sets;

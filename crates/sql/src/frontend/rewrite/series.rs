@@ -253,3 +253,44 @@ impl VisitorMut for Moved {
         ControlFlow::Continue(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::frontend::parse::{Statement, parse};
+
+    fn read(text: &str) -> String {
+        match parse(text).unwrap().pop().unwrap().statement {
+            Statement::Sql(sql) => sql.to_string(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_series_of_constants_stands_in_from() {
+        for text in [
+            "select generate_series(1, 2 + 3)",
+            "select generate_series(1, 5::int), random()",
+            "select * from generate_series(1, cast(5 as bigint)) as g",
+            "select 2 * generate_series(1, 5) as g",
+        ] {
+            let read = read(text);
+            assert!(
+                read.contains("FROM generate_series(1, 5)"),
+                "{text}: {read}"
+            );
+        }
+        for text in [
+            "select generate_series(1, 5), count(*)",
+            "select generate_series(1, 5), generate_series(1, 5)",
+            "select generate_series(1, 5, 0)",
+            "select generate_series(1, 70000::smallint)",
+            "select generate_series(1, 5) where false",
+            "select * from generate_series(1, 5) with ordinality",
+            "select * from t, generate_series(1, t.a)",
+        ] {
+            let read = read(text);
+            assert!(!read.contains("generate_series(1, 5)"), "{text}: {read}");
+            assert!(read.contains("array series"), "{text}: {read}");
+        }
+    }
+}

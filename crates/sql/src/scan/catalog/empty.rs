@@ -53,37 +53,6 @@ const TABLES: &[(&str, Columns)] = &[
         (&["ftrelid", "ftserver"], &["ftoptions"], &[]),
     ),
     (
-        "pg_index",
-        (
-            &["indexrelid", "indrelid", "indnatts", "indnkeyatts"],
-            &["indkey", "indpred", "indexprs", "indoption", "indclass"],
-            &[
-                "indisunique",
-                "indisprimary",
-                "indisclustered",
-                "indisvalid",
-                "indisreplident",
-                "indimmediate",
-                "indisready",
-                "indisexclusion",
-            ],
-        ),
-    ),
-    (
-        "pg_indexes",
-        (
-            &[],
-            &[
-                "schemaname",
-                "tablename",
-                "indexname",
-                "tablespace",
-                "indexdef",
-            ],
-            &[],
-        ),
-    ),
-    (
         "pg_inherits",
         (
             &["inhrelid", "inhparent", "inhseqno"],

@@ -2,7 +2,9 @@
 //! name; those about things that there are not here are [empty](empty).
 
 mod build;
+mod constraints;
 mod empty;
+mod indexes;
 mod sequences;
 mod tables;
 
@@ -13,6 +15,10 @@ use datafusion::error::Result;
 use table::Tables;
 
 use crate::resources::activity::Activity;
+
+pub(crate) use constraints::constraints;
+pub(crate) use indexes::indexes;
+pub(crate) use tables::schema_number;
 
 /// `information_schema.schemata`.
 pub(crate) fn schemata(all: &Tables) -> Result<Arc<dyn TableProvider>> {
@@ -37,7 +43,9 @@ pub(crate) fn view(
         "pg_attrdef" => tables::defaults(all),
         "pg_type" => tables::types(),
         "pg_database" => tables::databases(),
-        "pg_constraint" => tables::constraints(all),
+        "pg_constraint" => constraints::by_number(all),
+        "pg_index" => indexes::by_number(all),
+        "pg_indexes" => indexes::by_name(all),
         "pg_roles" | "pg_user" | "pg_authid" => tables::roles(),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),

@@ -1,14 +1,20 @@
 //! Tables of `pg_catalog` about what there is.
 
+use std::borrow::Cow;
+
 use table::{Column, Definition, Tables};
 
+use crate::frontend::views::query_text;
 use crate::messages::numbers::{
     CATALOG_SCHEMA, DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC_SCHEMA, TYPES, table_number,
     type_modifier, type_number,
 };
-use crate::names::{self, CATALOG, PG_CATALOG, SCHEMA, base, of_schema, permanent, schema_of};
+use crate::names::{
+    self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
+};
 use crate::resources::activity::Activity;
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::indexes::indexes;
 
 /// The names of all schemas.
 fn schemas(all: &Tables) -> Vec<&str> {
@@ -41,7 +47,7 @@ pub(super) fn namespaces(all: &Tables) -> Built {
 }
 
 /// The number of a schema.
-fn schema_number(name: &str) -> i64 {
+pub(crate) fn schema_number(name: &str) -> i64 {
     match name {
         PG_CATALOG => CATALOG_SCHEMA,
         SCHEMA => PUBLIC_SCHEMA,
@@ -51,12 +57,45 @@ fn schema_number(name: &str) -> i64 {
 }
 
 /// The number of the schema of what has this name in the catalog.
-fn schema_of_number(name: &str) -> i64 {
+pub(super) fn schema_of_number(name: &str) -> i64 {
     schema_number(schema_of(name))
 }
 
-/// Names of tables, views and sequences, in order, each with its `relkind`.
-fn relations(all: &Tables) -> Vec<(&str, &'static str)> {
+/// A row of `pg_class`.
+struct Relation<'t> {
+    /// The name in the catalog.
+    name: Cow<'t, str>,
+    kind: &'static str,
+    /// The number of the access method.
+    method: i64,
+    columns: usize,
+    rows: i64,
+    definition: Option<&'t Definition>,
+    populated: bool,
+}
+
+impl<'t> Relation<'t> {
+    fn new(all: &'t Tables, name: &'t str, kind: &'static str) -> Relation<'t> {
+        let table = all.get(name);
+        let definition = table.map(|table| table.definition());
+        Relation {
+            name: Cow::Borrowed(name),
+            kind,
+            method: if kind == "r" { 2 } else { 0 },
+            columns: definition.map_or(0, |own| own.columns.len()),
+            rows: table.map_or(-1, |table| table.rows() as i64),
+            definition,
+            populated: all.materialized(name).is_none_or(|query| query.populated),
+        }
+    }
+
+    fn has(&self, what: impl Fn(&Definition) -> bool) -> bool {
+        self.definition.is_some_and(what)
+    }
+}
+
+/// Tables, views, sequences and indexes, in order of their names.
+fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let (kept, plain): (Vec<_>, Vec<_>) = permanent(all.names())
         .into_iter()
         .partition(|name| all.materialized(name).is_some());
@@ -66,59 +105,67 @@ fn relations(all: &Tables) -> Vec<(&str, &'static str)> {
         (all.views(), "v"),
         (permanent(all.sequences()), "S"),
     ];
-    let of_kind = |(names, kind): (Vec<_>, _)| names.into_iter().map(move |name| (name, kind));
+    let of_kind = |(names, kind): (Vec<_>, _)| {
+        let names = names.into_iter();
+        names.map(move |name| Relation::new(all, name, kind))
+    };
     let mut relations: Vec<_> = kinds.into_iter().flat_map(of_kind).collect();
-    relations.sort_unstable();
+    relations.extend(indexes(all).into_iter().map(|own| Relation {
+        name: Cow::Owned(own.full_name()),
+        kind: "i",
+        method: own.method_number(),
+        columns: own.width(),
+        rows: -1,
+        definition: None,
+        populated: true,
+    }));
+    relations.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
     relations
+}
+
+/// Whether a table has indexes, of keys that hold or declared.
+fn is_indexed(definition: &Definition) -> bool {
+    !definition.keys.is_empty() || !definition.indexes.is_empty()
 }
 
 pub(super) fn classes(all: &Tables) -> Built {
     let relations = relations(all);
     let rows = relations.len();
-    let table = |name: &str| all.get(name);
-    let keyed =
-        |name: &str| table(name).is_some_and(|table| !table.definition().primary_key.is_empty());
-    let width = |name: &str| table(name).map_or(0, |table| table.definition().columns.len() as i32);
+    let each = || relations.iter();
     let built = Built::default()
-        .numbers("oid", relations.iter().map(|(name, _)| table_number(name)))
-        .names("relname", relations.iter().map(|(name, _)| base(name)))
+        .numbers("oid", each().map(|own| table_number(&own.name)))
+        .names("relname", each().map(|own| base(&own.name)))
         .numbers(
             "relnamespace",
-            relations.iter().map(|(name, _)| schema_of_number(name)),
+            each().map(|own| schema_of_number(&own.name)),
         )
         .number("reltype", 0, rows)
         .number("reloftype", 0, rows)
         .number("relowner", OWNER, rows)
-        .numbers(
-            "relam",
-            relations
-                .iter()
-                .map(|(_, kind)| if *kind == "r" { 2 } else { 0 }),
-        )
+        .numbers("relam", each().map(|own| own.method))
         .number("relfilenode", 0, rows)
         .number("reltablespace", 0, rows)
         .number("relpages", 0, rows)
-        .numbers(
-            "reltuples",
-            relations
-                .iter()
-                .map(|(name, _)| table(name).map_or(-1, |table| table.rows() as i64)),
-        )
+        .numbers("reltuples", each().map(|own| own.rows))
         .number("reltoastrelid", 0, rows)
-        .names("relkind", relations.iter().map(|(_, kind)| *kind))
-        .counts("relnatts", relations.iter().map(|(name, _)| width(name)))
-        .counts("relchecks", relations.iter().map(|_| 0))
+        .names("relkind", each().map(|own| own.kind))
+        .counts("relnatts", each().map(|own| own.columns as i32))
+        .counts(
+            "relchecks",
+            each().map(|own| own.definition.map_or(0, |own| own.checks.len() as i32)),
+        )
         .text("relpersistence", "p", rows)
         .text("relreplident", "d", rows)
         .no_lists("relacl", rows)
         .no_lists("reloptions", rows)
         .nothing("relpartbound", rows)
-        .truths("relhaspkey", relations.iter().map(|(name, _)| keyed(name)));
-    let filled = |name: &str| all.materialized(name).is_none_or(|query| query.populated);
-    let populated = relations.iter().map(|(name, _)| filled(name));
-    let built = built.truths("relispopulated", populated);
+        .truths(
+            "relhaspkey",
+            each().map(|own| own.has(|own| !own.primary_key.is_empty())),
+        )
+        .truths("relispopulated", each().map(|own| own.populated))
+        .truths("relhasindex", each().map(|own| own.has(is_indexed)));
     [
-        "relhasindex",
         "relisshared",
         "relhasrules",
         "relhastriggers",
@@ -329,98 +376,6 @@ pub(super) fn databases() -> Built {
         .number("dattablespace", 1663, 1)
 }
 
-/// A key: its name, kind, table, the columns there, the table referred to, and the columns there.
-struct Key {
-    name: String,
-    kind: &'static str,
-    schema: i64,
-    table: i64,
-    columns: String,
-    parent: i64,
-    parent_columns: String,
-}
-
-fn keys(all: &Tables) -> Vec<Key> {
-    let list = |columns: &[usize]| {
-        let numbers: Vec<String> = columns.iter().map(|at| (at + 1).to_string()).collect();
-        format!("{{{}}}", numbers.join(","))
-    };
-    let mut names = permanent(all.names());
-    names.sort_unstable();
-    let mut keys = Vec::new();
-    for name in names {
-        let Some(definition) = all.get(name).map(|table| table.definition()) else {
-            continue;
-        };
-        if !definition.primary_key.is_empty() {
-            keys.push(Key {
-                name: format!("{}_pkey", base(name)),
-                kind: "p",
-                schema: schema_of_number(name),
-                table: table_number(name),
-                columns: list(&definition.primary_key),
-                parent: 0,
-                parent_columns: "{}".into(),
-            });
-        }
-        for key in &definition.foreign_keys {
-            let of = |at: &usize| {
-                definition
-                    .columns
-                    .get(*at)
-                    .map_or("", |column| column.name.as_str())
-            };
-            let columns: Vec<&str> = key.columns.iter().map(of).collect();
-            keys.push(Key {
-                name: format!("{}_{}_fkey", base(name), columns.join("_")),
-                kind: "f",
-                schema: schema_of_number(name),
-                table: table_number(name),
-                columns: list(&key.columns),
-                parent: table_number(&key.parent),
-                parent_columns: list(&places_of(
-                    all.get(&key.parent).map(|parent| parent.definition()),
-                    &key.parent_columns,
-                )),
-            });
-        }
-    }
-    keys
-}
-
-/// The places of columns in a table.
-fn places_of(parent: Option<&Definition>, names: &[String]) -> Vec<usize> {
-    let place = |name: &String| parent?.position(name).ok();
-    names.iter().filter_map(place).collect()
-}
-
-pub(super) fn constraints(all: &Tables) -> Built {
-    let keys = keys(all);
-    let rows = keys.len();
-    Built::default()
-        .numbers("oid", keys.iter().map(|key| table_number(&key.name)))
-        .names("conname", keys.iter().map(|key| key.name.as_str()))
-        .numbers("connamespace", keys.iter().map(|key| key.schema))
-        .names("contype", keys.iter().map(|key| key.kind))
-        .truth("condeferrable", false, rows)
-        .truth("condeferred", false, rows)
-        .truth("convalidated", true, rows)
-        .numbers("conrelid", keys.iter().map(|key| key.table))
-        .number("contypid", 0, rows)
-        .number("conindid", 0, rows)
-        .number("conparentid", 0, rows)
-        .numbers("confrelid", keys.iter().map(|key| key.parent))
-        .text("confupdtype", "a", rows)
-        .text("confdeltype", "a", rows)
-        .text("confmatchtype", "s", rows)
-        .names("conkey", keys.iter().map(|key| key.columns.as_str()))
-        .names(
-            "confkey",
-            keys.iter().map(|key| key.parent_columns.as_str()),
-        )
-        .nothing("conbin", rows)
-}
-
 pub(super) fn roles() -> Built {
     let built = Built::default()
         .number("oid", OWNER, 1)
@@ -464,7 +419,10 @@ pub(super) fn materialized(all: &Tables) -> Built {
         .nothing("tablespace", rows)
         .truth("hasindexes", false, rows)
         .truths("ispopulated", kept.iter().map(|(_, query)| query.populated))
-        .names("definition", kept.iter().map(|(_, query)| query.text))
+        .names(
+            "definition",
+            kept.iter().map(|(_, query)| query_text(query.text)),
+        )
 }
 
 pub(super) fn plain_tables(all: &Tables) -> Built {
@@ -476,8 +434,15 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
         .names("schemaname", names.iter().map(|name| schema_of(name)))
         .names("tablename", names.iter().map(|name| base(name)))
         .text("tableowner", CATALOG, rows)
-        .nothing("tablespace", rows);
-    ["hasindexes", "hasrules", "hastriggers", "rowsecurity"]
+        .nothing("tablespace", rows)
+        .truths(
+            "hasindexes",
+            names.iter().map(|name| {
+                let table = all.get(name).map(|table| table.definition());
+                table.is_some_and(is_indexed)
+            }),
+        );
+    ["hasrules", "hastriggers", "rowsecurity"]
         .into_iter()
         .fold(built, |built, name| built.truth(name, false, rows))
 }
@@ -488,7 +453,7 @@ pub(super) fn views(all: &Tables) -> Built {
     let rows = names.len();
     let texts: Vec<_> = names
         .iter()
-        .map(|name| all.view(name).map(str::to_string))
+        .map(|name| all.view(name).map(query_text))
         .collect();
     Built::default()
         .names("schemaname", names.iter().map(|name| schema_of(name)))
@@ -500,35 +465,48 @@ pub(super) fn views(all: &Tables) -> Built {
 /// `pg_description`.
 pub(super) fn descriptions(all: &Tables) -> Built {
     let mut rows: Vec<(i64, i64, String)> = Vec::new();
-    for (name, _) in relations(all) {
-        let Some(said) = all.comments(name) else {
+    for relation in relations(all) {
+        let name = relation.name.as_ref();
+        let Some(said) = all.comments(name).filter(|_| relation.kind != "i") else {
             continue;
         };
-        rows.extend(
-            said.own
-                .iter()
-                .map(|text| (table_number(name), 0, text.clone())),
-        );
-        let columns = all.get(name).map(|table| &table.definition().columns);
+        let number = table_number(name);
+        rows.extend(said.own.iter().map(|text| (number, 0, text.clone())));
+        let columns = relation.definition.map(|own| &own.columns);
         for (at, column) in (1..).zip(columns.into_iter().flatten()) {
             let text = said.columns.get(&column.name);
-            rows.extend(text.map(|text| (table_number(name), at, text.clone())));
+            rows.extend(text.map(|text| (number, at, text.clone())));
         }
+        let index = |key: &str| table_number(&catalog_name(schema_of(name), key));
         let keys = said.keys.iter();
-        rows.extend(keys.map(|(key, text)| (table_number(key), 0, text.clone())));
+        rows.extend(keys.map(|(key, text)| (index(key), 0, text.clone())));
     }
+    let relations = rows.len();
+    for schema in schemas(all) {
+        let said = all.comments(&of_schema(schema));
+        let text = said.and_then(|said| said.own.clone());
+        rows.extend(text.map(|text| (schema_number(schema), 0, text)));
+    }
+    let catalog = |at: usize| {
+        let of_schema = at >= relations;
+        table_number(if of_schema {
+            "pg_namespace"
+        } else {
+            "pg_class"
+        })
+    };
     Built::default()
         .numbers("objoid", rows.iter().map(|row| row.0))
-        .number("classoid", table_number("pg_class"), rows.len())
+        .numbers("classoid", (0..rows.len()).map(catalog))
         .numbers("objsubid", rows.iter().map(|row| row.1))
         .names("description", rows.iter().map(|row| row.2.as_str()))
 }
 
 pub(super) fn access_methods() -> Built {
     Built::default()
-        .number("oid", 2, 1)
-        .names("amname", ["heap"])
-        .names("amtype", ["t"])
+        .numbers("oid", [2, 403, 405, 3580])
+        .names("amname", ["heap", "btree", "hash", "brin"])
+        .names("amtype", ["t", "i", "i", "i"])
 }
 
 pub(super) fn collations() -> Built {

@@ -1,0 +1,195 @@
+//! Constraints: keys, foreign keys and checks.
+
+use table::{Action, Definition, ForeignKey, Rule, Tables};
+
+use crate::messages::numbers::table_number;
+use crate::names::{base, catalog_name, permanent, quoted, schema_of};
+use crate::scan::catalog::build::Built;
+use crate::scan::catalog::tables::schema_of_number;
+
+/// A constraint of a table.
+pub(crate) struct TableConstraint {
+    pub number: i64,
+    /// What stands behind its name where it is declared.
+    pub text: String,
+    name: String,
+    kind: &'static str,
+    schema: i64,
+    table: i64,
+    /// The number of the index of a key that holds.
+    index: i64,
+    columns: String,
+    parent: i64,
+    parent_columns: String,
+    on_update: &'static str,
+    on_delete: &'static str,
+}
+
+/// All constraints.
+pub(crate) fn constraints(all: &Tables) -> Vec<TableConstraint> {
+    let mut names = permanent(all.names());
+    names.sort_unstable();
+    let mut found = Vec::new();
+    for table in names {
+        if let Some(definition) = all.get(table).map(|table| table.definition()) {
+            keys(definition, &mut found);
+            foreign_keys(all, definition, &mut found);
+            checks(definition, &mut found);
+        }
+    }
+    found
+}
+
+fn constraint(
+    definition: &Definition,
+    name: String,
+    kind: &'static str,
+    text: String,
+) -> TableConstraint {
+    let table = &definition.name;
+    TableConstraint {
+        number: table_number(&catalog_name(schema_of(table), &name)),
+        text,
+        name,
+        kind,
+        schema: schema_of_number(table),
+        table: table_number(table),
+        index: 0,
+        columns: "{}".into(),
+        parent: 0,
+        parent_columns: "{}".into(),
+        on_update: " ",
+        on_delete: " ",
+    }
+}
+
+/// The names of columns, with commas between them.
+fn named(definition: &Definition, columns: &[usize]) -> String {
+    let columns = columns.iter().filter_map(|at| definition.columns.get(*at));
+    let names: Vec<String> = columns.map(|column| quoted(&column.name)).collect();
+    names.join(", ")
+}
+
+/// Places of columns as an array.
+fn places(columns: &[usize]) -> String {
+    let numbers: Vec<String> = columns.iter().map(|at| (at + 1).to_string()).collect();
+    format!("{{{}}}", numbers.join(","))
+}
+
+fn keys(definition: &Definition, found: &mut Vec<TableConstraint>) {
+    let held = definition.keys.iter().any(|key| key.primary);
+    if !definition.primary_key.is_empty() && !held {
+        // One that is declared only.
+        let name = format!("{}_pkey", base(&definition.name));
+        let text = format!(
+            "PRIMARY KEY ({})",
+            named(definition, &definition.primary_key)
+        );
+        found.push(TableConstraint {
+            columns: places(&definition.primary_key),
+            ..constraint(definition, name, "p", text)
+        });
+    }
+    for key in &definition.keys {
+        let (kind, word) = if key.primary {
+            ("p", "PRIMARY KEY")
+        } else {
+            ("u", "UNIQUE")
+        };
+        let text = format!("{word} ({})", named(definition, &key.columns));
+        let own = constraint(definition, key.name.clone(), kind, text);
+        found.push(TableConstraint {
+            columns: places(&key.columns),
+            index: own.number,
+            ..own
+        });
+    }
+}
+
+fn foreign_keys(all: &Tables, definition: &Definition, found: &mut Vec<TableConstraint>) {
+    for (at, key) in definition.foreign_keys.iter().enumerate() {
+        let rule = definition.rules.iter().find(|rule| rule.foreign_key == at);
+        let name = match rule {
+            Some(rule) => rule.name.clone(),
+            None => {
+                let of = |at: &usize| definition.columns.get(*at);
+                let columns = key.columns.iter().filter_map(of);
+                let columns: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+                format!("{}_{}_fkey", base(&definition.name), columns.join("_"))
+            }
+        };
+        let parent = all.get(&key.parent).map(|parent| parent.definition());
+        let place = |name: &String| parent?.position(name).ok();
+        let parent_places: Vec<usize> = key.parent_columns.iter().filter_map(place).collect();
+        let text = reference(definition, key, rule);
+        let action = |action: Option<Action>| match action {
+            Some(Action::Cascade) => "c",
+            Some(Action::SetNull) => "n",
+            _ => "a",
+        };
+        found.push(TableConstraint {
+            columns: places(&key.columns),
+            parent: table_number(&key.parent),
+            parent_columns: places(&parent_places),
+            on_update: action(rule.map(|rule| rule.on_update)),
+            on_delete: action(rule.map(|rule| rule.on_delete)),
+            ..constraint(definition, name, "f", text)
+        });
+    }
+}
+
+/// `FOREIGN KEY (a) REFERENCES parent(b) ON DELETE CASCADE`.
+fn reference(definition: &Definition, key: &ForeignKey, rule: Option<&Rule>) -> String {
+    let parents: Vec<String> = key.parent_columns.iter().map(|own| quoted(own)).collect();
+    let mut text = format!(
+        "FOREIGN KEY ({}) REFERENCES {}({})",
+        named(definition, &key.columns),
+        quoted(&key.parent),
+        parents.join(", ")
+    );
+    let mut add = |when: &str, action: Action| match action {
+        Action::NoAction => {}
+        Action::Cascade => text += &format!(" ON {when} CASCADE"),
+        Action::SetNull => text += &format!(" ON {when} SET NULL"),
+    };
+    if let Some(rule) = rule {
+        add("UPDATE", rule.on_update);
+        add("DELETE", rule.on_delete);
+    }
+    text
+}
+
+fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
+    for check in &definition.checks {
+        let text = format!("CHECK (({}))", check.text);
+        found.push(constraint(definition, check.name.clone(), "c", text));
+    }
+}
+
+/// `pg_constraint`.
+pub(super) fn by_number(all: &Tables) -> Built {
+    let keys = constraints(all);
+    let rows = keys.len();
+    Built::default()
+        .numbers("oid", keys.iter().map(|key| key.number))
+        .names("conname", keys.iter().map(|key| key.name.as_str()))
+        .numbers("connamespace", keys.iter().map(|key| key.schema))
+        .names("contype", keys.iter().map(|key| key.kind))
+        .truth("condeferrable", false, rows)
+        .truth("condeferred", false, rows)
+        .truth("convalidated", true, rows)
+        .numbers("conrelid", keys.iter().map(|key| key.table))
+        .number("contypid", 0, rows)
+        .numbers("conindid", keys.iter().map(|key| key.index))
+        .number("conparentid", 0, rows)
+        .numbers("confrelid", keys.iter().map(|key| key.parent))
+        .names("confupdtype", keys.iter().map(|key| key.on_update))
+        .names("confdeltype", keys.iter().map(|key| key.on_delete))
+        .text("confmatchtype", "s", rows)
+        .names("conkey", keys.iter().map(|key| key.columns.as_str()))
+        .names(
+            "confkey",
+            keys.iter().map(|key| key.parent_columns.as_str()),
+        )
+        .nothing("conbin", rows)
+}

@@ -1,0 +1,168 @@
+//! Indexes: of keys that hold, and those that are declared.
+
+use table::{Definition, IndexColumn, Tables};
+
+use crate::messages::numbers::table_number;
+use crate::names::{base, catalog_name, permanent, quoted, schema_of};
+use crate::scan::catalog::build::Built;
+
+/// An index of a table.
+pub(crate) struct TableIndex<'t> {
+    /// The table's name in the catalog.
+    pub table: &'t str,
+    definition: &'t Definition,
+    name: &'t str,
+    method: &'t str,
+    unique: bool,
+    primary: bool,
+    columns: Vec<IndexColumn>,
+}
+
+/// All indexes, by their tables and names.
+pub(crate) fn indexes(all: &Tables) -> Vec<TableIndex<'_>> {
+    let mut found = Vec::new();
+    for table in permanent(all.names()) {
+        let Some(definition) = all.get(table).map(|table| table.definition()) else {
+            continue;
+        };
+        let plain = |column: &usize| IndexColumn {
+            column: *column,
+            descending: false,
+            nulls_first: false,
+        };
+        found.extend(definition.keys.iter().map(|key| TableIndex {
+            table,
+            definition,
+            name: &key.name,
+            method: "btree",
+            unique: true,
+            primary: key.primary,
+            columns: key.columns.iter().map(plain).collect(),
+        }));
+        found.extend(definition.indexes.iter().map(|index| TableIndex {
+            table,
+            definition,
+            name: &index.name,
+            method: &index.method,
+            unique: false,
+            primary: false,
+            columns: index.columns.clone(),
+        }));
+    }
+    found.sort_by(|a, b| (a.table, a.name).cmp(&(b.table, b.name)));
+    found
+}
+
+impl TableIndex<'_> {
+    /// Its name in the catalog: it is in the schema of its table.
+    pub(crate) fn full_name(&self) -> String {
+        catalog_name(schema_of(self.table), self.name)
+    }
+
+    /// Its number.
+    pub(crate) fn number(&self) -> i64 {
+        table_number(&self.full_name())
+    }
+
+    /// The number of its method.
+    pub(super) fn method_number(&self) -> i64 {
+        match self.method {
+            "hash" => 405,
+            "brin" => 3580,
+            _ => 403,
+        }
+    }
+
+    /// How many columns it has.
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The statement that makes it.
+    pub(crate) fn text(&self) -> String {
+        let column = |own: &IndexColumn| {
+            let name = self.definition.columns.get(own.column);
+            let mut text = quoted(name.map_or("", |column| column.name.as_str()));
+            if own.descending {
+                text += " DESC";
+            }
+            match (own.descending, own.nulls_first) {
+                (false, true) => text += " NULLS FIRST",
+                (true, false) => text += " NULLS LAST",
+                _ => {}
+            }
+            text
+        };
+        let columns: Vec<String> = self.columns.iter().map(column).collect();
+        format!(
+            "CREATE {}INDEX {} ON {}.{} USING {} ({})",
+            if self.unique { "UNIQUE " } else { "" },
+            quoted(self.name),
+            quoted(schema_of(self.table)),
+            quoted(base(self.table)),
+            self.method,
+            columns.join(", ")
+        )
+    }
+
+    /// Places of its columns, and a number for each that says how it is ordered, as texts of numbers.
+    fn lists(&self) -> (String, String) {
+        let places = self.columns.iter().map(|own| (own.column + 1).to_string());
+        let options = self.columns.iter().map(|own| {
+            let option = i32::from(own.descending) + 2 * i32::from(own.nulls_first);
+            option.to_string()
+        });
+        let joined = |all: Vec<String>| all.join(" ");
+        (joined(places.collect()), joined(options.collect()))
+    }
+}
+
+/// `pg_index`.
+pub(super) fn by_number(all: &Tables) -> Built {
+    let indexes = indexes(all);
+    let rows = indexes.len();
+    let lists: Vec<(String, String)> = indexes.iter().map(TableIndex::lists).collect();
+    let width = || indexes.iter().map(|own| own.width() as i64);
+    let built = Built::default()
+        .numbers("indexrelid", indexes.iter().map(TableIndex::number))
+        .numbers(
+            "indrelid",
+            indexes.iter().map(|own| table_number(own.table)),
+        )
+        .numbers("indnatts", width())
+        .numbers("indnkeyatts", width())
+        .names("indkey", lists.iter().map(|(places, _)| places.as_str()))
+        .names(
+            "indoption",
+            lists.iter().map(|(_, options)| options.as_str()),
+        )
+        .nothing("indpred", rows)
+        .nothing("indexprs", rows)
+        .nothing("indclass", rows)
+        .truths("indisunique", indexes.iter().map(|own| own.unique))
+        .truths("indisprimary", indexes.iter().map(|own| own.primary));
+    [
+        ("indnullsnotdistinct", false),
+        ("indisclustered", false),
+        ("indisvalid", true),
+        ("indisreplident", false),
+        ("indimmediate", true),
+        ("indisready", true),
+        ("indislive", true),
+        ("indisexclusion", false),
+        ("indcheckxmin", false),
+    ]
+    .into_iter()
+    .fold(built, |built, (name, value)| built.truth(name, value, rows))
+}
+
+/// `pg_indexes`.
+pub(super) fn by_name(all: &Tables) -> Built {
+    let indexes = indexes(all);
+    Built::default()
+        .names("schemaname", indexes.iter().map(|own| schema_of(own.table)))
+        .names("tablename", indexes.iter().map(|own| base(own.table)))
+        .names("indexname", indexes.iter().map(|own| own.name))
+        .nothing("tablespace", indexes.len())
+        .names("indexdef", indexes.iter().map(TableIndex::text))
+}
