@@ -40,6 +40,7 @@ pub(crate) mod prepared;
 pub(crate) mod readers;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
+mod rows;
 pub(crate) mod schemas;
 pub mod script;
 pub(crate) mod sequences;

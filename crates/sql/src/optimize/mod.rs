@@ -22,6 +22,7 @@ pub(crate) mod numbers;
 mod outer;
 pub(crate) mod rules;
 pub(crate) mod shifts;
+mod sort_keys;
 pub(crate) mod special;
 mod sums;
 mod unnest;

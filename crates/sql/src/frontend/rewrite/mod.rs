@@ -10,6 +10,7 @@ mod catalog;
 mod columns;
 mod escapes;
 mod qualified;
+mod rows;
 mod shape;
 mod similar;
 mod special;
@@ -17,5 +18,7 @@ mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, questions, tables, without_materialized};
+pub(crate) use tokens::{
+    abort, end, explained, numbers, questions, structs, tables, without_materialized,
+};
 pub(crate) use tree::{query, statement};

@@ -10,3 +10,11 @@ pub(crate) const SLICE: &str = "array slice";
 pub(crate) const ORDINALS: &str = "array ordinals";
 /// The name of the function that gives what `unnest` makes rows of: all values, none of an array that is NULL.
 pub(crate) const VALUES: &str = "array values";
+/// The name of the function that `row(...)` and `struct_pack(a := 1)` become.
+pub(crate) const STRUCT: &str = "struct of";
+/// The name of the function that `(s).a` becomes.
+pub(crate) const FIELD: &str = "struct field";
+/// The operator that stands for a row of a table, of a column that may have its name and of that name.
+pub(crate) const WHOLE: &str = "whole row";
+/// The same for a table that an outer join may leave without a row.
+pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
