@@ -1,7 +1,7 @@
 //! The grammar of schemas, and of the path in which names are looked up.
 //!
 //! ```text
-//! create schema [if not exists] name
+//! create schema [if not exists] {name [authorization role] | authorization role}
 //! drop schema [if exists] name, ... [cascade | restrict]
 //! alter schema name rename to name
 //! alter {table | view | materialized view | sequence} [if exists] name set schema name
@@ -20,7 +20,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
-use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::grammar::refused_for;
+use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
 use crate::search_path::Setting;
@@ -31,6 +32,8 @@ pub(crate) enum SchemaStatement {
     Create {
         name: String,
         if_not_exists: bool,
+        /// Whom it is to belong to.
+        owner: Option<RoleName>,
     },
     Drop {
         names: Vec<String>,
@@ -152,12 +155,19 @@ fn name(parser: &mut Parser<'_>) -> Result<String> {
 fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     two(parser);
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    if is_next(parser, "authorization") {
-        return Err(authorization());
-    }
-    let name = name(parser)?;
-    if is_next(parser, "authorization") {
-        return Err(authorization());
+    let mut owner = authorization(parser)?;
+    let name = match &owner {
+        Some(RoleName::Named(role)) => role.clone(),
+        Some(_) => {
+            return Err(refused_for(
+                "create schema authorization of who runs the statement",
+                "write the name of the schema before `authorization`",
+            ));
+        }
+        None => name(parser)?,
+    };
+    if owner.is_none() {
+        owner = authorization(parser)?;
     }
     if ["create", "grant"].iter().any(|word| is_next(parser, word)) {
         return Err(refused_for(
@@ -168,14 +178,17 @@ fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     Ok(SchemaStatement::Create {
         name,
         if_not_exists,
+        owner,
     })
 }
 
-fn authorization() -> Error {
-    refused_for(
-        "authorization of a schema",
-        "schemas belong to nobody: whoever may connect may use them",
-    )
+/// `authorization role`, if it comes next.
+fn authorization(parser: &mut Parser<'_>) -> Result<Option<RoleName>> {
+    if word(parser, "authorization") {
+        role_name(parser).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
@@ -199,9 +212,6 @@ fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
 fn alter(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     two(parser);
     let from = name(parser)?;
-    if is_next(parser, "owner") {
-        return Err(refused("owner of a schema"));
-    }
     need(parser, "rename")?;
     need(parser, "to")?;
     Ok(SchemaStatement::Rename {
@@ -433,9 +443,9 @@ mod tests {
         for text in [
             "create schema",
             "create schema a.b",
-            "create schema authorization x",
+            "create schema authorization current_user",
             "create schema a create table t (a int)",
-            "alter schema a owner to b",
+            "alter schema a owner b",
             "drop schema a b",
         ] {
             assert!(parse(text).is_err(), "{text}");

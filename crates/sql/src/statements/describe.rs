@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::parameters::{Hint, Readied};
 use crate::frontend::parse::{Statement, parse};
+use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::{grammar, rewrite};
 use crate::messages::tags::shown;
@@ -125,6 +126,7 @@ pub(crate) async fn columns(
     };
     match statement {
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
+        Statement::Role(RoleStatement::Show) => Ok(Some(texts(&["role"]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
         Statement::Schema(SchemaStatement::SetPath { called: true, .. }) => {
             Ok(Some(texts(&["set_config"])))

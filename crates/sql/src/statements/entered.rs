@@ -13,6 +13,7 @@ use crate::run::answer::Answer;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::search_path::SessionPath;
+use crate::settings::SessionSettings;
 use crate::statements::control::Control;
 use crate::statements::dispatch;
 use crate::statements::prepare::Names;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     user: Option<Arc<str>>,
     /// Where names are looked up.
     path: Arc<SessionPath>,
+    /// What a server has been told of the session.
+    settings: Arc<SessionSettings>,
 }
 
 impl Shared {
@@ -47,6 +50,7 @@ impl Shared {
             frames: Frames::default(),
             user: None,
             path: Arc::default(),
+            settings: Arc::default(),
         }
     }
 
@@ -61,6 +65,11 @@ impl Shared {
     /// Where names are looked up.
     pub(crate) fn path(&self) -> &Arc<SessionPath> {
         &self.path
+    }
+
+    /// What a server has been told of the session.
+    pub(crate) fn settings(&self) -> &SessionSettings {
+        &self.settings
     }
 
     /// The same with these frames.
@@ -90,6 +99,7 @@ pub(crate) struct Entered {
     user: Option<Arc<str>>,
     temporary: Arc<Temporary>,
     path: Arc<SessionPath>,
+    settings: Arc<SessionSettings>,
 }
 
 impl Entered {
@@ -105,6 +115,7 @@ impl Entered {
             frames,
             user,
             path,
+            settings,
         } = shared;
         let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
@@ -122,6 +133,7 @@ impl Entered {
             user,
             temporary,
             path,
+            settings,
         })
     }
 
@@ -140,6 +152,7 @@ impl Entered {
             frames: self.frames.clone(),
             user: self.user.clone(),
             path: Arc::clone(&self.path),
+            settings: Arc::clone(&self.settings),
         }
     }
 

@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, StringArray};
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::frontend::roles::RoleName;
 use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::names::{
     INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema, schema_of,
@@ -18,6 +19,7 @@ use crate::run::context::StatementContext;
 use crate::search_path::{no_schema, text_of};
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
+use crate::statements::owner;
 use crate::statements::relations::taken;
 use crate::statements::scope::Scope;
 use crate::statements::texts;
@@ -34,7 +36,8 @@ pub(crate) async fn run(
         SchemaStatement::Create {
             name,
             if_not_exists,
-        } => create(scope, &name, if_not_exists, started).await,
+            owner,
+        } => create(scope, &name, if_not_exists, owner, started).await,
         SchemaStatement::Drop {
             names,
             if_exists,
@@ -103,6 +106,7 @@ async fn create(
     scope: &mut Scope<'_>,
     name: &str,
     if_not_exists: bool,
+    owner: Option<RoleName>,
     started: Instant,
 ) -> Result<Answer> {
     let marker = of_schema(name);
@@ -113,6 +117,9 @@ async fn create(
         // Before anybody can see it.
         scope.instance.schemas.store(true, Ordering::Release);
         table::create_schema(&mut writing.tx, name)?;
+        if let Some(owner) = owner {
+            owner::give(scope, &context, &mut writing, &marker, &owner)?;
+        }
         scope.keep(writing).await?;
     }
     Ok(Answer::changed(None, &context.clock))
@@ -305,6 +312,9 @@ async fn moved(
     }
     scope.claim(&[of_schema(schema)])?;
     let pairs = pairs(tables, &name, schema)?;
+    context
+        .rights
+        .check_creates(tables, &catalog_name(schema, base(&name)))?;
     for (from, to) in &pairs {
         scope.claim(&[from.clone(), to.clone()])?;
         if taken(&context, to)? {
