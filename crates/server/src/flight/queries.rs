@@ -22,6 +22,15 @@ use crate::flight::status::{Ended, Status};
 use crate::flight::updates;
 use crate::wire::backend::Report;
 
+/// What a client wants to know of what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// How it gets the rows.
+    Rows,
+    /// Only what their columns are: nothing runs.
+    Schema,
+}
+
 /// What a descriptor stands for. A statement that returns rows runs when these are asked for, and stops when nobody wants
 /// them any more; one that returns none runs now, as clients do not ask for what is not there, or stop before the end.
 ///
@@ -31,6 +40,7 @@ pub(crate) fn info(
     shelf: &Shelf,
     caller: &Caller,
     descriptor: FlightDescriptor,
+    wanted: Wanted,
 ) -> Result<FlightInfo, Ended> {
     let command = command(&descriptor)?;
     let mut asked = Asked {
@@ -41,7 +51,7 @@ pub(crate) fn info(
         Some("CommandStatementQuery") => {
             let Text { query, transaction } = call::decoded(command.value)?;
             let schema = planned(shelf, caller, &query, transaction.as_ref())?;
-            if schema.fields().is_empty() {
+            if wanted == Wanted::Rows && schema.fields().is_empty() {
                 updates::update(shelf, caller, &query, transaction.as_ref())?;
                 asked.done = true;
             }
@@ -54,7 +64,7 @@ pub(crate) fn info(
             let kept = shelf.prepared.get(&handle, &caller.user)?;
             asked.prepared = Some(handle);
             let schema = columns(kept.statement.columns());
-            if schema.fields().is_empty() {
+            if wanted == Wanted::Rows && schema.fields().is_empty() {
                 let bound = kept.parameters.lock().clone();
                 updates::prepared(shelf, caller, &kept, bound)?;
                 asked.done = true;

@@ -58,18 +58,23 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
         "Handshake" => handshake(shelf, call, &caller),
         "GetFlightInfo" => {
             let descriptor = call.request::<FlightDescriptor>()?;
-            let info = queries::info(shelf, &caller, descriptor)?;
+            let info = queries::info(shelf, &caller, descriptor, queries::Wanted::Rows)?;
             call.answer(&info)
         }
         "PollFlightInfo" => {
             let descriptor = call.request::<FlightDescriptor>()?;
-            let info = Some(queries::info(shelf, &caller, descriptor)?);
+            let info = Some(queries::info(
+                shelf,
+                &caller,
+                descriptor,
+                queries::Wanted::Rows,
+            )?);
             let progress = Some(1.0);
             call.answer(&PollInfo { info, progress })
         }
         "GetSchema" => {
             let descriptor = call.request::<FlightDescriptor>()?;
-            let schema = queries::info(shelf, &caller, descriptor)?.schema;
+            let schema = queries::info(shelf, &caller, descriptor, queries::Wanted::Schema)?.schema;
             call.answer(&SchemaResult { schema })
         }
         "DoGet" => {

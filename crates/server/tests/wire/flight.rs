@@ -48,8 +48,12 @@ fn queries_are_planned_and_then_fetched() {
     let answer = flight.call("DoGet", &ticket).ok();
     assert_eq!(*answer.batches().0, schema);
     assert_eq!(answer.rows(), ["blenny|0|0.25|2026-11-25", "crab|10||"]);
-    // What is planned is not run.
-    flight.info(&query("delete from fish", None));
+    // Who asks for the columns alone runs nothing.
+    let delete = descriptor(&query("delete from fish", None));
+    flight.call("GetSchema", &delete).ok();
+    assert_eq!(flight.rows("select count(*) from fish"), ["2"]);
+    // What is planned is not run, if it has rows.
+    flight.info(&query("delete from fish returning name", None));
     assert_eq!(flight.rows("select count(*) from fish"), ["2"]);
     // Nothing, and what has no columns.
     assert!(flight.rows("select * from fish where legs > 99").is_empty());
