@@ -315,9 +315,12 @@ pub(crate) fn setting(text: &str) -> Result<Setting> {
         return Ok(Some(Arc::from([])));
     }
     let invalid = || {
-        Error::invalid(format!(
-            "invalid value for parameter \"search_path\": \"{text}\": it is a list of names"
-        ))
+        Error::coded(
+            "22023",
+            format!(
+                "invalid value for parameter \"search_path\": \"{text}\": it is a list of names"
+            ),
+        )
     };
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
     let mut parser = dialect::parser(tokens.map_err(|_| invalid())?);

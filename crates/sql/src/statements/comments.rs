@@ -109,13 +109,13 @@ fn has(tables: &Tables, kind: &CommentObject, name: &str) -> Result<()> {
         || tables.sequence(name).is_some();
     match (is_one, other) {
         (true, _) => Ok(()),
-        (false, true) => Err(Error::invalid(format!("\"{name}\" is not {what}"))),
+        (false, true) => Err(Error::coded("42809", format!("\"{name}\" is not {what}"))),
         (false, false) => Err(none(name)),
     }
 }
 
 fn none(name: &str) -> Error {
-    Error::invalid(format!("relation \"{name}\" does not exist"))
+    Error::coded("42P01", format!("relation \"{name}\" does not exist"))
 }
 
 /// The table with a key that holds of this name.

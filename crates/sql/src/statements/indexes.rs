@@ -40,10 +40,13 @@ pub(crate) async fn create(
         Some(name) => {
             let name = written(name)?;
             if table::schema_of(&name).is_some_and(|schema| schema != schema_of(&table)) {
-                return Err(Error::invalid(format!(
-                    "an index is in the schema of its table: call it {}",
-                    base(&name)
-                )));
+                return Err(Error::coded(
+                    "42601",
+                    format!(
+                        "an index is in the schema of its table: call it {}",
+                        base(&name)
+                    ),
+                ));
             }
             base(&name).to_owned()
         }
@@ -89,9 +92,10 @@ pub(crate) async fn drop(
             return Ok(Answer::changed(None, &context.clock));
         }
         None => {
-            return Err(Error::invalid(format!(
-                "index \"{written}\" does not exist"
-            )));
+            return Err(Error::coded(
+                "42704",
+                format!("index \"{written}\" does not exist"),
+            ));
         }
     };
     let text = format!(

@@ -245,10 +245,10 @@ fn aggregated(name: &str, function: &Function, args: &[FunctionArg]) -> Result<O
         return Ok(None);
     };
     if args.len() != *count {
-        return Err(Error::invalid(format!(
-            "function {name} does not take {} arguments",
-            args.len()
-        )));
+        return Err(Error::coded(
+            "42883",
+            format!("function {name} does not take {} arguments", args.len()),
+        ));
     }
     let of = |arg: &FunctionArg| {
         let mut inner = function.clone();
@@ -310,7 +310,7 @@ fn sort_keys(query: &Query, output: &(Expr, Option<String>)) -> Result<Vec<SortK
 
 /// `array(select x ... order by k)`: the values in the order of the query.
 fn gathered(query: &Query) -> Result<Expr> {
-    let one = || Error::invalid("subquery must return only one column");
+    let one = || Error::coded("42601", "subquery must return only one column");
     let mut query = query.clone();
     let Some(select) = leftmost(&query.body) else {
         return Err(Error::unsupported(
@@ -510,12 +510,15 @@ fn columns(
         all.push(Ident::new("ordinality"));
     }
     if alias.columns.len() > all.len() {
-        return Err(Error::invalid(format!(
-            "table \"{}\" has {} columns available but {} columns specified",
-            alias.name.value,
-            all.len(),
-            alias.columns.len()
-        )));
+        return Err(Error::coded(
+            "42P10",
+            format!(
+                "table \"{}\" has {} columns available but {} columns specified",
+                alias.name.value,
+                all.len(),
+                alias.columns.len()
+            ),
+        ));
     }
     for name in all.into_iter().skip(alias.columns.len()) {
         if alias
