@@ -17,7 +17,7 @@ use crate::frontend::{mentioned, views};
 use crate::functions::sequences;
 use crate::names::{column_name, written};
 
-/// Gives what stands in the place of a name that a text [writes](written) so; none to leave it.
+/// The replacement for a name, which is given as [`written`] in the statement; `None` keeps the name.
 pub(crate) type NameOf<'n> = dyn Fn(&str) -> Result<Option<String>> + 'n;
 
 /// The text of a view with other names.

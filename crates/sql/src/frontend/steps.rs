@@ -1,8 +1,8 @@
 //! `with` whose parts change tables: `with moved as (delete from t returning *) insert into u select * from moved`.
 //!
-//! Such a statement becomes several, which run one after the other as one: each part's rows are kept under its name for
-//! those behind it. What PostgreSQL does at once, over one snapshot, is the same as long as none reads what another changes,
-//! which whoever runs them sees to.
+//! Such a statement is cut into its parts, which run in order, in one transaction; the rows of each part are a temporary table
+//! for the parts after it. PostgreSQL runs all parts over one snapshot. The answers are the same unless one part reads a
+//! table that another changes, and `statements::steps` refuses that.
 
 use std::ops::ControlFlow;
 

@@ -8,7 +8,7 @@ pub(crate) const SUBSCRIPT: &str = "array item";
 pub(crate) const SLICE: &str = "array slice";
 /// The name of the function that `with ordinality` takes its numbers from.
 pub(crate) const ORDINALS: &str = "array ordinals";
-/// The name of the function that gives what `unnest` makes rows of: all values, none of an array that is NULL.
+/// The name of the function below `unnest`: an array of any dimensions as a flat list of its values, NULL as an empty list.
 pub(crate) const VALUES: &str = "array values";
 /// The name of the function that gives the values of `generate_series`.
 pub(crate) const SERIES: &str = "array series";
