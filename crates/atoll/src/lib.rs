@@ -38,6 +38,7 @@ mod session;
 mod sqlstate;
 pub mod tpch;
 
+pub use database::logins::Logins;
 pub use database::options::{
     Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options, PoolMemory,
 };
@@ -57,8 +58,9 @@ pub use owned::{owned_batch, owned_schema};
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{
-    Activity, Answer, FrameColumns, Frames, PreparedStatement, Statistics as QueryStatistics,
-    TransactionStatus, Transfer, TransferFormat, as_texts, script, transfer, type_name, uuid_text,
+    Activity, Answer, FrameColumns, Frames, PreparedStatement, Setting,
+    Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, as_texts, script,
+    transfer, type_name, uuid_text,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

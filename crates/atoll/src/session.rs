@@ -104,6 +104,11 @@ impl Session {
         self
     }
 
+    /// Has `pg_settings` and `current_setting` tell these settings: for servers, which keep them.
+    pub fn show_settings(&self, settings: Vec<sql::Setting>) {
+        self.session.show_settings(settings);
+    }
+
     /// The session that looks names of tables up in these schemas, a list as `set search_path` takes it; `reset search_path`
     /// comes back to them.
     ///

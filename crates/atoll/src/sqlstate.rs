@@ -44,6 +44,10 @@ fn of_sql(error: &sql::Error) -> &'static str {
         Error::UnknownTable { .. } => "42P01",
         Error::UnknownColumn { .. } => "42703",
         Error::Unsupported { message } => by_message(message, UNSUPPORTED, NOT_SUPPORTED),
+        Error::Invalid {
+            code: Some(code), ..
+        } => code,
+        Error::Denied { .. } => "42501",
         Error::Invalid { message, .. } => match of_schema(message) {
             Some(code) => code,
             None => by_message(message, INVALID, "42000"),
@@ -216,6 +220,7 @@ mod tests {
     #[test]
     fn what_sequences_refuse_has_postgresqls_codes() {
         let invalid = |message: &str| sql::Error::Invalid {
+            code: None,
             message: message.into(),
             position: None,
         };
@@ -263,6 +268,7 @@ mod tests {
     #[test]
     fn what_columns_refuse_has_postgresqls_codes() {
         let invalid = |message: &str| sql::Error::Invalid {
+            code: None,
             message: message.into(),
             position: None,
         };

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use atoll::Database;
+
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::shared::Shared;
@@ -19,14 +21,25 @@ const STACK: usize = 2 << 20;
 /// How long to wait where the system has no descriptors left, or the like.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Listens for connections of clients that send passwords as they are.
+/// Whether there are users: in a file that the options name, or as roles of the database.
+///
+/// # Errors
+/// If the catalog cannot be read.
+pub(crate) fn knows_users(database: &Database, options: &Options) -> Result<bool> {
+    let logins = database.logins();
+    let logins = logins.map_err(|e| Error::System(e.to_string()))?;
+    Ok(options.users.is_some() || logins.has_roles())
+}
+
+/// Listens for connections of clients that send passwords as they are; `known` says whether [there are
+/// users](knows_users).
 ///
 /// # Errors
 /// [`Error::Listen`] if the address is taken, or is one that others can reach and there are no users, or no TLS, without
 /// which their passwords could be read on their way.
-pub(crate) fn listen(address: SocketAddr, options: &Options) -> Result<TcpListener> {
+pub(crate) fn listen(address: SocketAddr, options: &Options, known: bool) -> Result<TcpListener> {
     let wrong = |reason: String| Error::Listen { address, reason };
-    if !address.ip().is_loopback() && options.users.is_none() {
+    if !address.ip().is_loopback() && !known {
         let reason = "others can reach this address, and would be let in without a password: name a file of users (--users)";
         return Err(wrong(reason.into()));
     }

@@ -42,6 +42,7 @@
 //! client      one client: login, queries, prepared statements, copy, settings
 //! metrics, accept
 //! shared      what clients share
+//! admission   who is let in
 //! sessions    who is there, what they do, how they are asked to stop
 //! errors      PostgreSQL's codes
 //! security    users, SCRAM, TLS          values   between Arrow and the protocol
@@ -50,6 +51,7 @@
 //! ```
 
 mod accept;
+mod admission;
 mod client;
 mod error;
 mod errors;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use atoll::Database;
 
 use crate::accept;
+use crate::admission::Admission;
 use crate::client::conversation::Conversation;
 use crate::client::startup;
 use crate::error::{Error, Result};
@@ -16,8 +17,8 @@ use crate::flight::serve as flight;
 use crate::http::serve as http;
 use crate::metrics;
 use crate::options::Options;
+use crate::security::tls;
 use crate::security::users::Users;
-use crate::security::{scram, tls};
 use crate::sessions::{Doing, Reason, Sessions};
 use crate::shared::{Counts, Shared};
 use crate::wire::socket;
@@ -63,7 +64,8 @@ impl Server {
             address: options.listen,
             reason,
         };
-        if !options.listen.ip().is_loopback() && options.users.is_none() {
+        let known = accept::knows_users(&database, &options)?;
+        if !options.listen.ip().is_loopback() && !known {
             let reason = "others can reach this address, and would be let in without a password: name a file of users (--users)";
             return Err(wrong(reason.into()));
         }
@@ -78,22 +80,20 @@ impl Server {
             .as_ref()
             .map(|(certificate, key)| tls::configuration(certificate, key))
             .transpose()?;
-        let mut secret = [0; 32];
-        scram::fill(&mut secret).map_err(Error::System)?;
+        let admission = Admission::new(&database, users).map_err(Error::System)?;
         let listener = TcpListener::bind(options.listen).map_err(|e| wrong(e.to_string()))?;
         let address = listener.local_addr().map_err(|e| wrong(e.to_string()))?;
         let metrics = options.metrics.map(metrics::listen).transpose()?;
-        let http = options.http.map(|at| accept::listen(at, &options));
+        let http = options.http.map(|at| accept::listen(at, &options, known));
         let http = http.transpose()?;
-        let flight = options.flight.map(|at| accept::listen(at, &options));
+        let flight = options.flight.map(|at| accept::listen(at, &options, known));
         let flight = flight.transpose()?;
         let shared = Arc::new(Shared {
             database,
             options,
-            users,
+            admission,
             tls,
             sessions: Arc::new(Sessions::default()),
-            secret,
             counts: Counts::default(),
             stopping: AtomicBool::new(false),
         });

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime};
 use atoll::Interrupter;
 use parking_lot::{Condvar, Mutex};
 
-use crate::security::scram;
 use crate::wire::socket;
 
 /// Between two looks at what runs.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use atoll::Database;
 use rustls::ServerConfig;
 
+use crate::admission::Admission;
 use crate::options::Options;
-use crate::security::users::Users;
 use crate::sessions::Sessions;
 
 /// What all clients of a server share.
@@ -15,12 +15,9 @@ use crate::sessions::Sessions;
 pub(crate) struct Shared {
     pub database: Database,
     pub options: Options,
-    /// None if everybody is let in.
-    pub users: Option<Users>,
+    pub admission: Admission,
     pub tls: Option<Arc<ServerConfig>>,
     pub sessions: Arc<Sessions>,
-    /// From which the verifiers of users are made who do not exist.
-    pub secret: [u8; 32],
     pub counts: Counts,
     pub stopping: AtomicBool,
 }

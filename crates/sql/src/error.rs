@@ -62,10 +62,17 @@ pub enum Error {
     },
     /// The statement is SQL but makes no sense: wrong types, an unknown function, an ambiguous column.
     Invalid {
+        /// PostgreSQL's code for what is wrong; none if there is none for it alone.
+        code: Option<&'static str>,
         /// What is wrong.
         message: String,
         /// Where, if known.
         position: Option<Position>,
+    },
+    /// Whose statement it is may not do that.
+    Denied {
+        /// What may not be done.
+        message: String,
     },
     /// A table of that name exists already.
     TableExists {
@@ -136,6 +143,16 @@ impl Error {
 
     pub(crate) fn invalid(message: impl Into<String>) -> Error {
         Error::Invalid {
+            code: None,
+            message: message.into(),
+            position: None,
+        }
+    }
+
+    /// The same with PostgreSQL's code for it.
+    pub(crate) fn coded(code: &'static str, message: impl Into<String>) -> Error {
+        Error::Invalid {
+            code: Some(code),
             message: message.into(),
             position: None,
         }
@@ -290,7 +307,9 @@ impl fmt::Display for Whole<'_> {
                     near => write!(f, "; did you mean {}?", Or(near)),
                 }
             }
-            Error::Invalid { message, position } => write!(f, "{message}{}", At(*position)),
+            Error::Invalid {
+                message, position, ..
+            } => write!(f, "{message}{}", At(*position)),
             Error::TableExists { name } => write!(
                 f,
                 "table \"{name}\" exists already; use `create or replace table`, `create table if not exists`, or drop it first"
@@ -302,6 +321,7 @@ impl fmt::Display for Whole<'_> {
                 "a defect in this program made the statement fail; nothing was changed; please report it: {message}"
             ),
             Error::Unsupported { message }
+            | Error::Denied { message }
             | Error::Constraint { message }
             | Error::Transaction { message }
             | Error::Conflict { message }

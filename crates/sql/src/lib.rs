@@ -23,6 +23,8 @@
 //! functions    scalar functions and aggregates
 //! resources    admission, memory, spilling, stack, stopping
 //! search_path  the schemas in which names are looked up
+//! rights       who may do what
+//! settings     what a server has been told of a session
 //! names, messages, error
 //! ```
 //!
@@ -67,9 +69,11 @@ mod messages;
 mod names;
 mod optimize;
 mod resources;
+mod rights;
 mod run;
 mod scan;
 mod search_path;
+mod settings;
 mod statements;
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
@@ -89,5 +93,6 @@ pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, uuid_text};
+pub use settings::Setting;
 pub use statements::extended::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};

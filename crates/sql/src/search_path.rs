@@ -225,11 +225,11 @@ pub(crate) fn text_of(setting: &Setting) -> String {
     }
 }
 
-/// The path of a session, which its statements change.
+/// The path of a session and its role, which its statements change.
 #[derive(Debug, Default)]
 pub(crate) struct SessionPath(Mutex<Saved>);
 
-/// What the path of a session is, and comes back to.
+/// What the path and the role of a session are, and come back to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Saved {
     /// What it was at first.
@@ -237,6 +237,10 @@ pub(crate) struct Saved {
     now: Setting,
     /// What it is until the end of the transaction.
     local: Option<Setting>,
+    /// The role that the session has taken; none: that of its user.
+    role: Option<Arc<str>>,
+    /// The same until the end of the transaction.
+    local_role: Option<Option<Arc<str>>>,
 }
 
 impl SessionPath {
@@ -256,7 +260,7 @@ impl SessionPath {
         *self.0.lock() = Saved {
             first: setting.clone(),
             now: setting,
-            local: None,
+            ..Saved::default()
         };
     }
 
@@ -272,6 +276,23 @@ impl SessionPath {
         self.0.lock().local = Some(setting);
     }
 
+    /// The role that the session has taken.
+    pub(crate) fn role(&self) -> Option<Arc<str>> {
+        let own = self.0.lock();
+        own.local_role.clone().unwrap_or_else(|| own.role.clone())
+    }
+
+    /// `set role`, of which only the transaction is to know if `local`.
+    pub(crate) fn set_role(&self, role: Option<Arc<str>>, local: bool) {
+        let mut own = self.0.lock();
+        if local {
+            own.local_role = Some(role);
+        } else {
+            own.role = role;
+            own.local_role = None;
+        }
+    }
+
     /// What it is, to come back to.
     pub(crate) fn save(&self) -> Saved {
         self.0.lock().clone()
@@ -284,6 +305,8 @@ impl SessionPath {
 
     /// The transaction has committed.
     pub(crate) fn end_local(&self) {
-        self.0.lock().local = None;
+        let mut own = self.0.lock();
+        own.local = None;
+        own.local_role = None;
     }
 }

@@ -72,9 +72,9 @@ const SECTIONS: [(&str, &str); 17] = [
     ("9.25 Set returning", "generate_series generate_subscripts"),
     (
         "9.26 System information",
-        "col_description current_catalog current_database current_query current_role current_schema current_schemas current_user \
-         format_type has_column_privilege has_database_privilege has_schema_privilege has_table_privilege obj_description \
-         pg_backend_pid pg_get_constraintdef pg_get_expr pg_get_indexdef pg_get_serial_sequence pg_get_viewdef pg_table_is_visible \
+        "col_description current_catalog current_database current_query current_role current_schema current_schemas current_setting current_user \
+         format_type has_column_privilege has_database_privilege has_schema_privilege has_sequence_privilege has_table_privilege obj_description \
+         pg_backend_pid pg_get_constraintdef pg_get_expr pg_get_indexdef pg_get_serial_sequence pg_get_userbyid pg_get_viewdef pg_has_role pg_table_is_visible \
          pg_typeof session_user shobj_description to_regclass to_regtype user version",
     ),
 ];

@@ -52,6 +52,7 @@ mod schema;
 mod write;
 
 pub use catalog::parts::Part;
+pub use catalog::rights::ROLES;
 pub use catalog::setting::{set, setting};
 pub use catalog::space::definition;
 pub use catalog::statistics::ColumnStatistics;
@@ -66,14 +67,16 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Action, Check, Column, Comments, Definition, ForeignKey, Generated, Index, IndexColumn,
-    JsonKind, Key, MAX_COLUMNS, Position, Rule, Sequence, WITHIN, base_of, json_kind, json_type,
+    Acl, Action, Check, Column, Comments, Definition, ForeignKey, Generated, Grant, Index,
+    IndexColumn, JsonKind, Key, MAX_COLUMNS, Position, Privileges, Role, Rule, Sequence, WITHIN,
+    base_of, json_kind, json_type,
     jsonb_type, normalise, referred_key, schema_of, stored_type, titled, uuid_type, within,
 };
 pub use write::{
-    Chunker, LONGEST_TEXT, Loader, add_column, add_key, change_sequence, change_view, comment,
+    Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_sequence, change_view, comment,
     create, create_schema, create_sequence, create_view, delete, drop, drop_column, drop_key,
-    drop_schema, drop_sequence, drop_view, has_sequence_position, insert, keep_sequence_position,
-    new_sequence_number, redefine, rename, rename_column, rename_schema, rename_sequence,
-    rename_view, sequence_position, set_materialized, truncate,
+    drop_role, drop_schema, drop_sequence, drop_view, forget_acl, has_sequence_position, insert,
+    keep_sequence_position, new_sequence_number, put_acl, put_role, redefine, rename,
+    rename_column, rename_schema, rename_sequence, rename_view, sequence_position,
+    set_materialized, truncate,
 };

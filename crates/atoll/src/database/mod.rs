@@ -4,6 +4,7 @@
 //! [`summary`], [`pages`] and [`residency`] tell what is in it and where.
 
 mod governed;
+pub(crate) mod logins;
 pub(crate) mod options;
 pub(crate) mod pages;
 pub(crate) mod residency;
@@ -20,6 +21,7 @@ use tokio::runtime::Handle;
 use topology::Machine;
 use workers::{Layout, Workers};
 
+use crate::database::logins::Logins;
 use crate::database::options::{Access, BASE_BYTES, NumaPolicy, Options};
 use crate::database::summary::TableSummary;
 use crate::error::{Error, Result};
@@ -246,6 +248,15 @@ impl Database {
             .filter_map(|name| tables.get(name))
             .map(|table| TableSummary::of(table))
             .collect())
+    }
+
+    /// The roles that there are now.
+    ///
+    /// # Errors
+    ///
+    /// If the catalog cannot be read.
+    pub fn logins(&self) -> Result<Logins> {
+        Ok(Logins(self.tables_at(&self.store().snapshot())?))
     }
 
     /// The name in the catalog of the table that is called `name`: as it is, or with its schema and a point before it.

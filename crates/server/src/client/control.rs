@@ -24,6 +24,16 @@ pub(crate) enum Command {
     Discard(&'static str, bool),
     /// `begin`, `commit`, `rollback`: what it becomes depends on the transaction.
     Transaction(Transaction),
+    /// `savepoint`, `release` and `rollback to`, of which settings take part.
+    Savepoint(Savepoint, String),
+}
+
+/// What a statement does to a savepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Savepoint {
+    Set,
+    Release,
+    RollBackTo,
 }
 
 /// What a statement does to the transaction as a whole.
@@ -76,7 +86,8 @@ pub(crate) fn read(text: &str) -> Option<Command> {
         "set" => set(text, &parts),
         "reset" if word(1) == "session" => Some(Command::Discard("RESET", false)),
         "reset" if word(1) == "time" => Some(Command::Reset("timezone".into())),
-        "reset" | "show" if word(1) == PATH => None,
+        // Names are looked up, and rights are, by the engine.
+        "reset" | "show" if matches!(word(1), PATH | "role") => None,
         "reset" if ends(2) => Some(Command::Reset(word(1).to_string())),
         "show" => {
             let words: Vec<&str> = (1..parts.len()).map(word).collect();
@@ -89,6 +100,13 @@ pub(crate) fn read(text: &str) -> Option<Command> {
         "begin" => Some(Command::Transaction(Transaction::Begin)),
         "start" if word(1) == "transaction" => Some(Command::Transaction(Transaction::Begin)),
         "commit" | "end" => Some(Command::Transaction(Transaction::Commit)),
+        "savepoint" if ends(2) => Some(Command::Savepoint(Savepoint::Set, word(1).into())),
+        "release" if ends(2) => Some(Command::Savepoint(Savepoint::Release, word(1).into())),
+        "release" if ends(3) => Some(Command::Savepoint(Savepoint::Release, word(2).into())),
+        "rollback" if (1..4).any(|at| word(at) == "to") => {
+            let name = word(parts.len() - 1).to_string();
+            Some(Command::Savepoint(Savepoint::RollBackTo, name))
+        }
         "rollback" | "abort" if !(1..4).any(|at| word(at) == "to") => {
             Some(Command::Transaction(Transaction::Rollback))
         }
@@ -124,7 +142,7 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
         _ => return None,
     };
     let name = name.to_string();
-    if name == PATH {
+    if matches!(name.as_str(), PATH | "role") {
         return None;
     }
     if value.eq_ignore_ascii_case("default") {
@@ -286,6 +304,10 @@ mod tests {
             ),
             ("set search_path = \"$user\", public", None),
             ("show search_path", None),
+            ("set role ann", None),
+            ("set role to ann", None),
+            ("set local role = ann", None),
+            ("reset role", None),
             (
                 "set timezone to default",
                 Some(Command::Reset("timezone".into())),
@@ -301,7 +323,18 @@ mod tests {
                 "/* hi */ begin",
                 Some(Command::Transaction(Transaction::Begin)),
             ),
-            ("rollback to savepoint a", None),
+            (
+                "rollback work to savepoint A;",
+                Some(Command::Savepoint(Savepoint::RollBackTo, "a".into())),
+            ),
+            (
+                "savepoint \"A\"",
+                Some(Command::Savepoint(Savepoint::Set, "A".into())),
+            ),
+            (
+                "release savepoint a",
+                Some(Command::Savepoint(Savepoint::Release, "a".into())),
+            ),
             ("END;", Some(Command::Transaction(Transaction::Commit))),
             ("select 1", None),
             ("select pg_backend_pid() from t", None),

@@ -200,7 +200,7 @@ impl Conversation {
         let failed = self.session.transaction() == TransactionStatus::Failed;
         let text = if failed { "rollback" } else { "commit" };
         let ended = self.timed(text, |it| it.session.sql(text).map(drop));
-        self.settings.end_transaction();
+        self.end_settings(!failed && ended.is_ok());
         ended.map_err(|failed| match failed {
             Failed::Told(report) => *report,
             Failed::Broken(_) => errors::of_reason(Reason::Stopping),
@@ -213,13 +213,24 @@ impl Conversation {
             TransactionStatus::Failed => b'E',
             TransactionStatus::Open => b'T',
             _ => {
-                self.settings.end_transaction();
+                self.end_settings(true);
                 self.portals.clear();
                 b'I'
             }
         };
         self.rest();
         backend::ready(&mut self.channel.out, status);
+    }
+
+    /// The transaction has ended, and what it has set with it unless it is kept.
+    pub(crate) fn end_settings(&mut self, kept: bool) {
+        if !kept {
+            self.settings.roll_back();
+        }
+        let changed = self.settings.end_transaction();
+        if !changed.is_empty() {
+            self.tell(changed);
+        }
     }
 
     /// A statement of this text begins. It ends with [`rest`](Conversation::rest).

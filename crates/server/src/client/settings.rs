@@ -6,153 +6,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::client::known::{self, Takes, shown};
 use crate::errors;
 use crate::options::Options;
 use crate::wire::backend::Report;
 
-/// The version of PostgreSQL whose protocol and catalogs these are.
-pub(crate) const VERSION: &str = concat!("15.0 (Atoll ", env!("CARGO_PKG_VERSION"), ")");
-
-/// The schemas in which names are looked up, unless a client says otherwise.
-pub(crate) const FIRST_PATH: &str = "\"$user\", public";
-
-/// What a setting may be set to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
-    /// Anything: it changes nothing here.
-    Any,
-    /// One of these, which say the same. The first is what it is.
-    One(&'static [&'static str]),
-    /// A time.
-    Time,
-    /// Nothing.
-    Fixed,
-}
-
-/// Settings by name: whether clients are told of them when they connect, what they are at first, what they may be.
-const KNOWN: &[(&str, bool, &str, Takes)] = &[
-    ("application_name", true, "", Takes::Any),
-    ("bytea_output", false, "hex", Takes::One(&["hex"])),
-    ("check_function_bodies", false, "on", Takes::Any),
-    (
-        "client_encoding",
-        true,
-        "UTF8",
-        Takes::One(&["UTF8", "utf-8", "unicode", "utf_8"]),
-    ),
-    ("client_min_messages", false, "notice", Takes::Any),
-    (
-        "datestyle",
-        true,
-        "ISO, MDY",
-        Takes::One(&[
-            "ISO, MDY", "iso", "iso,mdy", "iso, ymd", "iso,ymd", "iso, dmy", "iso,dmy",
-        ]),
-    ),
-    (
-        "default_transaction_isolation",
-        false,
-        "repeatable read",
-        Takes::One(&["repeatable read", "read committed", "read uncommitted"]),
-    ),
-    (
-        "default_transaction_read_only",
-        true,
-        "off",
-        Takes::One(&["off", "false", "0"]),
-    ),
-    ("enable_seqscan", false, "on", Takes::Any),
-    ("extra_float_digits", false, "1", Takes::Any),
-    ("geqo", false, "off", Takes::Any),
-    (
-        "idle_in_transaction_session_timeout",
-        false,
-        "0",
-        Takes::Time,
-    ),
-    ("in_hot_standby", true, "off", Takes::Fixed),
-    ("integer_datetimes", true, "on", Takes::Fixed),
-    ("intervalstyle", true, "postgres", Takes::One(&["postgres"])),
-    ("is_superuser", true, "off", Takes::Fixed),
-    ("jit", false, "off", Takes::Any),
-    ("lc_collate", false, "C", Takes::Fixed),
-    ("lc_ctype", false, "C.UTF-8", Takes::Fixed),
-    ("lc_messages", false, "C", Takes::Any),
-    ("lc_monetary", false, "C", Takes::Any),
-    ("lc_numeric", false, "C", Takes::Any),
-    ("lc_time", false, "C", Takes::Any),
-    ("lock_timeout", false, "0", Takes::One(&["0", "0ms", "0s"])),
-    ("maintenance_work_mem", false, "64MB", Takes::Any),
-    ("max_identifier_length", false, "63", Takes::Fixed),
-    ("max_index_keys", false, "32", Takes::Fixed),
-    ("max_parallel_workers_per_gather", false, "2", Takes::Any),
-    ("plan_cache_mode", false, "auto", Takes::Any),
-    ("random_page_cost", false, "4", Takes::Any),
-    ("row_security", false, "on", Takes::Any),
-    (
-        "search_path",
-        false,
-        FIRST_PATH,
-        // The engine's, but for what a client says when it connects.
-        Takes::Any,
-    ),
-    ("server_encoding", true, "UTF8", Takes::Fixed),
-    ("server_version", true, VERSION, Takes::Fixed),
-    ("server_version_num", false, "150000", Takes::Fixed),
-    ("session_authorization", true, "", Takes::Fixed),
-    (
-        "standard_conforming_strings",
-        true,
-        "on",
-        Takes::One(&["on", "true", "1"]),
-    ),
-    ("statement_timeout", false, "0", Takes::Time),
-    ("synchronize_seqscans", false, "off", Takes::Any),
-    ("synchronous_commit", false, "on", Takes::Any),
-    (
-        "timezone",
-        true,
-        "UTC",
-        Takes::One(&[
-            "UTC",
-            "gmt",
-            "etc/utc",
-            "z",
-            "zulu",
-            "0",
-            "+00",
-            "+00:00",
-            "00:00",
-            "etc/gmt",
-            "universal",
-        ]),
-    ),
-    (
-        "transaction_isolation",
-        false,
-        "repeatable read",
-        Takes::Fixed,
-    ),
-    ("transaction_read_only", false, "off", Takes::Fixed),
-    ("wal_level", false, "replica", Takes::Fixed),
-    ("work_mem", false, "4MB", Takes::Any),
-    ("xmloption", false, "content", Takes::Any),
-];
-
-/// As clients know them by other names, or with capitals.
-const SHOWN: [(&str, &str); 3] = [
-    ("datestyle", "DateStyle"),
-    ("intervalstyle", "IntervalStyle"),
-    ("timezone", "TimeZone"),
-];
+type Values = BTreeMap<String, String>;
 
 /// The settings of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    first: BTreeMap<&'static str, String>,
-    now: BTreeMap<&'static str, String>,
-    /// What comes back at the end of the transaction.
-    before: Option<BTreeMap<&'static str, String>>,
+    /// What `reset` goes back to.
+    first: Values,
+    /// What a rollback goes back to.
+    before: Values,
+    /// What they are once the transaction has ended.
+    after: Values,
+    now: Values,
+    /// What they were at the savepoints of the transaction, by name.
+    savepoints: Vec<(String, Values, Values)>,
 }
 
 /// What `show` shows: names of columns, and rows.
@@ -167,17 +39,21 @@ impl Settings {
     /// is not so, and it is told what is.
     pub(crate) fn new(options: &Options, parameters: &[(String, String)]) -> Settings {
         let millis = |time: Option<Duration>| time.unwrap_or_default().as_millis().to_string();
-        let mut first: BTreeMap<_, _> = KNOWN
-            .iter()
-            .map(|(name, _, value, _)| (*name, (*value).to_string()))
+        let mut first: Values = known::all()
+            .map(|known| (known.name.to_string(), known.first.to_string()))
             .collect();
-        first.insert("statement_timeout", millis(options.statement_timeout));
+        first.insert(
+            "statement_timeout".into(),
+            millis(options.statement_timeout),
+        );
         let idle = millis(options.idle_in_transaction_timeout);
-        first.insert("idle_in_transaction_session_timeout", idle);
+        first.insert("idle_in_transaction_session_timeout".into(), idle);
         let mut settings = Settings {
+            before: first.clone(),
+            after: first.clone(),
             now: first.clone(),
             first,
-            before: None,
+            savepoints: Vec::new(),
         };
         for (name, value) in parameters {
             match name.as_str() {
@@ -186,6 +62,7 @@ impl Settings {
                 _ => drop(settings.set(name, value)),
             }
         }
+        settings.end_transaction();
         settings.first = settings.now.clone();
         settings
     }
@@ -203,8 +80,8 @@ impl Settings {
 
     /// What a client is told when it connects.
     pub(crate) fn reported(&self, user: &str) -> Vec<(&'static str, String)> {
-        let told = KNOWN.iter().filter(|(_, told, _, _)| *told);
-        told.map(|(name, _, _, _)| match *name {
+        let told = known::all().filter(|known| known.told);
+        told.map(|known| match known.name {
             "session_authorization" => ("session_authorization", user.to_string()),
             name => (shown(name), self.now.get(name).cloned().unwrap_or_default()),
         })
@@ -232,6 +109,11 @@ impl Settings {
         self.now.get(name.as_str()).map(String::as_str)
     }
 
+    /// Whether clients want to be told of what is not an error.
+    pub(crate) fn wants_warnings(&self) -> bool {
+        self.get("client_min_messages") != Some("error")
+    }
+
     /// Changes a setting; returns its name and value if clients are told of it.
     ///
     /// # Errors
@@ -241,79 +123,151 @@ impl Settings {
         name: &str,
         value: &str,
     ) -> Result<Option<(String, String)>, Report> {
-        let wanted = name.to_ascii_lowercase();
-        let known = KNOWN.iter().find(|(known, ..)| *known == wanted);
-        let Some((name, told, _, takes)) = known else {
-            let message = format!("unrecognized configuration parameter \"{name}\"");
-            return Err(Report::error(errors::NO_SETTING, message));
-        };
-        let refused = || {
-            let now = self.now.get(name).map_or("", String::as_str);
-            let message = format!("\"{name}\" cannot be set to \"{value}\": it is {now}");
-            Report::error(errors::BAD_SETTING, message)
-        };
-        let value = match takes {
-            Takes::Any => value.to_string(),
-            Takes::One(all) => {
-                let value = value.trim();
-                let one = all.iter().find(|one| one.eq_ignore_ascii_case(value));
-                one.ok_or_else(refused)?;
-                // Of those that say the same, what it is stays; a level is told as it was given.
-                match *name {
-                    "default_transaction_isolation" => value.to_string(),
-                    _ => all.first().copied().unwrap_or_default().to_string(),
-                }
+        let (name, value) = self.checked(name, value)?;
+        self.now.insert(name.clone(), value.clone());
+        self.after.insert(name.clone(), value.clone());
+        Ok(told(&name, value))
+    }
+
+    /// The same for the transaction in progress: what it was comes back at its end.
+    ///
+    /// # Errors
+    /// Those of [`set`](Settings::set).
+    pub(crate) fn set_local(
+        &mut self,
+        name: &str,
+        value: &str,
+    ) -> Result<Option<(String, String)>, Report> {
+        let (name, value) = self.checked(name, value)?;
+        self.now.insert(name.clone(), value.clone());
+        Ok(told(&name, value))
+    }
+
+    /// The name of a setting, and what it becomes when it is set to `value`.
+    fn checked(&self, name: &str, value: &str) -> Result<(String, String), Report> {
+        let Some(known) = known::find(name) else {
+            // Programs keep values of their own under names of two parts.
+            let own = name.to_ascii_lowercase();
+            let is_own = own.split('.').all(|part| {
+                let mut letters = part.chars();
+                letters
+                    .next()
+                    .is_some_and(|c| c.is_alphabetic() || c == '_')
+                    && letters.all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
+            });
+            if own.contains('.') && is_own {
+                return Ok((own, value.to_string()));
             }
-            Takes::Time => millis(value).ok_or_else(refused)?.to_string(),
-            Takes::Fixed if self.get(name) == Some(value) => value.to_string(),
+            return Err(unknown(name));
+        };
+        let now = self.now.get(known.name).map_or("", String::as_str);
+        if let Some(value) = known.value(value, now) {
+            return Ok((known.name.to_string(), value));
+        }
+        let name = known.name;
+        Err(match known.takes {
             Takes::Fixed => {
-                let message = format!("parameter \"{name}\" cannot be changed");
-                return Err(Report::error("55P02", message));
+                Report::error("55P02", format!("parameter \"{name}\" cannot be changed"))
             }
-        };
-        self.now.insert(name, value.clone());
-        Ok(told.then(|| (shown(name).to_string(), value)))
+            Takes::One(_) => {
+                let message = format!("\"{name}\" cannot be set to \"{value}\": it is {now}");
+                Report::error(errors::BAD_SETTING, message)
+            }
+            _ => {
+                let hint = known.hint();
+                let message =
+                    format!("invalid value for parameter \"{name}\": \"{value}\"; {hint}");
+                Report::error(errors::BAD_SETTING, message)
+            }
+        })
+    }
+
+    /// The transaction has ended; or one statement has that was one. Returns what clients are to be told.
+    pub(crate) fn end_transaction(&mut self) -> Vec<(String, String)> {
+        let told = changed(&self.now, &self.after);
+        self.now.clone_from(&self.after);
+        self.before.clone_from(&self.after);
+        self.savepoints.clear();
+        told
     }
 
     /// The engine says what a setting is.
-    pub(crate) fn know(&mut self, name: &'static str, value: String) {
-        self.now.insert(name, value);
-    }
-
-    /// From here on what is set lasts until the transaction ends.
-    pub(crate) fn local(&mut self) {
-        self.before.get_or_insert_with(|| self.now.clone());
-    }
-
-    /// The transaction has ended.
-    pub(crate) fn end_transaction(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.now = before;
+    pub(crate) fn know(&mut self, name: &str, value: String) {
+        for values in [&mut self.now, &mut self.after] {
+            values.insert(name.to_string(), value.clone());
         }
     }
 
-    /// What `reset` does: one setting is what it was at first, or all are.
+    /// `savepoint name`.
+    pub(crate) fn savepoint(&mut self, name: &str) {
+        let at = (name.to_string(), self.now.clone(), self.after.clone());
+        self.savepoints.push(at);
+    }
+
+    /// `rollback to name`: what was set since is undone. Returns what clients are to be told.
+    pub(crate) fn roll_back_to(&mut self, name: &str) -> Vec<(String, String)> {
+        let mut all = self.savepoints.iter();
+        let Some(at) = all.rposition(|(own, ..)| own == name) else {
+            return Vec::new();
+        };
+        self.savepoints.truncate(at + 1);
+        let (_, now, after) = self.savepoints[at].clone();
+        let told = changed(&self.now, &now);
+        (self.now, self.after) = (now, after);
+        told
+    }
+
+    /// `release name`.
+    pub(crate) fn release(&mut self, name: &str) {
+        let mut all = self.savepoints.iter();
+        if let Some(at) = all.rposition(|(own, ..)| own == name) {
+            self.savepoints.truncate(at);
+        }
+    }
+
+    /// What the transaction has set is undone when it [ends](Settings::end_transaction).
+    pub(crate) fn roll_back(&mut self) {
+        self.after.clone_from(&self.before);
+    }
+
+    /// What `reset` does: one setting is what it was at first, or all are. Returns what clients are to be told.
     ///
     /// # Errors
     /// If there is none of that name.
-    pub(crate) fn reset(&mut self, name: &str) -> Result<Option<(String, String)>, Report> {
+    pub(crate) fn reset(&mut self, name: &str) -> Result<Vec<(String, String)>, Report> {
         if name.eq_ignore_ascii_case("all") {
-            self.now = self.first.clone();
-            return Ok(None);
+            let told = changed(&self.now, &self.first);
+            self.now.clone_from(&self.first);
+            self.after.clone_from(&self.first);
+            return Ok(told);
         }
-        let first = self.first.get(name.to_ascii_lowercase().as_str()).cloned();
-        match first {
-            Some(value) => self.set(name, &value),
-            None => self.set(name, ""),
-        }
+        let name = name.to_ascii_lowercase();
+        let first = match self.first.get(&name) {
+            Some(first) => first.clone(),
+            None if self.now.contains_key(&name) => String::new(),
+            None => return Err(unknown(&name)),
+        };
+        Ok(self.set(&name, &first)?.into_iter().collect())
+    }
+
+    /// All settings: their names, what they are and were at first, and what kind of values they have.
+    pub(crate) fn all(&self) -> Vec<sql::Setting> {
+        let all = self.now.iter().map(|(name, value)| sql::Setting {
+            name: shown(name).to_string(),
+            value: value.clone(),
+            first: self.first.get(name).cloned().unwrap_or_default(),
+            kind: known::find(name).map_or("string", known::Known::kind),
+            fixed: known::find(name).is_some_and(|known| known.takes == Takes::Fixed),
+        });
+        all.collect()
     }
 
     /// What `show` shows; none if there is no such setting.
     pub(crate) fn show(&self, name: &str) -> Option<Shown> {
         if name.eq_ignore_ascii_case("all") {
             let all = self.now.iter();
-            let rows =
-                all.map(|(name, value)| vec![(*name).to_string(), value.clone(), String::new()]);
+            let rows = all
+                .map(|(name, value)| vec![shown(name).to_string(), value.clone(), String::new()]);
             let names = ["name", "setting", "description"].map(String::from);
             return Some(Shown {
                 names: names.into(),
@@ -333,30 +287,24 @@ impl Settings {
     }
 }
 
-/// The name of a setting as it is shown.
-fn shown(name: &str) -> &str {
-    let found = SHOWN.iter().find(|(plain, _)| *plain == name);
-    found.map_or(name, |(_, shown)| shown)
+/// What clients are told of a setting that has become `value`, if they are told of it.
+fn told(name: &str, value: String) -> Option<(String, String)> {
+    let known = known::find(name).filter(|known| known.told)?;
+    Some((shown(known.name).to_string(), value))
 }
 
-/// A time in milliseconds: `500`, `2s`, `1 min`.
-fn millis(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().ok()?;
-    let unit = match text[digits..].trim() {
-        "" | "ms" => 1,
-        "s" => 1000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    };
-    number
-        .checked_mul(unit)
-        .filter(|millis| *millis <= i32::MAX as u64)
+/// What clients are told where settings change.
+fn changed(from: &Values, to: &Values) -> Vec<(String, String)> {
+    let differs = |(name, value): &(&String, &String)| from.get(*name) != Some(*value);
+    to.iter()
+        .filter(differs)
+        .filter_map(|(name, value)| told(name, value.clone()))
+        .collect()
+}
+
+fn unknown(name: &str) -> Report {
+    let message = format!("unrecognized configuration parameter \"{name}\"");
+    Report::error(errors::NO_SETTING, message)
 }
 
 #[cfg(test)]
@@ -373,6 +321,11 @@ mod tests {
         assert!(settings.set("TimeZone", "utc").is_ok());
         assert!(settings.set("client_encoding", "'LATIN1'").is_err());
         assert!(settings.set("datestyle", "German").is_err());
+        assert!(settings.set("work_mem", "much").is_err());
+        assert!(settings.set("enable_nestloop", "off").is_ok());
+        assert!(settings.set("my.own", "x").is_ok());
+        assert!(settings.set("my.", "x").is_err());
+        assert_eq!(settings.get("MY.own"), Some("x"));
         assert!(settings.set("server_version", "16").is_err());
         assert!(settings.set("no_such", "1").is_err());
         assert_eq!(settings.get("timezone"), Some("UTC"));
@@ -394,10 +347,50 @@ mod tests {
     #[test]
     fn what_is_set_for_a_transaction_ends_with_it() {
         let mut settings = settings();
-        settings.local();
-        settings.set("statement_timeout", "1").unwrap();
+        settings.set("statement_timeout", "7").unwrap();
+        settings.set_local("statement_timeout", "1").unwrap();
+        settings.set_local("application_name", "x").unwrap();
+        assert_eq!(settings.get("statement_timeout"), Some("1"));
+        let told = settings.end_transaction();
+        assert_eq!(told, [("application_name".to_string(), String::new())]);
+        assert_eq!(settings.get("statement_timeout"), Some("7"));
+        assert_eq!(settings.end_transaction(), []);
+    }
+
+    #[test]
+    fn what_a_transaction_has_set_is_undone_with_it() {
+        let mut settings = settings();
+        settings.set("application_name", "a").unwrap();
         settings.end_transaction();
-        assert_eq!(settings.statement_timeout(), None);
+        settings.set("application_name", "b").unwrap();
+        settings.savepoint("s");
+        settings.set("application_name", "c").unwrap();
+        let told = settings.roll_back_to("s");
+        assert_eq!(told, [("application_name".to_string(), "b".to_string())]);
+        assert_eq!(settings.roll_back_to("other"), []);
+        settings.set("application_name", "d").unwrap();
+        settings.release("s");
+        assert_eq!(settings.roll_back_to("s"), []);
+        settings.roll_back();
+        let told = settings.end_transaction();
+        assert_eq!(told, [("application_name".to_string(), "a".to_string())]);
+        assert_eq!(settings.get("application_name"), Some("a"));
+    }
+
+    #[test]
+    fn all_come_back_to_what_they_were_at_first() {
+        let mut settings = settings();
+        settings.set("application_name", "a").unwrap();
+        settings.set("work_mem", "1024").unwrap();
+        settings.set("my.own", "x").unwrap();
+        let told = settings.reset("all").unwrap();
+        assert_eq!(told, [("application_name".to_string(), String::new())]);
+        assert_eq!(settings.get("work_mem"), Some("4MB"));
+        assert!(settings.reset("my.own").is_err());
+        assert!(settings.reset("nothing").is_err());
+        let all = settings.all();
+        let zone = all.iter().find(|own| own.name == "TimeZone").unwrap();
+        assert_eq!((zone.value.as_str(), zone.kind), ("UTC", "enum"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use atoll::{TransactionStatus, script};
 
-use crate::client::control::{self, Command, Transaction};
+use crate::client::control::{self, Command, Savepoint, Transaction};
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::sending::{Sending, Source};
 use crate::errors;
@@ -133,11 +133,12 @@ impl Conversation {
         let done = |tag: &str| Ok(Some((None, tag.to_string())));
         match command {
             Command::Set { local, name, value } => {
-                if local {
-                    self.settings.local();
-                }
-                let changed = self.settings.set(&name, &value)?;
-                self.tell(changed);
+                let changed = if local {
+                    self.settings.set_local(&name, &value)
+                } else {
+                    self.settings.set(&name, &value)
+                };
+                self.tell(changed?);
                 done("SET")
             }
             Command::Reset(name) => {
@@ -177,8 +178,9 @@ impl Conversation {
                     }
                     self.prepared.clear();
                     self.portals.clear();
-                    let _ = self.settings.reset("all");
-                    let forget = "deallocate all; reset search_path";
+                    let changed = self.settings.reset("all")?;
+                    self.tell(changed);
+                    let forget = "deallocate all; reset search_path; reset role";
                     self.timed(forget, |it| it.session.sql(forget))?;
                 }
                 done(tag)
@@ -189,6 +191,17 @@ impl Conversation {
                 label,
             } => self.call(&function, &arguments, label).map(Some),
             Command::Transaction(what) => self.transact(what, text),
+            Command::Savepoint(what, name) => {
+                match what {
+                    Savepoint::Set => self.settings.savepoint(&name),
+                    Savepoint::Release => self.settings.release(&name),
+                    Savepoint::RollBackTo => {
+                        let changed = self.settings.roll_back_to(&name);
+                        self.tell(changed);
+                    }
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -200,9 +213,10 @@ impl Conversation {
         Ok(texts.map_or_else(String::new, |texts| texts.value(0).to_string()))
     }
 
-    /// Tells the client of a setting that has changed.
-    fn tell(&mut self, changed: Option<(String, String)>) {
-        if let Some((name, value)) = changed {
+    /// Tells the client of settings that have changed, and the engine what all are.
+    pub(crate) fn tell(&mut self, changed: impl IntoIterator<Item = (String, String)>) {
+        self.session.show_settings(self.settings.all());
+        for (name, value) in changed {
             if name == "application_name" {
                 self.client().application.lock().clone_from(&value);
             }
@@ -218,8 +232,11 @@ impl Conversation {
         text: &str,
     ) -> Result<Option<(Option<Source>, String)>, Failed> {
         let implicit = std::mem::take(&mut self.implicit);
+        let wanted = self.settings.wants_warnings();
         let mut warn = |code, message: &str| {
-            Report::warning(code, message).write(&mut self.channel.out);
+            if wanted {
+                Report::warning(code, message).write(&mut self.channel.out);
+            }
         };
         match (what, self.session.transaction()) {
             (Transaction::Begin, TransactionStatus::Idle) => Ok(None),
@@ -245,9 +262,20 @@ impl Conversation {
                     "rollback"
                 };
                 self.timed(text, |it| it.session.sql(instead))?;
+                self.end_settings(false);
                 Ok(Some((None, "ROLLBACK".into())))
             }
-            _ => Ok(None),
+            (Transaction::Rollback, _) => {
+                self.timed(text, |it| it.session.sql(text))?;
+                self.end_settings(false);
+                Ok(Some((None, "ROLLBACK".into())))
+            }
+            (Transaction::Commit, _) => {
+                let done = self.timed(text, |it| it.session.sql(text));
+                self.end_settings(done.is_ok());
+                done?;
+                Ok(Some((None, "COMMIT".into())))
+            }
         }
     }
 
@@ -274,10 +302,12 @@ impl Conversation {
             }
             "current_setting" if argument(0).eq_ignore_ascii_case(control::PATH) => self.path()?,
             "set_config" => {
-                if matches!(argument(2), "true" | "t" | "on" | "1") {
-                    self.settings.local();
-                }
-                let changed = self.settings.set(argument(0), argument(1))?;
+                let changed = match argument(2) {
+                    "true" | "t" | "on" | "1" => {
+                        self.settings.set_local(argument(0), argument(1))?
+                    }
+                    _ => self.settings.set(argument(0), argument(1))?,
+                };
                 self.tell(changed);
                 self.settings
                     .get(argument(0))

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::client::control::PATH;
-use crate::client::settings::{FIRST_PATH, Settings};
+use crate::client::known::FIRST_PATH;
+use crate::client::settings::Settings;
 use crate::errors;
-use crate::security::scram::{self, Login, MECHANISM, Refused, Verifier};
 use crate::sessions::{Newcomer, Seat};
 use crate::shared::Shared;
 use crate::wire::backend::{self, Report};
 use crate::wire::channel::{Broken, Channel, until_then};
 use crate::wire::frontend::{self, Fields, First, Message};
+use scram::{Login, MECHANISM, Refused, Verifier};
 
 /// How long a client may take until it is let in.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -64,6 +65,7 @@ pub(crate) fn open(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr)
                 session,
                 settings,
             };
+            opened.session.show_settings(opened.settings.all());
             greet(&mut opened, &parameters, minor);
             opened.channel.patient(true).ok()?;
             Some(opened)
@@ -150,12 +152,13 @@ fn enter(
     if of("replication").is_some_and(|wanted| !matches!(wanted.as_str(), "false" | "off" | "0")) {
         return Err(told(errors::NOT_SUPPORTED, "there is no replication"));
     }
-    if let Some(users) = &shared.users {
-        let known = users.get(&user).cloned();
-        let verifier = known.unwrap_or_else(|| Verifier::of_nobody(&shared.secret, &user));
+    let (admission, database) = (&shared.admission, &shared.database);
+    if admission.asks(database).map_err(Ended::Told)? {
+        let verifier = admission.verifier(database, &user).map_err(Ended::Told)?;
         let proved = authenticate(channel, verifier, &user, until);
         proved.inspect_err(|_| shared.counts.failed_logins.add(1))?;
     }
+    admission.check(database, &user).map_err(Ended::Told)?;
     let mut secret = [0; 4];
     scram::fill(&mut secret).map_err(|reason| told(errors::INTERNAL, &reason))?;
     let session = shared.database.session().of_user(&user);

@@ -13,7 +13,6 @@ use crate::flight::call;
 use crate::flight::status::{Ended, Status};
 use crate::flight::transactions::{Held, Transactions};
 use crate::http2::connection::Watch;
-use crate::security::scram;
 use crate::sessions::{Client, Doing, Line, Newcomer, Seat};
 use crate::shared::{Counts, Shared};
 use crate::wire::backend::Report;

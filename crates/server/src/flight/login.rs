@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::errors;
 use crate::flight::call::Headers;
 use crate::flight::status::Ended;
-use crate::security::{basic, scram};
+use crate::security::basic;
 use crate::shared::Shared;
 use crate::wire::backend::Report;
 
@@ -85,29 +85,30 @@ fn bearer(value: &str) -> Option<&str> {
 pub(crate) fn admit(shared: &Shared, tokens: &Tokens, headers: &Headers) -> Result<String, Ended> {
     let refused = |message: String| Report::error(errors::NOT_LET_IN, message).into();
     let Some(given) = headers.get("authorization") else {
-        return match &shared.users {
-            None => Ok(ANYBODY.into()),
-            Some(_) => Err(refused("name a user and the password".into())),
+        return if shared.admission.asks(&shared.database)? {
+            Err(refused("name a user and the password".into()))
+        } else {
+            Ok(ANYBODY.into())
         };
     };
     if let Some(token) = bearer(given) {
         let user = tokens.user(token);
-        return user.ok_or_else(|| refused("the token is not known: log in again".into()));
+        let user = user.ok_or_else(|| refused("the token is not known: log in again".into()))?;
+        shared.admission.check(&shared.database, &user)?;
+        return Ok(user);
     }
     let Some((name, password)) = basic::read(given) else {
         return Err(refused(
             "name a user and the password: Basic, or Bearer and a token".into(),
         ));
     };
-    match &shared.users {
-        Some(users) if !users.lets_in(&shared.secret, &name, &password) => {
-            shared.counts.failed_logins.add(1);
-            let message = format!("password authentication failed for user \"{name}\"");
-            Err(refused(message))
-        }
-        None if name.is_empty() => Ok(ANYBODY.into()),
-        _ => Ok(name),
+    if !shared.admission.asks(&shared.database)? {
+        let nobody = name.is_empty();
+        return Ok(if nobody { ANYBODY.into() } else { name });
     }
+    let admitted = shared.admission.admit(&shared.database, &name, &password);
+    admitted.inspect_err(|_| shared.counts.failed_logins.add(1))?;
+    Ok(name)
 }
 
 /// The headers of an answer to who has logged in: the token.

@@ -26,7 +26,7 @@ pub(crate) fn admit(shared: &Shared, request: &Request) -> Result<String, Refusa
     if request.count("host") > 1 || host.is_empty() && request.chunks {
         return Err(refused("name one Host".into()));
     }
-    if shared.users.is_none() && !is_own(host) {
+    if !shared.admission.asks(&shared.database)? && !is_own(host) {
         return Err(refused(format!(
             "this server answers to localhost and to addresses of this machine, not to {host:?}; with --users it answers to any name"
         )));
@@ -78,9 +78,9 @@ fn is_json(request: &Request) -> bool {
 
 /// The user whose name and password the request has (`Authorization: Basic`).
 fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
-    let Some(users) = &shared.users else {
+    if !shared.admission.asks(&shared.database)? {
         return Ok(ANYBODY.into());
-    };
+    }
     let given = request.header("authorization").and_then(basic::read);
     let mut refusal = Refusal::new(
         "401 Unauthorized",
@@ -91,9 +91,10 @@ fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
     let Some((name, password)) = given else {
         return Err(refusal);
     };
-    if !users.lets_in(&shared.secret, &name, &password) {
+    let admitted = shared.admission.admit(&shared.database, &name, &password);
+    if let Err(report) = admitted {
         shared.counts.failed_logins.add(1);
-        refusal.report.message = format!("password authentication failed for user \"{name}\"");
+        refusal.report = report;
         return Err(refusal);
     }
     Ok(name)

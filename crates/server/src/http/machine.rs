@@ -112,8 +112,14 @@ fn sessions(shared: &Shared, user: &str) -> Vec<Value> {
     let now = SystemTime::now();
     let since = |time: SystemTime| now.duration_since(time).unwrap_or_default().as_secs_f64();
     let clients = shared.sessions.list();
+    let logins = shared.database.logins().ok();
+    let all = logins.is_some_and(|logins| !logins.has_roles() || logins.is_superuser(user));
     let told = clients.iter().map(|client| {
-        let activity = client.activity();
+        let mut activity = client.activity();
+        if !all && client.user != user {
+            // As `pg_stat_activity` has it.
+            activity.query = "<insufficient privilege>".into();
+        }
         json!({
             "process": client.process,
             "user": client.user,

@@ -13,7 +13,6 @@ use crate::http::answer::{self, Stream};
 use crate::http::json::{self, Batch, Prepared};
 use crate::http::refusal::Refusal;
 use crate::http::request::Request;
-use crate::security::scram;
 use crate::sessions::{Client, Doing, Newcomer, Reason, Seat};
 use crate::shared::Shared;
 use crate::wire::backend::Report;

@@ -1,7 +1,5 @@
-//! Who may connect: [`users`] and their verifiers in a file, [`scram`] by which they show that they know their passwords,
-//! [`tls`].
+//! Who may connect: [`users`] in a file and in the database, whose passwords are checked by [`scram`]; [`tls`].
 
 pub(crate) mod basic;
-pub(crate) mod scram;
 pub(crate) mod tls;
 pub(crate) mod users;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::security::scram::Verifier;
+use scram::Verifier;
 
 /// Users, and what is kept of their passwords.
 #[derive(Clone, Debug, Default)]
@@ -56,15 +56,6 @@ impl Users {
     /// The verifier of a user.
     pub(crate) fn get(&self, name: &str) -> Option<&Verifier> {
         self.0.get(name)
-    }
-
-    /// Whether `password` is that of the user of this name. How long it takes does not tell whether there is one; `secret`
-    /// is the server's.
-    pub(crate) fn lets_in(&self, secret: &[u8; 32], name: &str, password: &str) -> bool {
-        match self.get(name) {
-            Some(verifier) => verifier.fits(password),
-            None => Verifier::of_nobody(secret, name).fits(password),
-        }
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {

@@ -11,6 +11,8 @@ mod hostile;
 mod http;
 mod http_client;
 mod limits;
+mod roles;
 mod security;
+mod settings;
 mod simple;
 mod stopping;

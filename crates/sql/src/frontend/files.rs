@@ -28,6 +28,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Deallocate(_)
         | Statement::Array(_)
         | Statement::Schema(_)
+        | Statement::Role(_)
         | Statement::Sequence(_)
         | Statement::Like(_)
         | Statement::Identity(_) => Ok(()),

@@ -20,12 +20,13 @@ use crate::frontend::like::CreateLike;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
+use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
 use crate::frontend::{
     arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
-    prepared, returning, rewrite, schemas, sequences, steps,
+    prepared, returning, rewrite, roles, schemas, sequences, steps,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -59,6 +60,8 @@ pub(crate) enum Statement {
     Array(ArrayStatement),
     /// `create schema` and its like, `set search_path` and `show search_path`.
     Schema(SchemaStatement),
+    /// `create role` and its like, `grant`, `revoke`, `alter ... owner to`, `set role`.
+    Role(RoleStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
     /// `create materialized view`, `refresh materialized view`.
@@ -142,6 +145,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 
 /// A statement with a grammar of its own.
 fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if let Some(own) = roles::statement(tokens).transpose() {
+        return Some(own.map(Statement::Role));
+    }
     if let Some(own) = schemas::statement(tokens).transpose() {
         return Some(own.map(Statement::Schema));
     }

@@ -4,7 +4,7 @@
 //! create schema [if not exists] {name [authorization role] | authorization role}
 //! drop schema [if exists] name, ... [cascade | restrict]
 //! alter schema name {rename to name | owner to role}
-//! alter {table | view | materialized view | sequence} [if exists] name {set schema name | owner to role}
+//! alter {table | view | materialized view | sequence} [if exists] name set schema name
 //! set [session | local] search_path {to | =} {name, ... | default}
 //! set [session | local] schema {'name' | default}
 //! show search_path
@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
 use crate::frontend::grammar::refused_for;
+use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
 use crate::search_path::Setting;
@@ -31,8 +32,9 @@ pub(crate) enum SchemaStatement {
     Create {
         /// None for that of the owner.
         name: Option<String>,
-        owner: Option<Role>,
         if_not_exists: bool,
+        /// Whom it is to belong to.
+        owner: Option<RoleName>,
     },
     Drop {
         names: Vec<String>,
@@ -50,14 +52,6 @@ pub(crate) enum SchemaStatement {
         name: String,
         if_exists: bool,
         schema: String,
-    },
-    /// `alter ... owner to`; of a schema if there is no kind.
-    Owner {
-        kind: Option<Kind>,
-        /// As the statement [writes](written) it.
-        name: String,
-        if_exists: bool,
-        owner: Role,
     },
     /// `set search_path`; none for `default`.
     SetPath {
@@ -170,16 +164,14 @@ fn name(parser: &mut Parser<'_>) -> Result<String> {
 fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     two(parser);
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let own = if is_next(parser, "authorization") {
-        None
-    } else {
-        Some(name(parser)?)
+    let mut owner = authorization(parser)?;
+    let own = match owner {
+        Some(_) => None,
+        None => Some(name(parser)?),
     };
-    let owner = if word(parser, "authorization") {
-        Some(role(parser)?)
-    } else {
-        None
-    };
+    if owner.is_none() {
+        owner = authorization(parser)?;
+    }
     if ["create", "grant"].iter().any(|word| is_next(parser, word)) {
         return Err(refused_for(
             "create schema with what is in it",
@@ -188,20 +180,18 @@ fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     }
     Ok(SchemaStatement::Create {
         name: own,
-        owner,
         if_not_exists,
+        owner,
     })
 }
 
-/// The name of a role, or a word for that of the session.
-fn role(parser: &mut Parser<'_>) -> Result<Role> {
-    let ident = parser.parse_identifier()?;
-    let name = column_name(&ident);
-    let current = ["current_user", "current_role", "session_user"];
-    if ident.quote_style.is_none() && current.contains(&name.as_str()) {
-        return Ok(Role::Current);
+/// `authorization role`, if it comes next.
+fn authorization(parser: &mut Parser<'_>) -> Result<Option<RoleName>> {
+    if word(parser, "authorization") {
+        role_name(parser).map(Some)
+    } else {
+        Ok(None)
     }
-    Ok(Role::Named(name))
 }
 
 fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
@@ -225,15 +215,6 @@ fn drop(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
 fn alter(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     two(parser);
     let from = name(parser)?;
-    if word(parser, "owner") {
-        need(parser, "to")?;
-        return Ok(SchemaStatement::Owner {
-            kind: None,
-            name: from,
-            if_exists: false,
-            owner: role(parser)?,
-        });
-    }
     need(parser, "rename")?;
     need(parser, "to")?;
     Ok(SchemaStatement::Rename {
@@ -265,14 +246,6 @@ fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
     let Ok(name) = parser.parse_object_name(false) else {
         return Ok(None);
     };
-    if word(parser, "owner") && word(parser, "to") {
-        return Ok(Some(SchemaStatement::Owner {
-            kind: Some(kind),
-            name: written(&name)?,
-            if_exists,
-            owner: role(parser)?,
-        }));
-    }
     if !word(parser, "set") || !word(parser, "schema") {
         return Ok(None);
     }
@@ -457,17 +430,8 @@ mod tests {
             read("create schema authorization Ann"),
             SchemaStatement::Create {
                 name: None,
-                owner: Some(Role::Named("ann".into())),
                 if_not_exists: false,
-            }
-        );
-        assert_eq!(
-            read("alter table if exists s.t owner to current_user"),
-            SchemaStatement::Owner {
-                kind: Some(Kind::Table),
-                name: "s\u{1}t".into(),
-                if_exists: true,
-                owner: Role::Current,
+                owner: Some(RoleName::Named("ann".into())),
             }
         );
     }

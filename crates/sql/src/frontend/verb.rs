@@ -3,8 +3,10 @@
 use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::grants::Things;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
+use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::frontend::sequences::SequenceStatement;
 
@@ -21,6 +23,7 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::View { .. } => "CREATE VIEW",
         Statement::Array(array) => of_array(array),
         Statement::Schema(schema) => of_schema(schema),
+        Statement::Role(role) => of_role(role),
         Statement::Sequence(SequenceStatement::Create { .. }) => "CREATE SEQUENCE",
         Statement::Sequence(SequenceStatement::Alter { .. }) => "ALTER SEQUENCE",
         Statement::Materialized(MaterializedStatement::Create {
@@ -48,17 +51,32 @@ fn of_array(statement: &ArrayStatement) -> &'static str {
     }
 }
 
+fn of_role(statement: &RoleStatement) -> &'static str {
+    match statement {
+        RoleStatement::Create { .. } => "CREATE ROLE",
+        RoleStatement::Alter { .. } => "ALTER ROLE",
+        RoleStatement::Drop { .. } => "DROP ROLE",
+        RoleStatement::Privileges { grants: true, .. } => "GRANT",
+        RoleStatement::Privileges { grants: false, .. } => "REVOKE",
+        RoleStatement::Members { grants: true, .. } => "GRANT ROLE",
+        RoleStatement::Members { grants: false, .. } => "REVOKE ROLE",
+        RoleStatement::Owner { things, .. } => match things {
+            Things::Schemas(_) => "ALTER SCHEMA",
+            Things::Sequences(_) => "ALTER SEQUENCE",
+            _ => "ALTER TABLE",
+        },
+        RoleStatement::Set { role: None, .. } => "RESET",
+        RoleStatement::Set { .. } => "SET",
+        RoleStatement::Show => "SHOW",
+    }
+}
+
 fn of_schema(statement: &SchemaStatement) -> &'static str {
     match statement {
         SchemaStatement::Create { .. } => "CREATE SCHEMA",
         SchemaStatement::Drop { .. } => "DROP SCHEMA",
-        SchemaStatement::Rename { .. } | SchemaStatement::Owner { kind: None, .. } => {
-            "ALTER SCHEMA"
-        }
-        SchemaStatement::Move { kind, .. }
-        | SchemaStatement::Owner {
-            kind: Some(kind), ..
-        } => match kind {
+        SchemaStatement::Rename { .. } => "ALTER SCHEMA",
+        SchemaStatement::Move { kind, .. } => match kind {
             Kind::Table => "ALTER TABLE",
             Kind::View => "ALTER VIEW",
             Kind::MaterializedView => "ALTER MATERIALIZED VIEW",
@@ -137,6 +155,10 @@ mod tests {
             ("drop schema s", "DROP SCHEMA"),
             ("alter view v set schema s", "ALTER VIEW"),
             ("set search_path = s", "SET"),
+            ("create user ann", "CREATE ROLE"),
+            ("grant select on t to ann", "GRANT"),
+            ("revoke staff from ann", "REVOKE ROLE"),
+            ("alter table t owner to ann", "ALTER TABLE"),
             ("alter table t alter a restart", "ALTER TABLE"),
             (
                 "create materialized view m as select 1 with no data",

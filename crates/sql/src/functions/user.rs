@@ -12,10 +12,19 @@ use crate::functions::arguments::TEXT;
 
 /// The function that returns `name`, in the place of the one that names who runs the program.
 pub(crate) fn named(name: &Arc<str>) -> Arc<ScalarUDF> {
+    called(name, &["session_user", "current_role"])
+}
+
+/// The same for a session that has taken a role of this name, and keeps the name of its user.
+pub(crate) fn taken(role: &Arc<str>) -> Arc<ScalarUDF> {
+    called(role, &["current_role"])
+}
+
+fn called(name: &Arc<str>, aliases: &[&str]) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(CurrentUser {
         name: Arc::clone(name),
         signature: Signature::nullary(Volatility::Stable),
-        aliases: ["session_user", "current_role"].map(String::from).to_vec(),
+        aliases: aliases.iter().map(ToString::to_string).collect(),
     }))
 }
 

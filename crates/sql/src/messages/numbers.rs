@@ -207,6 +207,27 @@ pub(crate) const INFORMATION_SCHEMA: i64 = 13_000;
 pub(crate) const DATABASE: i64 = 16_384;
 pub(crate) const OWNER: i64 = 10;
 
+/// The number of a role: the same as long as it has its name.
+pub(crate) fn role_number(name: &str) -> i64 {
+    match name {
+        CATALOG => OWNER,
+        name => table_number(&format!("role {name}")),
+    }
+}
+
+/// The number of a schema.
+pub(crate) fn schema_number(name: &str) -> i64 {
+    match name {
+        "pg_catalog" => CATALOG_SCHEMA,
+        "public" => PUBLIC_SCHEMA,
+        "information_schema" => INFORMATION_SCHEMA,
+        name => table_number(&table::within(name, "")),
+    }
+}
+
+/// Who runs the program, where roles are named; also the name of the database.
+const CATALOG: &str = "atoll";
+
 /// The number of a table or view: the same as long as it has its name, in all processes.
 pub(crate) fn table_number(name: &str) -> i64 {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {

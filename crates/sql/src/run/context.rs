@@ -13,7 +13,7 @@ use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use memory::Traffic;
 use store::Snapshot;
-use table::{Table, Tables};
+use table::{Privileges, Table, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::{ctes, definition, grammar, graphs, operators, readers};
@@ -21,19 +21,23 @@ use crate::functions::sequences::Numbers;
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
 use crate::resources::stop;
-use crate::run::arrays::Arrays;
+use crate::rights::Rights;
+use crate::run::arrays::{Arrays, Watched};
 use crate::run::clock::Clock;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::merged;
+use crate::run::privileges::Known;
+use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::context::ScanContext;
 use crate::search_path::SearchPath;
+use crate::settings::StatementSettings;
 
 /// One statement's view of the database.
 pub(crate) struct StatementContext {
@@ -53,6 +57,12 @@ pub(crate) struct StatementContext {
     pub(crate) given: Given,
     /// Where names are looked up; those in its views are [others](SearchPath::kept).
     pub(crate) path: SearchPath,
+    /// Whose rights the statement has; what is in its views has [those of their owners](Rights::of_owner).
+    pub(crate) rights: Rights,
+    /// What a server has been told of the session.
+    pub(super) settings: StatementSettings,
+    /// Their role; none: who runs the program.
+    pub(crate) role: Option<Arc<str>>,
     /// The table that a `merge` changes, with its row ids.
     pub target: Option<Arc<dyn TableProvider>>,
     /// What the functions over sequences ask, where a session may.
@@ -109,6 +119,9 @@ impl StatementContext {
             frames: Frames::default(),
             given: Given::default(),
             path: SearchPath::kept(),
+            rights: Rights::all(),
+            role: None,
+            settings: StatementSettings::default(),
             target: None,
             numbers: None,
             kept_numbers: None,
@@ -120,6 +133,14 @@ impl StatementContext {
     pub(crate) fn with_path(mut self, path: SearchPath) -> StatementContext {
         self.path = path;
         self
+    }
+
+    /// That whose statement it is has these privileges for something.
+    ///
+    /// # Errors
+    /// [`Error::Denied`].
+    pub(crate) fn may(&self, name: &str, wanted: Privileges) -> Result<()> {
+        self.rights.check(&self.tables, name, wanted)
     }
 
     /// The name in the catalog of the table that the session [writes](crate::names::written) so.
@@ -162,27 +183,32 @@ impl StatementContext {
     /// The logical plan of `statement`, not optimised yet. `target` is the table that it deletes from or updates; it is
     /// scanned with its row ids.
     pub(crate) async fn plan(&self, statement: Sql, target: Option<&str>) -> Result<LogicalPlan> {
-        self.plan_within(statement, target, Depth::default()).await
+        let depth = Depth::default();
+        self.plan_within(statement, target, depth, &self.rights)
+            .await
     }
 
-    /// The same, within views so deep.
+    /// The same, within views so deep, by these rights.
     pub(super) async fn plan_within(
         &self,
         mut statement: Sql,
         target: Option<&str>,
         depth: Depth,
+        rights: &Rights,
     ) -> Result<LogicalPlan> {
+        let only_written = only_written(&self.state, &statement, target)?;
         if let Sql::Insert(insert) = &mut statement {
             // A mark that was looked at where rows are written.
             insert.partitioned = None;
         }
         let defaults = self.defaults(&statement).await?;
         let path = self.path_within(depth);
-        let mut calls = self.calls(&mut statement).await?;
+        let mut calls = self.calls(&mut statement, rights).await?;
+        calls.only_written = only_written;
         ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
-        calls.views = self.views(&statement, &path, depth).await?;
+        calls.views = self.views(&statement, &path, (depth, rights)).await?;
         calls.defaults = defaults;
         if depth.is_outermost() {
             calls.frames = self.frames.clone();
@@ -255,7 +281,7 @@ impl StatementContext {
     }
 
     /// Takes the calls that read files and graphs, and those of AFL's operators, out of `statement`.
-    async fn calls(&self, statement: &mut Sql) -> Result<Calls> {
+    async fn calls(&self, statement: &mut Sql, rights: &Rights) -> Result<Calls> {
         let types = |list: &str| {
             let definition = definition::of_text("types", list, &self.types(), &self.tables)?;
             let columns = definition.columns.into_iter();
@@ -266,14 +292,16 @@ impl StatementContext {
         let files = readers::take(&types, statement)?;
         let mut tables = HashMap::new();
         for (name, call) in graphs::take(statement)? {
+            rights.check_all_data(&name)?;
             let instance = &self.instance;
             let (workers, budget) = (instance.workers(), &instance.budget);
             let table = scan::graphs::table(&self.snapshot, &call, workers, budget).await?;
             tables.insert(name, table);
         }
         for (name, query) in operators::take(statement)? {
-            let plan =
-                afl::compile(&query, &self.arrays).map_err(|e| Error::invalid(e.to_string()))?;
+            let arrays = Watched::new(&self.arrays);
+            let plan = afl::compile(&query, &arrays).map_err(|e| Error::invalid(e.to_string()))?;
+            arrays.check(&self.tables, rights)?;
             let table = scan::arrays::query::table(plan, self.instance.workers())?;
             tables.insert(name, table);
         }
@@ -284,12 +312,22 @@ impl StatementContext {
             excluded: self.excluded.clone(),
             target: self.target.clone(),
             descriptions: Said::of(&self.tables, &self.path),
+            settings: self.settings.clone(),
+            privileges: Arc::new(Known {
+                tables: Arc::clone(&self.tables),
+                arrays: self.arrays.clone(),
+                path: self.path.clone(),
+                rights: self.rights.clone(),
+                role: self.role.clone(),
+            }),
             numbers: self.numbers.clone(),
             views: HashMap::new(),
             defaults: Defaults::default(),
             frames: Frames::default(),
             given: Given::default(),
             path: SearchPath::kept(),
+            rights: rights.clone(),
+            only_written: None,
             instance: Arc::clone(&self.instance),
         })
     }

@@ -18,6 +18,7 @@ use crate::frontend::expression;
 use crate::functions::convert::cast_to;
 use crate::functions::sequences::calls;
 use crate::names::{quoted, table_name};
+use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::query;
@@ -89,7 +90,9 @@ impl StatementContext {
         async move {
             let refused = |e: Error| Error::invalid(format!("default of column \"{column}\": {e}"));
             let query = Sql::Query(expression::query(text).map_err(refused)?);
-            let plan = self.plan_within(query, None, Depth::of_kept()).await;
+            // It names no tables.
+            let (depth, rights) = (Depth::of_kept(), Rights::all());
+            let plan = self.plan_within(query, None, depth, &rights).await;
             let value = match plan.map_err(refused)? {
                 LogicalPlan::Projection(projection)
                     if matches!(*projection.input, LogicalPlan::EmptyRelation(_)) =>

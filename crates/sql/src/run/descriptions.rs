@@ -7,9 +7,9 @@ use table::Tables;
 use crate::frontend::views::query_text;
 use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::sequences::relation;
-use crate::messages::numbers::table_number;
+use crate::messages::numbers::{schema_number, table_number};
 use crate::names::{PG_CATALOG, SCHEMA, catalog_name, of_schema, schema_of};
-use crate::scan::catalog::{constraints, indexes, schema_number};
+use crate::scan::catalog::{constraints, indexes};
 use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.

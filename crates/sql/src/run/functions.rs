@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::frontend::rewrite;
-use crate::functions::{descriptions, sequences};
+use crate::functions::{descriptions, privileges, sequences, settings};
 use crate::run::instance::Instance;
 
 /// Functions that the parser or the planner has words of their own for.
@@ -25,14 +25,17 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Functions that ask what a session has got, or the catalog.
-const ASKING: [&str; 8] = [
+const ASKING: [&str; 11] = [
     "col_description",
     "current_schemas",
+    "current_setting",
     "currval",
+    "has_sequence_privilege",
     "lastval",
     "nextval",
     "obj_description",
     "pg_get_serial_sequence",
+    "pg_has_role",
     "setval",
 ];
 
@@ -50,7 +53,12 @@ impl Instance {
         names.extend(rewrite::names().iter().map(ToString::to_string));
         names.extend(WORDS.map(str::to_owned));
         let asking = ASKING.into_iter();
-        let asking = asking.filter(|name| sequences::is_name(name) || descriptions::is_name(name));
+        let asking = asking.filter(|name| {
+            sequences::is_name(name)
+                || descriptions::is_name(name)
+                || privileges::is_name(name)
+                || settings::is_name(name)
+        });
         names.extend(asking.map(str::to_owned));
         // Those of operators.
         names.retain(|name| !name.contains(' '));

@@ -6,8 +6,10 @@ use datafusion::execution::FunctionRegistry;
 
 use crate::error::{Error, Result};
 use crate::functions::user;
+use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
+use crate::settings::StatementSettings;
 
 impl StatementContext {
     /// Gives the statement frames.
@@ -30,11 +32,35 @@ impl StatementContext {
     ///
     /// # Errors
     /// If DataFusion takes no such function.
-    pub(crate) fn of_user(mut self, user: Option<&Arc<str>>) -> Result<StatementContext> {
+    pub(crate) fn of_user(
+        mut self,
+        user: Option<&Arc<str>>,
+        role: Option<&Arc<str>>,
+    ) -> Result<StatementContext> {
         if let Some(user) = user {
             self.state.register_udf(user::named(user))?;
         }
+        if let Some(role) = role {
+            self.state.register_udf(user::taken(role))?;
+        }
         Ok(self)
+    }
+
+    /// Gives the statement what a server has been told of its session.
+    pub(crate) fn with_settings(mut self, settings: StatementSettings) -> StatementContext {
+        self.settings = settings;
+        self
+    }
+
+    /// Gives the statement the rights of a role.
+    pub(crate) fn with_rights(
+        mut self,
+        rights: Rights,
+        role: Option<Arc<str>>,
+    ) -> StatementContext {
+        self.rights = rights;
+        self.role = role;
+        self
     }
 
     /// Whether there is a table, a view or an array of that name.

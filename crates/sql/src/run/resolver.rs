@@ -16,17 +16,20 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
 use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion::sql::parser::Statement as Extended;
-use table::Tables;
+use table::{Privileges, Tables};
 
 use crate::error::{Error, Result, WITHIN};
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::functions::descriptions::{self, Descriptions};
+use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
+use crate::functions::settings;
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
-use crate::run::arrays::Arrays;
+use crate::rights::{MONITOR, Rights};
+use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
@@ -35,6 +38,7 @@ use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
 use crate::search_path::SearchPath;
+use crate::settings::StatementSettings;
 
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
 pub(crate) struct Calls {
@@ -50,6 +54,10 @@ pub(crate) struct Calls {
     pub numbers: Option<Arc<dyn Numbers>>,
     /// What people have said about tables.
     pub descriptions: Arc<dyn Descriptions>,
+    /// Of the session.
+    pub settings: StatementSettings,
+    /// Who may do what.
+    pub privileges: Arc<dyn Privileged>,
     /// The views that the statement names, planned.
     pub views: HashMap<String, Arc<dyn TableProvider>>,
     /// Of the table that the statement inserts into.
@@ -60,6 +68,10 @@ pub(crate) struct Calls {
     pub given: Given,
     /// Where names are looked up.
     pub path: SearchPath,
+    /// By whose rights.
+    pub rights: Rights,
+    /// The table of which no column is read, but rows are written to.
+    pub only_written: Option<String>,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -74,6 +86,8 @@ pub(crate) struct Resolver<'a> {
     planners: Vec<Arc<dyn ExprPlanner>>,
     numbers: Option<Arc<dyn Numbers>>,
     descriptions: Option<Arc<dyn Descriptions>>,
+    privileges: Option<Arc<dyn Privileged>>,
+    settings: StatementSettings,
 }
 
 impl<'a> Resolver<'a> {
@@ -101,6 +115,8 @@ impl<'a> Resolver<'a> {
         Ok(Resolver {
             numbers: calls.numbers.clone(),
             descriptions: Some(Arc::clone(&calls.descriptions)),
+            privileges: Some(Arc::clone(&calls.privileges)),
+            settings: calls.settings.clone(),
             ..resolver
         })
     }
@@ -119,6 +135,8 @@ impl<'a> Resolver<'a> {
             planners,
             numbers: None,
             descriptions: None,
+            privileges: None,
+            settings: StatementSettings::default(),
         }
     }
 }
@@ -162,11 +180,10 @@ async fn find(
     }
     match reference.schema() {
         Some(INFORMATION_SCHEMA) => {
-            return Ok(information::view(tables, reference.table()).await?);
+            return Ok(information::view(tables, &calls.rights, reference.table()).await?);
         }
         Some(PG_CATALOG) => {
-            let activity = || calls.instance.observer.look();
-            return Ok(catalog::view(tables, reference.table(), activity)?);
+            return Ok(of_catalog(tables, reference.table(), calls)?);
         }
         _ => {}
     }
@@ -179,6 +196,11 @@ async fn find(
         return Ok(Some(own));
     }
     let name = name_of(reference, tables, &calls.path);
+    if calls.only_written.as_ref() != Some(&name)
+        && (tables.get(&name).is_some() || tables.view(&name).is_some())
+    {
+        calls.rights.check(tables, &name, Privileges::SELECT)?;
+    }
     if let Some(table) = tables.get(&name) {
         if tables
             .materialized(&name)
@@ -218,6 +240,11 @@ async fn of_no_table(
         || reference.table().contains(WITHIN)
         || calls.path.has(SCHEMA);
     if in_public && let Some(array) = arrays.find(name)? {
+        if !name.ends_with(INTO) && calls.only_written.as_deref() != Some(name) {
+            calls
+                .rights
+                .check(tables, array_of(name), Privileges::SELECT)?;
+        }
         return Ok(Some(Arc::new(array)));
     }
     if reference.schema().is_none()
@@ -229,18 +256,47 @@ async fn of_no_table(
         return Ok(Some(Arc::clone(table)));
     }
     let files = match calls.files.get(name) {
-        Some(call) => FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?,
-        None if looks_like_file(name) => FileTable::open(name).await?,
-        None if name.starts_with("pg_") => {
-            let activity = || calls.instance.observer.look();
-            return Ok(catalog::view(tables, name, activity)?);
+        Some(call) => {
+            let files: Vec<String> = call
+                .paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            calls.rights.check_files(&files.join(", "), false)?;
+            FileTable::open_with(name, call.paths.clone(), call.options.clone()).await?
         }
+        None if looks_like_file(name) => {
+            calls.rights.check_files(name, false)?;
+            FileTable::open(name).await?
+        }
+        None if name.starts_with("pg_") => return Ok(of_catalog(tables, name, calls)?),
         None if reference.schema().is_none() && calls.path.has(INFORMATION_SCHEMA) => {
-            return Ok(information::view(tables, name).await?);
+            return Ok(information::view(tables, &calls.rights, name).await?);
         }
         None => return Ok(None),
     };
     Ok(Some(Arc::new(files)))
+}
+
+/// The table of `pg_catalog` of that name. What the sessions of others run is shown to those alone who may see it.
+fn of_catalog(
+    tables: &Tables,
+    name: &str,
+    calls: &Calls,
+) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+    let activity = || {
+        let mut all = calls.instance.observer.look();
+        for session in &mut all {
+            if !calls.rights.is_member(MONITOR) && !calls.rights.includes(Some(&session.user)) {
+                session.query = "<insufficient privilege>".into();
+                session.application = String::new();
+                session.address = String::new();
+                session.port = None;
+            }
+        }
+        all
+    };
+    catalog::view(tables, name, activity, &calls.settings)
 }
 
 impl ContextProvider for Resolver<'_> {
@@ -309,8 +365,10 @@ impl ContextProvider for Resolver<'_> {
         let known = self.state.scalar_functions().get(name).cloned();
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
         let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
+        let held = || privileges::named(self.privileges.as_ref()?, name).map(Arc::new);
+        let set = || settings::named(&self.settings, name).map(Arc::new);
         // Some know more of the statement's tables than what stands for them where there are none.
-        said().or_else(own).or(known)
+        said().or_else(held).or_else(own).or_else(set).or(known)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

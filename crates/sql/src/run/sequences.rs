@@ -5,13 +5,14 @@ use std::sync::Arc;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::LogicalPlan;
 use store::Store;
-use table::{Position, Sequence, Tables};
+use table::{Position, Privileges, Sequence, Tables};
 
 use crate::error::{Error, Result};
 use crate::functions::sequences::{Numbers, calls, relation};
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::names::{base, quoted, schema_of};
 use crate::resources::sequences::{Sequences, SessionNumbers};
+use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::search_path::SearchPath;
 
@@ -25,6 +26,7 @@ struct Seen {
     path: SearchPath,
     /// Whether the transaction of the statement only reads.
     read_only: bool,
+    rights: Rights,
 }
 
 impl StatementContext {
@@ -34,7 +36,7 @@ impl StatementContext {
         session: &Arc<SessionNumbers>,
         read_only: bool,
     ) -> StatementContext {
-        let of_path = |path: SearchPath| -> Option<Arc<dyn Numbers>> {
+        let of_path = |path: SearchPath, rights: Rights| -> Option<Arc<dyn Numbers>> {
             Some(Arc::new(Seen {
                 store: Arc::clone(&self.instance.store),
                 sequences: Arc::clone(&self.instance.sequences),
@@ -42,10 +44,11 @@ impl StatementContext {
                 tables: Arc::clone(&self.tables),
                 path,
                 read_only,
+                rights,
             }))
         };
-        self.numbers = of_path(self.path.clone());
-        self.kept_numbers = of_path(SearchPath::kept());
+        self.numbers = of_path(self.path.clone(), self.rights.clone());
+        self.kept_numbers = of_path(SearchPath::kept(), Rights::all());
         self
     }
 
@@ -107,11 +110,22 @@ impl Seen {
     }
 }
 
+impl Seen {
+    /// That a sequence may be asked: one of these privileges is enough.
+    fn permits(&self, name: &str, any: &[Privileges]) -> Result<()> {
+        let held = |wanted: &&Privileges| self.rights.has(&self.tables, name, **wanted);
+        let wanted = any.iter().find(held).or(any.first());
+        let wanted = wanted.copied().unwrap_or_default();
+        self.rights.check(&self.tables, name, wanted)
+    }
+}
+
 impl Numbers for Seen {
     fn next(&self, name: &str, count: usize) -> Result<Vec<i64>> {
         let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
         self.may("nextval")?;
+        self.permits(&name, &[Privileges::USAGE, Privileges::UPDATE])?;
         let given = self.sequences.next(&self.store, &name, own, count)?;
         if let Some(last) = given.last() {
             self.session.got(own.number, *last);
@@ -122,6 +136,7 @@ impl Numbers for Seen {
     fn current(&self, name: &str) -> Result<i64> {
         let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
+        self.permits(&name, &[Privileges::USAGE, Privileges::SELECT])?;
         self.session.of(own.number).ok_or_else(|| {
             Error::invalid(format!(
                 "currval of sequence \"{name}\" is not yet defined in this session"
@@ -147,6 +162,7 @@ impl Numbers for Seen {
         let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
         self.may("setval")?;
+        self.permits(&name, &[Privileges::UPDATE])?;
         if !(own.min..=own.max).contains(&value) {
             return Err(Error::Arithmetic {
                 message: format!(

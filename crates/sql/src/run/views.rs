@@ -11,11 +11,13 @@ use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use table::Privileges;
 
 use crate::error::{Error, Result};
 use crate::frontend::views::of_text;
 use crate::messages::tags::shown;
 use crate::names::CATALOG;
+use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::resolver::name_of;
@@ -27,7 +29,7 @@ impl StatementContext {
         &self,
         statement: &Extended,
         path: &SearchPath,
-        depth: Depth,
+        (depth, rights): (Depth, &Rights),
     ) -> Result<HashMap<String, Arc<dyn TableProvider>>> {
         let mut planned: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
         if self.tables.views().is_empty() {
@@ -37,7 +39,9 @@ impl StatementContext {
             if let Some(text) = self.tables.view(&name)
                 && !planned.contains_key(&name)
             {
-                let plan = self.view(&name, text, depth).await?;
+                rights.check(&self.tables, &name, Privileges::SELECT)?;
+                let of_owner = Rights::of_owner(&self.tables, &name)?;
+                let plan = self.view(&name, text, depth, &of_owner).await?;
                 planned.insert(name, Arc::new(ViewTable::new(plan, Some(text.to_string()))));
             }
         }
@@ -56,7 +60,7 @@ impl StatementContext {
             .collect())
     }
 
-    /// The plan of a view, with the names of its columns.
+    /// The plan of a view, with the names of its columns, by these rights: if the view is there, those of its owner.
     ///
     /// # Errors
     /// If it does not go with the tables that there are, or two columns have one name.
@@ -65,15 +69,16 @@ impl StatementContext {
         name: &'a str,
         text: &'a str,
         depth: Depth,
+        rights: &'a Rights,
     ) -> BoxFuture<'a, Result<LogicalPlan>> {
         async move {
             let view = of_text(text)?;
             let depth = depth.within(&view)?;
             let plan = self
-                .plan_within(Sql::Query(view.query), None, depth)
+                .plan_within(Sql::Query(view.query), None, depth, rights)
                 .await
                 .map_err(|e| match e {
-                    Error::TooComplex { .. } => e,
+                    Error::TooComplex { .. } | Error::Denied { .. } => e,
                     e => Error::invalid(format!("view \"{name}\": {e}")),
                 })?;
             named_columns(name, plan, &view.columns)

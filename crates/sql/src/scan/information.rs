@@ -17,6 +17,7 @@ use table::{Column, Sequence, Tables};
 
 use crate::messages::types;
 use crate::names::{CATALOG, SCHEMA, base, catalog_name, permanent, schema_of};
+use crate::rights::Rights;
 use crate::scan::catalog;
 use crate::scan::provider::Provider;
 
@@ -39,12 +40,16 @@ pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
 }
 
 /// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
-/// DataFusion uses Arrow's names of types, `schemata`, which has those of the system here, and `sequences`, which it has
-/// not.
+/// DataFusion uses Arrow's names of types, `schemata`, which has those of the system here, and `sequences` and those about
+/// rights, which it has not.
 pub(crate) async fn view(
     tables: &Arc<Tables>,
+    rights: &Rights,
     name: &str,
 ) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+    if let Some(view) = catalog::about_rights(tables, rights, name)? {
+        return Ok(Some(view));
+    }
     if name == "columns" {
         return Ok(Some(columns(tables)?));
     }

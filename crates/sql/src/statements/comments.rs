@@ -40,6 +40,7 @@ pub(crate) async fn comment(
         })?;
     } else if kind == CommentObject::Index {
         let table = of_key(scope, tables, &key).ok_or_else(|| none(&key))?;
+        context.rights.check_owner(tables, &table)?;
         scope.claim(std::slice::from_ref(&table))?;
         table::comment(&mut writing.tx, &table, |all| {
             put(&mut all.keys, base(&key).to_owned(), text);

@@ -14,6 +14,7 @@ use crate::names::{base, column_name, exact};
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::query;
+use crate::statements::ddl::may_refer;
 use crate::statements::references;
 use crate::statements::write::Writing;
 
@@ -66,6 +67,7 @@ async fn add(
     let mut after = before.clone();
     let constraint = constraints::of_table(constraint)?;
     definition::add(&mut after, constraint, &context.tables)?;
+    may_refer(context, &after, before.foreign_keys.len())?;
     for (own, old) in after.columns.iter().zip(&before.columns) {
         if old.nullable && !own.nullable {
             no_nulls(context, before, &own.name).await?;

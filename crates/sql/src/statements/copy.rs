@@ -49,6 +49,7 @@ pub(crate) async fn to(
     if let Some(brought) = whole.map_or(Ok(None), |name| brought_of(&context, &name))? {
         query = brought;
     }
+    context.rights.check_files(&target, true)?;
     let format = format_for(&target, &options)?;
     check_target(&target)?;
     let factory = context
@@ -186,6 +187,7 @@ pub(crate) async fn from(
     let CopyFrom {
         source, options, ..
     } = statement;
+    context.rights.check_files(&source, false)?;
     let file = open(definition, &columns, &source, &options).await?;
     let defaults = context.defaults_of(definition).await?;
     let plan = projection(definition, &columns, &defaults, Arc::new(file))?;

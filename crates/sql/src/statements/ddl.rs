@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     TruncateIdentityOption,
 };
 use futures::TryStreamExt;
-use table::{Definition, Tables};
+use table::{Definition, Privileges, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
@@ -51,6 +51,7 @@ pub(crate) async fn create(
         if !statement.or_replace {
             return Err(Error::TableExists { name });
         }
+        context.rights.check_owner(&context.tables, &name)?;
         drop_order(&context.tables, &[&name], false)?;
         stays_unused(&context, &[&name])?;
         sequences_may_go(scope, &context, &name, &[&name])?;
@@ -93,6 +94,7 @@ pub(crate) async fn create(
                 &gone,
             )?;
             GeneratedColumns::check(&mut context, &definition).await?;
+            may_refer(&context, &definition, 0)?;
             context.defaults_of(&definition).await?;
             Checks::new(&mut context, &definition).await?;
             table::create(&mut writing.tx, &definition)?;
@@ -101,6 +103,21 @@ pub(crate) async fn create(
     };
     scope.keep(writing).await?;
     Ok(Answer::changed(changed, &context.clock))
+}
+
+/// That whose statement it is may declare the foreign keys of a table, but for the first `known`.
+///
+/// # Errors
+/// [`Error::Denied`].
+pub(crate) fn may_refer(context: &StatementContext, own: &Definition, known: usize) -> Result<()> {
+    let mut keys = own.foreign_keys.iter().skip(known);
+    keys.try_for_each(|key| {
+        if key.parent == own.name {
+            Ok(())
+        } else {
+            context.may(&key.parent, Privileges::REFERENCES)
+        }
+    })
 }
 
 /// What the new table is called in the catalog.

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use crate::error::{Error, Result};
 use crate::frontend::parameters::{Hint, Readied};
 use crate::frontend::parse::{Statement, parse};
+use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::{grammar, rewrite};
 use crate::messages::tags::shown;
@@ -136,6 +137,7 @@ async fn of_statement(
     };
     match statement {
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
+        Statement::Role(RoleStatement::Show) => Ok(Some(texts(&["role"]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
         Statement::Schema(SchemaStatement::SetPath { called: true, .. }) => {
             Ok(Some(texts(&["set_config"])))

@@ -12,7 +12,7 @@ use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
     alter, arrays, comments, copy, ddl, dml, explain, identity, indexes, like, lookup,
-    materialized, merge, schemas, sequences, show, targets, views,
+    materialized, merge, roles, schemas, sequences, show, targets, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -32,6 +32,7 @@ pub(crate) async fn run(
         ),
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Schema(statement) => schemas::run(scope, statement, started).await,
+        Statement::Role(statement) => roles::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
         Statement::Materialized(statement) => materialized::run(scope, statement, started).await,

@@ -14,14 +14,14 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, Query,
-    Statement as Sql, TableFactor, TableObject, TableWithJoins, Update,
+    AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, OnConflictAction,
+    OnInsert, Query, Statement as Sql, TableFactor, TableObject, TableWithJoins, Update,
 };
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 use store::Transaction;
-use table::ROW_COLUMN;
+use table::{Privileges, ROW_COLUMN};
 
 use crate::error::{Error, Result};
 use crate::names::{column_name, known, table_name, written};
@@ -50,6 +50,7 @@ pub(crate) async fn insert(
     };
     let (writing, mut context) = scope.write("INSERT", &[&name], started).await?;
     let table = context.table(&name)?;
+    may_return(&context, &name, &returning)?;
     let named = default::fill_insert(&context, &mut statement, table.definition()).await?;
     let in_values = |e: Error| null_in_values(e, &named, &name);
     let definition = table.definition();
@@ -57,6 +58,7 @@ pub(crate) async fn insert(
     let generated = GeneratedColumns::new(&mut context, definition).await?;
     let conflict = match statement.on.take() {
         Some(on) => {
+            may_update(&context, &name, &on)?;
             scope.claim(&references::reached(&context.tables, &name))?;
             Some(Conflict::new(&mut context, &table, (&checks, &generated), on).await?)
         }
@@ -94,6 +96,26 @@ pub(crate) async fn insert(
     written.finish(scope, context, writing, count).await
 }
 
+/// That rows which are written may be read, if the statement returns them.
+fn may_return(
+    context: &StatementContext,
+    name: &str,
+    returning: &Option<Box<Query>>,
+) -> Result<()> {
+    match returning {
+        Some(_) => context.may(name, Privileges::SELECT),
+        None => Ok(()),
+    }
+}
+
+/// That rows in the way of others may be changed.
+fn may_update(context: &StatementContext, name: &str, on: &OnInsert) -> Result<()> {
+    match on {
+        OnInsert::OnConflict(conflict) if conflict.action == OnConflictAction::DoNothing => Ok(()),
+        _ => context.may(name, Privileges::UPDATE.and(Privileges::SELECT)),
+    }
+}
+
 /// Names the column in DataFusion's refusal of a NULL in `values`, which only has the column's number.
 pub(super) fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
     let text = e.to_string();
@@ -126,6 +148,7 @@ pub(crate) async fn delete(
     }
     let (mut writing, mut context) = scope.write("DELETE", &[&name], started).await?;
     let table = context.table(&name)?;
+    may_return(&context, &name, &returning)?;
     scope.claim(&references::reached(&context.tables, &name))?;
     let mut written = Written::new(&context, table.definition(), returning);
     let mut parents = Parents::new(&context.tables, &name);
@@ -169,6 +192,7 @@ pub(crate) async fn update(
     };
     let (writing, mut context) = scope.write("UPDATE", &[&name], started).await?;
     let table = context.table(&name)?;
+    may_return(&context, &name, &returning)?;
     fold_targets(&mut statement)?;
     default::fill_update(&mut statement, table.definition())?;
     let rows = rows_of(&mut context, Sql::Update(statement), Some(&name), true).await?;

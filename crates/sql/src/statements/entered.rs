@@ -14,6 +14,7 @@ use crate::run::answer::Answer;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::search_path::SessionPath;
+use crate::settings::SessionSettings;
 use crate::statements::control::Control;
 use crate::statements::dispatch;
 use crate::statements::prepare::Names;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     user: Option<Arc<str>>,
     /// Where names are looked up.
     path: Arc<SessionPath>,
+    /// What a server has been told of the session.
+    settings: Arc<SessionSettings>,
 }
 
 impl Shared {
@@ -49,6 +52,7 @@ impl Shared {
             frames: Frames::default(),
             user: None,
             path: Arc::default(),
+            settings: Arc::default(),
         }
     }
 
@@ -63,6 +67,11 @@ impl Shared {
     /// Where names are looked up.
     pub(crate) fn path(&self) -> &Arc<SessionPath> {
         &self.path
+    }
+
+    /// What a server has been told of the session.
+    pub(crate) fn settings(&self) -> &SessionSettings {
+        &self.settings
     }
 
     /// The same with these frames.
@@ -92,6 +101,7 @@ pub(crate) struct Entered {
     user: Option<Arc<str>>,
     temporary: Arc<Temporary>,
     path: Arc<SessionPath>,
+    settings: Arc<SessionSettings>,
 }
 
 impl Entered {
@@ -107,6 +117,7 @@ impl Entered {
             frames,
             user,
             path,
+            settings,
         } = shared;
         let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
@@ -124,6 +135,7 @@ impl Entered {
             user,
             temporary,
             path,
+            settings,
         })
     }
 
@@ -142,6 +154,7 @@ impl Entered {
             frames: self.frames.clone(),
             user: self.user.clone(),
             path: Arc::clone(&self.path),
+            settings: Arc::clone(&self.settings),
         }
     }
 

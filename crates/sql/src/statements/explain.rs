@@ -7,9 +7,9 @@ use arrow::array::{ArrayRef, StringArray};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::execute_stream;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion::sql::sqlparser::ast::{Statement as Sql, TableObject};
 use futures::TryStreamExt;
-use table::titled;
+use table::{Privileges, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::Statement;
@@ -163,11 +163,15 @@ async fn plan(
         Sql::Insert(mut insert) => {
             // Which rows are there is asked when the rows have come.
             insert.on = None;
+            if let TableObject::TableName(name) = &insert.table {
+                context.may(&table_name(name)?, Privileges::INSERT)?;
+            }
             let plan = context.plan(Sql::Insert(insert), None).await?;
             Ok((Some("insert".into()), dml::input(plan, true)?))
         }
         Sql::Delete(ref delete) => {
             let name = dml::delete_target(delete)?;
+            context.may(&name, Privileges::DELETE)?;
             // Cells of an array have no row ids.
             let whole = context.array(&name)?.is_some();
             Ok((
@@ -183,6 +187,7 @@ async fn plan(
                 }
                 _ => return Err(Error::unsupported("`update` needs the name of a table")),
             };
+            context.may(&name, Privileges::UPDATE)?;
             let plan = context.plan(Sql::Update(update), Some(&name)).await?;
             Ok((
                 Some(format!("update {}", titled(&name))),

@@ -17,6 +17,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
+use table::Privileges;
 
 use crate::error::{Error, Result};
 use crate::frontend::missing;
@@ -218,6 +219,7 @@ impl Session {
         let name = scope.own(&written(&table)?)?;
         let context = scope.read(Instant::now()).await?;
         let table = context.table(&name)?;
+        context.may(&name, Privileges::INSERT)?;
         let wanted = copy::wanted(table.definition(), &columns)?;
         entered.succeed();
         Ok(Arc::new(table.definition().schema().project(&wanted)?))

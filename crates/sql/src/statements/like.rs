@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use table::{Definition, Generated};
+use table::{Definition, Generated, Privileges};
 
 use crate::error::{Error, Result};
 use crate::frontend::like::{CreateLike, Including};
@@ -45,6 +45,7 @@ pub(crate) async fn create(
         return Err(Error::TableExists { name });
     }
     let from = context.table(&other)?;
+    context.may(&other, Privileges::SELECT)?;
     let definition = alike(from.definition(), &name, statement.including)?;
     GeneratedColumns::check(&mut context, &definition).await?;
     context.defaults_of(&definition).await?;

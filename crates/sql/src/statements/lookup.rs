@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement as Sql,
     TableFactor, WildcardAdditionalOptions,
 };
-use table::Table;
+use table::{Privileges, Table};
 
 use crate::error::Result;
 use crate::frontend::constant::Constant;
@@ -47,6 +47,8 @@ pub(crate) async fn answer(
     let (Some(columns), Some((key, values))) = (wanted.columns(table), wanted.key(table)) else {
         return Ok(None);
     };
+    let rights = scope.rights(&tables)?;
+    rights.check(&tables, &name, Privileges::SELECT)?;
     let mut clock = clock(instance, started);
     clock.planned();
     clock.ran_on = "index";

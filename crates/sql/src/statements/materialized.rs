@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::frontend::materialized::MaterializedStatement;
 use crate::functions::convert::cast_to;
 use crate::names::check_column;
+use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -61,7 +62,9 @@ async fn create(
             "relation \"{name}\" already exists"
         )));
     }
-    let plan = context.view(name, text, Depth::default()).await?;
+    let plan = context
+        .view(name, text, Depth::default(), &context.rights)
+        .await?;
     let fields = plan.schema().fields().iter();
     let fields: Vec<Field> = fields
         .map(|field| field.as_ref().clone().with_nullable(true))
@@ -119,7 +122,9 @@ async fn refresh(
     let definition = table.definition();
     table::truncate(&mut writing.tx, name)?;
     if with_data {
-        let plan = context.view(name, query.text, Depth::default()).await?;
+        let rights = Rights::of_owner(&tables, name)?;
+        let depth = Depth::default();
+        let plan = context.view(name, query.text, depth, &rights).await?;
         (writing, _) = fill(&mut context, writing, definition, plan).await?;
     }
     table::set_materialized(&mut writing.tx, name, query.text, with_data)?;

@@ -18,7 +18,7 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 use store::Transaction;
-use table::{Definition, Table};
+use table::{Definition, Privileges, Table};
 
 use crate::error::{Error, Result};
 use crate::frontend::merge::{Action, Clause, Merge, When};
@@ -48,6 +48,7 @@ pub(crate) async fn merge(
     let (writing, mut context) = scope.write("MERGE", &[&name], started).await?;
     let table = context.table(&name)?;
     let definition = table.definition();
+    context.may(&name, needs(&statement))?;
     scope.claim(&references::reached(&context.tables, &name))?;
     let (plan, source) = planned(&mut context, &table, &statement).await?;
     let returning = match &statement.returning {
@@ -136,6 +137,20 @@ pub(crate) async fn columns(
     let definition = table.definition();
     let returned = ReturnedRows::new(context, definition, statement, items, &source).await?;
     Ok(Some(visible::schema(&returned.schema)))
+}
+
+/// What a `merge` does with its target: it reads it, and what its clauses say.
+fn needs(statement: &Merge) -> Privileges {
+    let mut all = Privileges::SELECT;
+    for clause in &statement.clauses {
+        all = all.and(match clause.action {
+            Action::Nothing => Privileges::default(),
+            Action::Delete => Privileges::DELETE,
+            Action::Update(_) => Privileges::UPDATE,
+            Action::Insert { .. } => Privileges::INSERT,
+        });
+    }
+    all
 }
 
 /// The pairs of rows, and what has become of those that came.

@@ -6,6 +6,7 @@
 //!
 //! The highest layer: uses all others.
 
+mod access;
 mod alter;
 mod arrays;
 mod asked;
@@ -23,6 +24,7 @@ mod dml;
 mod entered;
 mod explain;
 pub(crate) mod extended;
+mod grants;
 mod identity;
 mod indexes;
 mod like;
@@ -31,11 +33,13 @@ mod materialized;
 mod merge;
 mod merge_returning;
 mod owned;
+mod owner;
 mod plan_json;
 mod prepare;
 mod references;
 mod relations;
 mod remove;
+mod roles;
 mod schemas;
 mod scope;
 mod sequences;

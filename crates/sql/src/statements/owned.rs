@@ -151,6 +151,7 @@ pub(crate) fn give(
             "sequence must be in same schema as table it is linked to",
         ));
     }
+    context.rights.check_owner(&context.tables, table)?;
     let own = context.table(table)?;
     let definition = own.definition();
     let mut columns = definition.columns.iter();

@@ -8,17 +8,18 @@ use arrow::array::{ArrayRef, StringArray};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::frontend::schemas::{Kind, Role, SchemaStatement};
-use crate::messages::nearest::unknown_table;
+use crate::frontend::roles::RoleName;
+use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::names::{
-    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema,
-    schema_of, session_of,
+    INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema, schema_of,
+    session_of,
 };
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::search_path::{no_schema, text_of};
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
+use crate::statements::owner;
 use crate::statements::relations::taken;
 use crate::statements::scope::Scope;
 use crate::statements::texts;
@@ -34,26 +35,17 @@ pub(crate) async fn run(
     match statement {
         SchemaStatement::Create {
             name,
-            owner,
             if_not_exists,
-        } => {
-            let user = scope.user();
-            if let Some(owner) = &owner {
-                owns(owner, &user)?;
-            }
-            let name = match (name, owner) {
-                (Some(name), _) => name,
-                (None, Some(Role::Named(name))) => name,
-                (None, _) => user,
-            };
-            create(scope, &name, if_not_exists, started).await
-        }
-        SchemaStatement::Owner {
-            kind,
-            name,
-            if_exists,
             owner,
-        } => own(scope, kind, (&name, if_exists), &owner, started).await,
+        } => {
+            let name = match (name, &owner) {
+                (Some(name), _) => name,
+                (None, Some(RoleName::Named(name))) => name.clone(),
+                (None, Some(RoleName::Session)) => scope.user_name(),
+                (None, _) => scope.role_name(),
+            };
+            create(scope, &name, if_not_exists, owner, started).await
+        }
         SchemaStatement::Drop {
             names,
             if_exists,
@@ -93,42 +85,6 @@ pub(crate) async fn run(
     }
 }
 
-/// That something may belong to this role: all belongs to the user of the session.
-fn owns(role: &Role, user: &str) -> Result<()> {
-    match role {
-        Role::Named(name) if name != user && name != CATALOG => Err(Error::invalid(format!(
-            "role \"{name}\" does not exist: all there is belongs to the user of the session, \"{user}\""
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// `alter ... owner to`: what there is belongs to the user already.
-async fn own(
-    scope: &mut Scope<'_>,
-    kind: Option<Kind>,
-    (name, if_exists): (&str, bool),
-    owner: &Role,
-    started: Instant,
-) -> Result<Answer> {
-    owns(owner, &scope.user())?;
-    let context = scope.read(started).await?;
-    let there = match kind {
-        None => is_given(name) || context.tables.has_schema(name),
-        Some(_) => taken(&context, &context.own(name))?,
-    };
-    let done = Answer::changed(None, &context.clock);
-    match (there, kind) {
-        (true, _) => Ok(done),
-        (false, _) if if_exists => {
-            let name = table::titled(name);
-            Ok(done.with_notice(format!("relation \"{name}\" does not exist, skipping")))
-        }
-        (false, None) => Err(no_schema(name)),
-        (false, Some(_)) => Err(unknown_table(&context.own(name), &context.tables)),
-    }
-}
-
 /// An answer of one text.
 fn shown(scope: &Scope<'_>, name: &'static str, text: String, started: Instant) -> Result<Answer> {
     let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
@@ -158,6 +114,7 @@ async fn create(
     scope: &mut Scope<'_>,
     name: &str,
     if_not_exists: bool,
+    owner: Option<RoleName>,
     started: Instant,
 ) -> Result<Answer> {
     let marker = of_schema(name);
@@ -168,6 +125,9 @@ async fn create(
         // Before anybody can see it.
         scope.instance.schemas.store(true, Ordering::Release);
         table::create_schema(&mut writing.tx, name)?;
+        if let Some(owner) = owner {
+            owner::give(scope, &context, &mut writing, &marker, &owner)?;
+        }
         scope.keep(writing).await?;
     }
     Ok(Answer::changed(None, &context.clock))
@@ -360,6 +320,9 @@ async fn moved(
     }
     scope.claim(&[of_schema(schema)])?;
     let pairs = pairs(tables, &name, schema)?;
+    context
+        .rights
+        .check_creates(tables, &catalog_name(schema, base(&name)))?;
     for (from, to) in &pairs {
         scope.claim(&[from.clone(), to.clone()])?;
         if taken(&context, to)? {

@@ -4,18 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use table::Tables;
+use table::{Acl, ROLES, Tables};
 
 use crate::error::Result;
 use crate::functions::sequences::relation;
 use crate::functions::system;
 use crate::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
 use crate::resources::sequences::SessionNumbers;
+use crate::rights::{self, Rights, denied};
 use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
-use crate::search_path::{SearchPath, SessionPath, no_schema};
+use crate::search_path::{SearchPath, SessionPath, no_schema, text_of};
+use crate::settings::SessionSettings;
+use crate::statements::access;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
@@ -26,8 +29,35 @@ pub(crate) struct Caller {
     pub frames: Frames,
     /// Who it is of, if that has a name.
     pub user: Option<Arc<str>>,
-    /// Where its session looks names up.
+    /// Where its session looks names up, and the role that it has taken.
     pub path: Arc<SessionPath>,
+    /// What a server has been told of the session.
+    pub settings: Arc<SessionSettings>,
+}
+
+impl Caller {
+    /// The role whose rights its statements have; none: who runs the program.
+    fn role(&self) -> Option<Arc<str>> {
+        self.path.role().or_else(|| self.user.clone())
+    }
+
+    /// Those rights.
+    fn rights(&self, tables: &Tables) -> Result<Rights> {
+        let role = self.role();
+        if let (Some(taken), Some(user)) = (self.path.role(), &self.user)
+            && tables.has_roles()
+            && !may_be(tables, user, &taken)
+        {
+            return Err(denied(format!("permission denied to set role \"{taken}\"")));
+        }
+        Rights::of(tables, role.as_deref())
+    }
+}
+
+/// Whether a session of this user may take that role.
+pub(crate) fn may_be(tables: &Tables, user: &str, role: &str) -> bool {
+    tables.role(user).is_some_and(|own| own.superuser)
+        || rights::reached(tables, user, false).contains(role)
 }
 
 /// What a statement sees and writes to.
@@ -40,10 +70,17 @@ pub(crate) struct Scope<'t> {
     temporary: Arc<Temporary>,
     /// Whether it reads them.
     sees_temporary: bool,
+    /// What is made, and what was said of it if it was there.
+    makes: Vec<(String, Option<Acl>)>,
     /// The open transaction of the session; none where the statement is one itself.
     transaction: Option<&'t mut OpenTransaction>,
     /// Rows that parts of the statement have given.
     given: Given,
+}
+
+/// The name of a user, or of who runs the program.
+fn named(user: Option<&Arc<str>>) -> String {
+    user.map_or_else(system::user, |user| user.to_string())
 }
 
 impl<'t> Scope<'t> {
@@ -61,6 +98,7 @@ impl<'t> Scope<'t> {
             caller,
             temporary,
             sees_temporary: true,
+            makes: Vec::new(),
             transaction,
             given: Given::default(),
         }
@@ -91,6 +129,40 @@ impl<'t> Scope<'t> {
         self.sees_temporary = false;
     }
 
+    /// The user of the session; none: who runs the program.
+    pub(crate) fn user(&self) -> Option<&Arc<str>> {
+        self.caller.user.as_ref()
+    }
+
+    /// The role whose rights the statement has; none: who runs the program.
+    pub(crate) fn role(&self) -> Option<Arc<str>> {
+        self.caller.role()
+    }
+
+    /// The rights of the statement over these tables.
+    ///
+    /// # Errors
+    /// If its role does not exist.
+    pub(crate) fn rights(&self, tables: &Tables) -> Result<Rights> {
+        let rights = self.caller.rights(tables)?;
+        let Some(role) = self
+            .caller
+            .role()
+            .filter(|_| !self.is_alone() && rights.is_all())
+        else {
+            return Ok(rights);
+        };
+        // Who was a superuser when the transaction began need not be one any more.
+        let latest = self.instance.store.snapshot();
+        let latest = self.instance.catalog.tables(&latest)?;
+        match (latest.role(&role), tables.role(&role)) {
+            (Some(_), _) => Rights::of(&latest, Some(&role)),
+            (None, None) => Rights::of(&latest, Some(&role)),
+            // The transaction has made it.
+            (None, Some(_)) => Ok(rights),
+        }
+    }
+
     /// Where the session looks names up.
     pub(crate) fn session_path(&self) -> &SessionPath {
         &self.caller.path
@@ -101,15 +173,17 @@ impl<'t> Scope<'t> {
         let made = self.sees_temporary && self.temporary.is_made();
         let temporary = made.then(|| self.temporary.schema());
         let setting = self.caller.path.setting();
-        SearchPath::new(&setting, &self.user(), temporary)
+        SearchPath::new(&setting, &self.role_name(), temporary)
     }
 
     /// Who the statement is of.
-    pub(crate) fn user(&self) -> String {
-        match &self.caller.user {
-            Some(user) => user.to_string(),
-            None => system::user(),
-        }
+    pub(crate) fn user_name(&self) -> String {
+        named(self.user())
+    }
+
+    /// The name of the role whose rights the statement has, as `current_user` gives it.
+    pub(crate) fn role_name(&self) -> String {
+        named(self.role().as_ref())
     }
 
     /// Whether a name without a schema cannot be in another than `public`: the store has none, and the session has no
@@ -215,15 +289,21 @@ impl<'t> Scope<'t> {
     }
 
     /// Gives a statement what is its caller's: the functions over sequences, the name of the user, and frames.
-    fn of_caller(&self, context: StatementContext) -> Result<StatementContext> {
+    fn of_caller(&self, mut context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();
         let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
-        let mut context = context;
+        let rights = self.rights(&context.tables)?;
         context.given = Arc::clone(&self.given);
         context
             .with_path(self.path())
+            .with_settings(
+                self.caller
+                    .settings
+                    .now(text_of(&self.caller.path.setting())),
+            )
+            .with_rights(rights, self.caller.role())
             .with_numbers(&self.numbers, read_only)
-            .of_user(self.caller.user.as_ref())?
+            .of_user(self.caller.user.as_ref(), self.caller.path.role().as_ref())?
             .with_frames(&self.caller.frames)
     }
 
@@ -231,8 +311,9 @@ impl<'t> Scope<'t> {
     /// that it changes.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if another has the turn for too long, or has changed one of `names` since the transaction
-    /// began; [`Error::Transaction`] if that is to read only; those of the store.
+    /// [`Error::Conflict`](crate::error::Error::Conflict) if another has the turn for too long, or has changed one of
+    /// `names` since the transaction began; [`Error::Transaction`](crate::error::Error::Transaction) if that is to read
+    /// only; [`Error::Denied`](crate::error::Error::Denied) if whose statement it is may not do that; those of the store.
     pub(crate) async fn write(
         &mut self,
         what: &str,
@@ -251,7 +332,44 @@ impl<'t> Scope<'t> {
                     .await?
             }
         };
-        Ok((writing, self.of_caller(context)?))
+        let context = self.of_caller(context)?;
+        access::check(&context, what, names)?;
+        if what.starts_with("CREATE") {
+            let names = names.iter().filter(|name| **name != ROLES);
+            self.makes.extend(names.map(|&name| {
+                let before = context.tables.acl(name).cloned();
+                let there = access::is_there(&context, name);
+                (
+                    name.to_owned(),
+                    before
+                        .filter(|_| there)
+                        .or_else(|| there.then(Acl::default)),
+                )
+            }));
+        }
+        Ok((writing, context))
+    }
+
+    /// Says whom what was made belongs to.
+    fn own_made(&mut self, writing: &mut Writing) -> Result<()> {
+        let owner = self.caller.role();
+        for (name, before) in std::mem::take(&mut self.makes) {
+            if table::acl(&writing.tx, &name)?.is_some() {
+                continue;
+            }
+            let acl = match (before, &owner) {
+                // It took the place of another.
+                (Some(before), _) if before != Acl::default() => before,
+                (None, Some(owner)) if self.tables()?.has_roles() => {
+                    let mut acl = rights::first(&name);
+                    acl.owner = Some(owner.to_string());
+                    acl
+                }
+                _ => continue,
+            };
+            table::put_acl(&mut writing.tx, &name, &acl)?;
+        }
+        Ok(())
     }
 
     /// The right to write to these tables, too.
@@ -284,7 +402,8 @@ impl<'t> Scope<'t> {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn keep_arrays(&mut self, writing: Writing, names: &[&str]) -> Result<()> {
+    pub(crate) async fn keep_arrays(&mut self, mut writing: Writing, names: &[&str]) -> Result<()> {
+        self.own_made(&mut writing)?;
         match &mut self.transaction {
             None => writing.commit().await,
             Some(transaction) => transaction.keep_arrays(writing, names),
@@ -295,7 +414,8 @@ impl<'t> Scope<'t> {
     ///
     /// # Errors
     /// Those of the store.
-    pub(crate) async fn keep(&mut self, writing: Writing) -> Result<()> {
+    pub(crate) async fn keep(&mut self, mut writing: Writing) -> Result<()> {
+        self.own_made(&mut writing)?;
         match &mut self.transaction {
             None => writing.commit().await,
             Some(transaction) => transaction.keep(writing),

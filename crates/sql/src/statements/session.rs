@@ -22,6 +22,7 @@ use crate::frontend::parse::{Parsed, Statement, parse};
 use crate::frontend::schemas;
 use crate::frontend::verb::verb;
 use crate::resources::{guard, stop};
+use crate::rights::denied;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
@@ -29,6 +30,7 @@ use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::run::{native, query};
+use crate::settings::Setting;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
 use crate::statements::prepare::Names;
@@ -124,6 +126,11 @@ impl Session {
     pub fn of_user(mut self, name: &str) -> Session {
         self.open = self.open.of_user(name.into());
         self
+    }
+
+    /// What the settings of the session are that whoever serves it keeps: `pg_settings` and `current_setting` tell them.
+    pub fn show_settings(&self, settings: Vec<Setting>) {
+        self.open.settings().set(settings);
     }
 
     /// The session that looks names up in these schemas, a list as `set search_path` takes it, until it is told otherwise;
@@ -297,6 +304,11 @@ impl Session {
         let work = self.on_workers(async move {
             let mut entered = Entered::new(instance, open).await?;
             let mut context = entered.scope().read(started).await?;
+            if !context.rights.is_all() {
+                let message =
+                    "permission denied: only superusers run programs of other languages than SQL";
+                return Ok(Err(E::from(denied(message))));
+            }
             let program = match plan(Arc::clone(&context.tables)).await {
                 Ok(program) => program,
                 Err(e) => return Ok(Err(e)),

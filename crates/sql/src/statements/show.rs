@@ -8,6 +8,7 @@ use table::{Definition, titled};
 use crate::error::Result;
 use crate::messages::types;
 use crate::names::permanent;
+use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
@@ -43,7 +44,9 @@ pub(crate) async fn describe(context: &StatementContext, name: &str) -> Result<A
     let of_view;
     let definition = match context.tables.view(name) {
         Some(text) => {
-            let plan = context.view(name, text, Depth::default()).await?;
+            let rights = Rights::of_owner(&context.tables, name)?;
+            let depth = Depth::default();
+            let plan = context.view(name, text, depth, &rights).await?;
             of_view = Definition::from_schema(name, plan.schema().as_arrow())?;
             &of_view
         }

@@ -7,6 +7,7 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::names::written;
+use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
@@ -38,9 +39,14 @@ pub(crate) async fn create(
     if reaches(&context, text, &name)? {
         return Err(Error::invalid(format!("view \"{name}\" would name itself")));
     }
-    let plan = context.view(&name, text, Depth::default()).await?;
+    if before.is_some() {
+        context.rights.check_owner(&context.tables, &name)?;
+    }
+    let depth = Depth::default();
+    let plan = context.view(&name, text, depth, &context.rights).await?;
     if let Some(before) = before {
-        let old = context.view(&name, before, Depth::default()).await?;
+        let rights = Rights::of_owner(&context.tables, &name)?;
+        let old = context.view(&name, before, depth, &rights).await?;
         let (old, new) = (old.schema().fields(), plan.schema().fields());
         let kept = old
             .iter()

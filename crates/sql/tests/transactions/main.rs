@@ -4,6 +4,7 @@
 mod fixture;
 mod histories;
 mod lost;
+mod rights;
 mod schemas;
 mod sessions;
 mod temporary;

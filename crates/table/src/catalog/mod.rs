@@ -3,6 +3,7 @@
 
 mod body;
 pub(crate) mod parts;
+pub(crate) mod rights;
 pub(crate) mod row_index;
 pub(crate) mod setting;
 pub(crate) mod space;

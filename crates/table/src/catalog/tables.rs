@@ -7,11 +7,12 @@ use parking_lot::Mutex;
 use store::Snapshot;
 
 use crate::catalog::body::body;
+use crate::catalog::rights::{ROLES, Rights};
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
 use crate::format::record::damaged;
 use crate::format::{comments, key, sequence};
-use crate::schema::{Comments, Sequence, WITHIN};
+use crate::schema::{Acl, Comments, Role, Sequence, WITHIN};
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -39,6 +40,7 @@ pub struct Tables {
     /// Tables whose rows are those of queries: whether they are there, and the text.
     materialized: BTreeMap<String, (bool, Arc<str>)>,
     schemas: BTreeSet<String>,
+    rights: Rights,
 }
 
 /// A table whose rows are those of a query.
@@ -111,6 +113,7 @@ impl Catalog {
             comments: comments(snapshot)?,
             materialized: materialized(snapshot)?,
             schemas: schemas(snapshot)?,
+            rights: Rights::of(snapshot)?,
         });
         let latest = if snapshot.is_open() {
             Weak::new()
@@ -258,10 +261,44 @@ impl Tables {
         self.comments.get(name).map(Arc::as_ref)
     }
 
+    /// The roles that were created, in the alphabetical order of their names.
+    pub fn roles(&self) -> impl Iterator<Item = (&str, &Role)> {
+        let roles = self.rights.roles.iter();
+        roles.map(|(name, role)| (name.as_str(), role.as_ref()))
+    }
+
+    /// Whether any role was created: if none was, everybody may do everything.
+    pub fn has_roles(&self) -> bool {
+        !self.rights.roles.is_empty()
+    }
+
+    /// The role of this name.
+    pub fn role(&self, name: &str) -> Option<&Role> {
+        self.rights.roles.get(name).map(Arc::as_ref)
+    }
+
+    /// Whom the table, view, sequence, array or schema of this name belongs to, if anything is said of that. A schema has
+    /// the name that [`within`](crate::within) makes of it and nothing.
+    pub fn acl(&self, name: &str) -> Option<&Acl> {
+        self.rights.acls.get(name).map(Arc::as_ref)
+    }
+
+    /// All that anything is said of, and what that is.
+    pub fn acls(&self) -> impl Iterator<Item = (&str, &Acl)> {
+        let acls = self.rights.acls.iter();
+        acls.map(|(name, acl)| (name.as_str(), acl.as_ref()))
+    }
+
     /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
     /// one of them, or it was changed, or dropped and made again. A name that [ends with its schema](crate::within) means
-    /// that: whether it is in only one of them, or another thing is said about it.
+    /// that: whether it is in only one of them, or another thing is said about it. [`ROLES`] means all roles.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
+        if self.rights.differ(&other.rights, name) {
+            return true;
+        }
+        if name == ROLES {
+            return false;
+        }
         if let Some(schema) = name.strip_suffix(WITHIN) {
             return self.has_schema(schema) != other.has_schema(schema)
                 || self.comments.get(name) != other.comments.get(name);
@@ -347,6 +384,7 @@ impl Tables {
             comments,
             materialized,
             schemas,
+            rights: self.rights.overlaid(&base.rights, &own.rights),
         }
     }
 

@@ -22,6 +22,11 @@ pub(crate) const POSITION: &[u8] = b"p";
 pub(crate) const COMMENTS: &[u8] = b"c";
 /// Prefix of schemas: `h` and the name; the value is a byte for the version of the record.
 pub(crate) const SCHEMA: &[u8] = b"h";
+/// Prefix of roles: `u` and the name; the value is a byte for the version of the record, and the record.
+pub(crate) const ROLE: &[u8] = b"u";
+/// Prefix of owners and grants: `o` and the name of what they are of, of a schema with what separates it from names; the
+/// value is a byte for the version of the record, and the record.
+pub(crate) const ACL: &[u8] = b"o";
 /// Prefix of the entries of arrays, which share the directory: tables and views must not have their names.
 const ARRAY: &[u8] = b"a";
 /// The table's definition.
@@ -86,6 +91,14 @@ pub(crate) fn sequence(name: &str) -> Vec<u8> {
 
 pub(crate) fn comments(name: &str) -> Vec<u8> {
     [COMMENTS, name.as_bytes()].concat()
+}
+
+pub(crate) fn role(name: &str) -> Vec<u8> {
+    [ROLE, name.as_bytes()].concat()
+}
+
+pub(crate) fn acl(name: &str) -> Vec<u8> {
+    [ACL, name.as_bytes()].concat()
 }
 
 pub(crate) fn schema(name: &str) -> Vec<u8> {

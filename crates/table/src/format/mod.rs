@@ -10,6 +10,7 @@ pub(crate) mod keys;
 pub(crate) mod nested;
 pub(crate) mod page;
 pub(crate) mod record;
+pub(crate) mod rights;
 pub(crate) mod row_id;
 pub(crate) mod run;
 pub(crate) mod sequence;

@@ -4,6 +4,7 @@ mod comments;
 mod definition;
 mod names;
 mod normalise;
+mod rights;
 mod sequence;
 mod types;
 
@@ -14,5 +15,6 @@ pub use definition::{
 };
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
+pub use rights::{Acl, Grant, Privileges, Role};
 pub use sequence::{Position, Sequence};
 pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, uuid_type};

@@ -19,7 +19,7 @@ use crate::index::settle::Place;
 use crate::schema::{Column, Definition, normalise};
 use crate::write::loader::{save, write_matrix};
 use crate::write::sequences::drop_own;
-use crate::write::{comments, encode};
+use crate::write::{comments, encode, rights};
 
 /// Changes what is declared of a table: defaults, keys, checks, whether NULL is allowed. Whether its rows agree is for
 /// the caller to know.
@@ -126,6 +126,7 @@ pub fn rename(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
     own.name = to.to_owned();
     put(tx, &own)?;
     comments::rename(tx, name, to);
+    rights::rename(tx, name, to);
     if let Some(query) = tx.get(key::DIRECTORY, &key::materialized(name)) {
         tx.put(key::DIRECTORY, &key::materialized(to), &query);
         tx.delete(key::DIRECTORY, &key::materialized(name));

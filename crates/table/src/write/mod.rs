@@ -9,6 +9,7 @@ mod delete;
 mod encode;
 mod insert;
 mod loader;
+mod rights;
 mod schemas;
 mod sequences;
 mod tables;
@@ -21,6 +22,7 @@ pub use delete::delete;
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
 pub use loader::Loader;
+pub use rights::{acl, drop_role, forget_acl, put_acl, put_role};
 pub use schemas::{create_schema, drop_schema, rename_schema, rename_sequence, rename_view};
 pub use sequences::{
     change_sequence, create_sequence, drop_sequence, has_sequence_position, keep_sequence_position,

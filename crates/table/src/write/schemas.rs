@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::format::key;
 use crate::schema::{Generated, schema_of, within};
 use crate::write::alter::{redefine, rename};
-use crate::write::comments;
+use crate::write::{comments, rights};
 
 /// The record of a schema: the version of the record.
 const RECORD: &[u8] = &[1];
@@ -46,6 +46,7 @@ pub fn drop_schema(tx: &mut Transaction, name: &str) -> Result<()> {
     }
     tx.delete(key::DIRECTORY, &entry);
     comments::forget(tx, &within(name, ""));
+    rights::forget_acl(tx, &within(name, ""));
     Ok(())
 }
 
@@ -72,6 +73,7 @@ pub fn rename_schema(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
     }
     tx.delete(key::DIRECTORY, &entry);
     comments::rename(tx, &within(name, ""), &within(to, ""));
+    rights::rename(tx, &within(name, ""), &within(to, ""));
     Ok(())
 }
 
@@ -123,6 +125,7 @@ fn moved(tx: &mut Transaction, entry: fn(&str) -> Vec<u8>, name: &str, to: &str)
     tx.put(key::DIRECTORY, &entry(to), &record);
     tx.delete(key::DIRECTORY, &entry(name));
     comments::rename(tx, name, to);
+    rights::rename(tx, name, to);
     Ok(())
 }
 

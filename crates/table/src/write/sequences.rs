@@ -9,7 +9,7 @@ use crate::catalog::space::free_name;
 use crate::error::{Error, Result};
 use crate::format::{key, sequence};
 use crate::schema::{Column, Position, Sequence};
-use crate::write::comments;
+use crate::write::{comments, rights};
 
 /// Creates a sequence.
 ///
@@ -17,6 +17,7 @@ use crate::write::comments;
 /// [`Error::Exists`] and [`Error::Taken`] if something else has the name; [`Error::Mismatch`] if it can be none.
 pub fn create_sequence(tx: &mut Transaction, name: &str, own: &Sequence) -> Result<()> {
     free_name(tx, name)?;
+    rights::forget_acl(tx, name);
     put(tx, name, own)
 }
 
@@ -41,6 +42,7 @@ pub fn drop_sequence(tx: &mut Transaction, name: &str) -> Result<()> {
     tx.delete(key::DIRECTORY, &key::position(own.state));
     tx.delete(key::DIRECTORY, &key::sequence(name));
     comments::forget(tx, name);
+    rights::forget_acl(tx, name);
     Ok(())
 }
 

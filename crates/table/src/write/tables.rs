@@ -13,9 +13,9 @@ use crate::format::record::decode;
 use crate::index::maintain;
 use crate::index::settle::Place;
 use crate::schema::Definition;
-use crate::write::comments;
 use crate::write::sequences::drop_own;
 use crate::write::views::forget_materialized;
+use crate::write::{comments, rights};
 
 /// Creates an empty table.
 ///
@@ -36,6 +36,8 @@ pub fn create(tx: &mut Transaction, definition: &Definition) -> Result<()> {
             parent.position(column)?;
         }
     }
+    // What a version that knows no rights has left of a table that it dropped.
+    rights::forget_acl(tx, &definition.name);
     let record = DefinitionRecord::write(definition)?;
     let space = tx.new_space();
     tx.put(
@@ -79,6 +81,7 @@ pub fn drop(tx: &mut Transaction, name: &str) -> Result<()> {
     tx.delete_space(space);
     tx.delete(key::DIRECTORY, &key::table(name));
     comments::forget(tx, name);
+    rights::forget_acl(tx, name);
     forget_materialized(tx, name);
     Ok(())
 }

@@ -5,7 +5,7 @@ use store::Transaction;
 use crate::catalog::space::free_name;
 use crate::error::{Error, Result};
 use crate::format::key;
-use crate::write::comments;
+use crate::write::{comments, rights};
 
 /// Keeps the text of a query under a name.
 ///
@@ -13,6 +13,7 @@ use crate::write::comments;
 /// [`Error::Exists`] if a table or a view has the name.
 pub fn create_view(tx: &mut Transaction, name: &str, text: &str) -> Result<()> {
     free_name(tx, name)?;
+    rights::forget_acl(tx, name);
     tx.put(key::DIRECTORY, &key::view(name), text.as_bytes());
     Ok(())
 }
@@ -45,6 +46,7 @@ pub fn drop_view(tx: &mut Transaction, name: &str) -> Result<()> {
     }
     tx.delete(key::DIRECTORY, &entry);
     comments::forget(tx, name);
+    rights::forget_acl(tx, name);
     Ok(())
 }
 

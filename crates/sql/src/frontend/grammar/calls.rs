@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::grammar::sets;
-use crate::functions::{descriptions, sequences};
+use crate::functions::{descriptions, privileges, sequences, settings};
 use crate::names::column_name;
 
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
@@ -115,7 +115,9 @@ impl Calls<'_> {
         // In the order in which the planner looks functions up.
         let known = self.state.scalar_functions().contains_key(&name)
             || sequences::is_name(&name)
-            || descriptions::is_name(&name);
+            || descriptions::is_name(&name)
+            || privileges::is_name(&name)
+            || settings::is_name(&name);
         let scalar = known && !(window && aggregate);
         let there = [
             (clauses.distinct, "`distinct`"),

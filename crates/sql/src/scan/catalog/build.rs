@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray,
-    TimestampMicrosecondArray, new_null_array,
+    ArrayRef, BooleanArray, Int32Array, Int64Array, ListBuilder, RecordBatch, StringArray,
+    StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
@@ -37,6 +37,22 @@ impl Built {
         values: impl IntoIterator<Item = T>,
     ) -> Built {
         self.texts(name, values.into_iter().map(Some))
+    }
+
+    /// Lists of texts.
+    pub(super) fn lists(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<Vec<String>>>,
+    ) -> Built {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for value in values {
+            match value {
+                Some(items) => lists.append_value(items.into_iter().map(Some)),
+                None => lists.append_null(),
+            }
+        }
+        self.with(name, Arc::new(lists.finish()))
     }
 
     pub(super) fn numbers(

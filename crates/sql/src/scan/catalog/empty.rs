@@ -12,10 +12,6 @@ type Columns = (
 /// The tables.
 const TABLES: &[(&str, Columns)] = &[
     (
-        "pg_auth_members",
-        (&["roleid", "member", "grantor"], &[], &["admin_option"]),
-    ),
-    (
         "pg_db_role_setting",
         (&["setdatabase", "setrole"], &["setconfig"], &[]),
     ),
@@ -123,21 +119,6 @@ const TABLES: &[(&str, Columns)] = &[
             &["oid", "ev_class"],
             &["rulename", "ev_enabled"],
             &["is_instead"],
-        ),
-    ),
-    (
-        "pg_settings",
-        (
-            &[],
-            &[
-                "name",
-                "setting",
-                "unit",
-                "category",
-                "short_desc",
-                "source",
-            ],
-            &[],
         ),
     ),
     (

@@ -5,7 +5,9 @@ mod build;
 mod constraints;
 mod empty;
 mod indexes;
+mod roles;
 mod sequences;
+mod sessions;
 mod tables;
 
 use std::sync::Arc;
@@ -15,10 +17,11 @@ use datafusion::error::Result;
 use table::Tables;
 
 use crate::resources::activity::Activity;
+use crate::rights::Rights;
+use crate::settings::StatementSettings;
 
 pub(crate) use constraints::constraints;
 pub(crate) use indexes::indexes;
-pub(crate) use tables::schema_number;
 
 /// `information_schema.schemata`.
 pub(crate) fn schemata(all: &Tables) -> Result<Arc<dyn TableProvider>> {
@@ -30,11 +33,28 @@ pub(crate) fn sequences(all: &Tables) -> Result<Arc<dyn TableProvider>> {
     sequences::by_standard(all).table()
 }
 
-/// The table of that name in `pg_catalog`, if there is one. `activity` tells of sessions.
+/// The view of `information_schema` about rights of that name, if there is one, as whose rights these are sees it.
+pub(crate) fn about_rights(
+    all: &Tables,
+    rights: &Rights,
+    name: &str,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    let built = match name {
+        "table_privileges" => roles::table_privileges(all, rights, false),
+        "role_table_grants" => roles::table_privileges(all, rights, true),
+        "enabled_roles" => roles::enabled(all, rights),
+        _ => return Ok(None),
+    };
+    built.table().map(Some)
+}
+
+/// The table of that name in `pg_catalog`, if there is one. `activity` tells of sessions,
+/// `settings` are those of this one.
 pub(crate) fn view(
     all: &Tables,
     name: &str,
     activity: impl FnOnce() -> Vec<Activity>,
+    settings: &StatementSettings,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     let built = match name {
         "pg_namespace" => tables::namespaces(all),
@@ -46,7 +66,8 @@ pub(crate) fn view(
         "pg_constraint" => constraints::by_number(all),
         "pg_index" => indexes::by_number(all),
         "pg_indexes" => indexes::by_name(all),
-        "pg_roles" | "pg_user" | "pg_authid" => tables::roles(),
+        "pg_roles" | "pg_user" | "pg_authid" => roles::roles(all),
+        "pg_auth_members" => roles::members(all),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),
         "pg_description" => tables::descriptions(all),
@@ -55,7 +76,8 @@ pub(crate) fn view(
         "pg_sequences" => sequences::by_name(all),
         "pg_am" => tables::access_methods(),
         "pg_collation" => tables::collations(),
-        "pg_stat_activity" => tables::activity(activity()),
+        "pg_settings" => sessions::settings(settings),
+        "pg_stat_activity" => sessions::activity(activity()),
         name => match empty::columns(name) {
             Some(columns) => columns,
             None => return Ok(None),

@@ -8,6 +8,7 @@ use crate::messages::numbers::{table_number, type_number};
 use crate::messages::types::{digits, standard_name};
 use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::roles;
 
 /// The sequences with their names, in order.
 fn all(tables: &Tables) -> Vec<(&str, &Arc<Sequence>)> {
@@ -40,7 +41,10 @@ pub(super) fn by_name(tables: &Tables) -> Built {
     Built::default()
         .names("schemaname", all.iter().map(|(name, _)| schema_of(name)))
         .names("sequencename", all.iter().map(|(name, _)| base(name)))
-        .text("sequenceowner", CATALOG, rows)
+        .names(
+            "sequenceowner",
+            all.iter().map(|(name, _)| roles::owner(tables, name)),
+        )
         .names("data_type", all.iter().map(name_of_type))
         .numbers("start_value", all.iter().map(|(_, own)| own.start))
         .numbers("min_value", all.iter().map(|(_, own)| own.min))

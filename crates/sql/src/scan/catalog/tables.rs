@@ -2,19 +2,18 @@
 
 use std::borrow::Cow;
 
-use table::{Column, Definition, Tables};
+use table::{Column, Definition, Privileges, Tables};
 
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, DATABASE, INFORMATION_SCHEMA, OWNER, PUBLIC_SCHEMA, TYPES, table_number,
-    type_modifier, type_number,
+    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, schema_number, table_number, type_modifier, type_number,
 };
 use crate::names::{
     self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
 };
-use crate::resources::activity::Activity;
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::indexes::indexes;
+use crate::scan::catalog::roles;
 
 /// The names of all schemas.
 fn schemas(all: &Tables) -> Vec<&str> {
@@ -23,13 +22,24 @@ fn schemas(all: &Tables) -> Vec<&str> {
     names
 }
 
+/// The names of the roles that things belong to.
+fn all_owners<'t>(
+    all: &'t Tables,
+    names: impl Iterator<Item = String> + 't,
+) -> impl Iterator<Item = &'t str> + 't {
+    names.map(|name| roles::owner(all, &name))
+}
+
 pub(super) fn schemata(all: &Tables) -> Built {
     let names = schemas(all);
     let rows = names.len();
     Built::default()
         .text("catalog_name", CATALOG, rows)
         .names("schema_name", names)
-        .text("schema_owner", CATALOG, rows)
+        .names(
+            "schema_owner",
+            all_owners(all, schemas(all).into_iter().map(of_schema)),
+        )
         .nothing("default_character_set_catalog", rows)
         .nothing("default_character_set_schema", rows)
         .nothing("default_character_set_name", rows)
@@ -38,22 +48,21 @@ pub(super) fn schemata(all: &Tables) -> Built {
 
 pub(super) fn namespaces(all: &Tables) -> Built {
     let names = schemas(all);
-    let rows = names.len();
     Built::default()
         .numbers("oid", names.iter().map(|name| schema_number(name)))
         .names("nspname", names)
-        .number("nspowner", OWNER, rows)
-        .no_lists("nspacl", rows)
-}
-
-/// The number of a schema.
-pub(crate) fn schema_number(name: &str) -> i64 {
-    match name {
-        PG_CATALOG => CATALOG_SCHEMA,
-        SCHEMA => PUBLIC_SCHEMA,
-        names::INFORMATION_SCHEMA => INFORMATION_SCHEMA,
-        name => table_number(&of_schema(name)),
-    }
+        .numbers(
+            "nspowner",
+            schemas(all)
+                .into_iter()
+                .map(|name| roles::owner_number(all, &of_schema(name))),
+        )
+        .lists(
+            "nspacl",
+            schemas(all)
+                .into_iter()
+                .map(|name| roles::acl(all, &of_schema(name), Privileges::OF_SCHEMA)),
+        )
 }
 
 /// The number of the schema of what has this name in the catalog.
@@ -65,6 +74,8 @@ pub(super) fn schema_of_number(name: &str) -> i64 {
 struct Relation<'t> {
     /// The name in the catalog.
     name: Cow<'t, str>,
+    /// What has its owner: the table of an index, others themselves.
+    owned: &'t str,
     kind: &'static str,
     /// The number of the access method.
     method: i64,
@@ -80,12 +91,21 @@ impl<'t> Relation<'t> {
         let definition = table.map(|table| table.definition());
         Relation {
             name: Cow::Borrowed(name),
+            owned: name,
             kind,
             method: if kind == "r" { 2 } else { 0 },
             columns: definition.map_or(0, |own| own.columns.len()),
             rows: table.map_or(-1, |table| table.rows() as i64),
             definition,
             populated: all.materialized(name).is_none_or(|query| query.populated),
+        }
+    }
+
+    /// The privileges that there are for it.
+    fn privileges(&self) -> Privileges {
+        match self.kind {
+            "S" => Privileges::OF_SEQUENCE,
+            _ => Privileges::OF_TABLE,
         }
     }
 
@@ -112,6 +132,7 @@ fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let mut relations: Vec<_> = kinds.into_iter().flat_map(of_kind).collect();
     relations.extend(indexes(all).into_iter().map(|own| Relation {
         name: Cow::Owned(own.full_name()),
+        owned: own.table,
         kind: "i",
         method: own.method_number(),
         columns: own.width(),
@@ -141,7 +162,10 @@ pub(super) fn classes(all: &Tables) -> Built {
         )
         .number("reltype", 0, rows)
         .number("reloftype", 0, rows)
-        .number("relowner", OWNER, rows)
+        .numbers(
+            "relowner",
+            each().map(|own| roles::owner_number(all, own.owned)),
+        )
         .numbers("relam", each().map(|own| own.method))
         .number("relfilenode", 0, rows)
         .number("reltablespace", 0, rows)
@@ -156,7 +180,10 @@ pub(super) fn classes(all: &Tables) -> Built {
         )
         .text("relpersistence", "p", rows)
         .text("relreplident", "d", rows)
-        .no_lists("relacl", rows)
+        .lists(
+            "relacl",
+            each().map(|own| roles::acl(all, &own.name, own.privileges())),
+        )
         .no_lists("reloptions", rows)
         .nothing("relpartbound", rows)
         .truths(
@@ -376,33 +403,6 @@ pub(super) fn databases() -> Built {
         .number("dattablespace", 1663, 1)
 }
 
-pub(super) fn roles() -> Built {
-    let built = Built::default()
-        .number("oid", OWNER, 1)
-        .number("usesysid", OWNER, 1)
-        .names("rolname", [CATALOG])
-        .names("usename", [CATALOG])
-        .number("rolconnlimit", -1, 1)
-        .nothing("rolvaliduntil", 1)
-        .nothing("rolpassword", 1)
-        .no_lists("rolconfig", 1)
-        .truth("rolsuper", false, 1)
-        .truth("usesuper", false, 1);
-    ["rolinherit", "rolcanlogin"]
-        .into_iter()
-        .map(|name| (name, true))
-        .chain(
-            [
-                "rolcreaterole",
-                "rolcreatedb",
-                "rolreplication",
-                "rolbypassrls",
-                "usecreatedb",
-            ]
-            .into_iter()
-            .map(|name| (name, false)),
-        )
-        .fold(built, |built, (name, value)| built.truth(name, value, 1))
 }
 
 /// `pg_matviews`.
@@ -415,7 +415,10 @@ pub(super) fn materialized(all: &Tables) -> Built {
     Built::default()
         .names("schemaname", kept.iter().map(|(name, _)| schema_of(name)))
         .names("matviewname", kept.iter().map(|(name, _)| base(name)))
-        .text("matviewowner", CATALOG, rows)
+        .names(
+            "matviewowner",
+            kept.iter().map(|(name, _)| roles::owner(all, name)),
+        )
         .nothing("tablespace", rows)
         .truth("hasindexes", false, rows)
         .truths("ispopulated", kept.iter().map(|(_, query)| query.populated))
@@ -433,7 +436,10 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
     let built = Built::default()
         .names("schemaname", names.iter().map(|name| schema_of(name)))
         .names("tablename", names.iter().map(|name| base(name)))
-        .text("tableowner", CATALOG, rows)
+        .names(
+            "tableowner",
+            names.iter().map(|name| roles::owner(all, name)),
+        )
         .nothing("tablespace", rows)
         .truths(
             "hasindexes",
@@ -450,7 +456,6 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
 pub(super) fn views(all: &Tables) -> Built {
     let mut names = all.views();
     names.sort_unstable();
-    let rows = names.len();
     let texts: Vec<_> = names
         .iter()
         .map(|name| all.view(name).map(query_text))
@@ -458,7 +463,10 @@ pub(super) fn views(all: &Tables) -> Built {
     Built::default()
         .names("schemaname", names.iter().map(|name| schema_of(name)))
         .names("viewname", names.iter().map(|name| base(name)))
-        .text("viewowner", CATALOG, rows)
+        .names(
+            "viewowner",
+            names.iter().map(|name| roles::owner(all, name)),
+        )
         .texts("definition", texts)
 }
 
@@ -516,40 +524,4 @@ pub(super) fn collations() -> Built {
         .number("collnamespace", CATALOG_SCHEMA, 2)
         .names("collcollate", ["", "C"])
         .names("collctype", ["", "C"])
-}
-
-pub(super) fn activity(all: Vec<Activity>) -> Built {
-    let rows = all.len();
-    Built::default()
-        .number("datid", DATABASE, rows)
-        .text("datname", CATALOG, rows)
-        .numbers("pid", all.iter().map(|session| session.process.into()))
-        .number("usesysid", OWNER, rows)
-        .names("usename", all.iter().map(|session| session.user.as_str()))
-        .names(
-            "application_name",
-            all.iter().map(|session| session.application.as_str()),
-        )
-        .names(
-            "client_addr",
-            all.iter().map(|session| session.address.as_str()),
-        )
-        .some_numbers(
-            "client_port",
-            all.iter().map(|session| session.port.map(i64::from)),
-        )
-        .moments(
-            "backend_start",
-            all.iter().map(|session| Some(session.began)),
-        )
-        .moments("query_start", all.iter().map(|session| session.query_began))
-        .moments(
-            "state_change",
-            all.iter().map(|session| Some(session.changed)),
-        )
-        .nothing("wait_event_type", rows)
-        .nothing("wait_event", rows)
-        .names("state", all.iter().map(|session| session.state))
-        .names("query", all.iter().map(|session| session.query.as_str()))
-        .text("backend_type", "client backend", rows)
 }

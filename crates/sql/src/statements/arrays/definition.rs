@@ -25,6 +25,7 @@ pub(crate) async fn define(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write(what, &names, started).await?;
     let mut writer = Writer::of(writing.tx);
+    let mut gone = Vec::new();
     match &statement {
         ArrayStatement::Create {
             name,
@@ -54,6 +55,7 @@ pub(crate) async fn define(
                     }
                     deleted => deleted?,
                 }
+                gone.push(name);
             }
         }
         ArrayStatement::CreateVersion { array, version } => {
@@ -62,6 +64,9 @@ pub(crate) async fn define(
         ArrayStatement::DropVersion { array, version } => writer.drop_version(array, version)?,
     }
     writing.tx = writer.into_transaction();
+    for name in gone {
+        table::forget_acl(&mut writing.tx, name);
+    }
     scope.keep_arrays(writing, &names).await?;
     Ok(Answer::changed(None, &context.clock))
 }

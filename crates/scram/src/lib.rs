@@ -1,5 +1,17 @@
 //! SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's side: the client proves that it knows a password of which the server
 //! has only a verifier, and the server that it has the verifier.
+//!
+//! ```
+//! use scram::Verifier;
+//!
+//! # fn main() -> Result<(), String> {
+//! let kept = Verifier::new("reef")?.text();
+//! assert!(!kept.contains("reef"));
+//! let verifier = Verifier::read(&kept).ok_or("it is one")?;
+//! assert!(verifier.fits("reef") && !verifier.fits("Reef"));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::num::NonZeroU32;
 
@@ -9,7 +21,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac, pbkdf2};
 
 /// The only mechanism.
-pub(crate) const MECHANISM: &str = "SCRAM-SHA-256";
+pub const MECHANISM: &str = "SCRAM-SHA-256";
 
 /// Rounds of hashing for new verifiers: what PostgreSQL takes.
 const ROUNDS: u32 = 4096;
@@ -21,7 +33,7 @@ const KEY: usize = digest::SHA256_OUTPUT_LEN;
 
 /// What is kept of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verifier {
+pub struct Verifier {
     rounds: u32,
     salt: Vec<u8>,
     stored: [u8; KEY],
@@ -30,7 +42,7 @@ pub(crate) struct Verifier {
 
 /// Why a client is not let in. It is told no more than that.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// It does not know the password.
     Password,
     /// It does not speak SCRAM.
@@ -42,7 +54,7 @@ impl Verifier {
     ///
     /// # Errors
     /// If the system has no random numbers.
-    pub(crate) fn new(password: &str) -> Result<Verifier, String> {
+    pub fn new(password: &str) -> Result<Verifier, String> {
         let mut salt = [0; 16];
         fill(&mut salt)?;
         Ok(Verifier::with(password, &salt, ROUNDS))
@@ -62,7 +74,7 @@ impl Verifier {
     }
 
     /// Whether it was made of `password`. It takes as long whether it was or not.
-    pub(crate) fn fits(&self, password: &str) -> bool {
+    pub fn fits(&self, password: &str) -> bool {
         let salted = salted(password, &self.salt, self.rounds);
         let stored = digest::digest(&digest::SHA256, &mac(&salted, &[b"Client Key"]));
         same(stored.as_ref(), &self.stored)
@@ -70,7 +82,7 @@ impl Verifier {
 
     /// A verifier of no password for a name that nobody has: whoever tries it learns nothing, not even that. It is the
     /// same whenever `secret` is.
-    pub(crate) fn of_nobody(secret: &[u8; KEY], name: &str) -> Verifier {
+    pub fn of_nobody(secret: &[u8; KEY], name: &str) -> Verifier {
         Verifier {
             rounds: ROUNDS,
             salt: mac(secret, &[b"salt", name.as_bytes()])[..16].to_vec(),
@@ -80,7 +92,7 @@ impl Verifier {
     }
 
     /// The verifier that `text` is: `SCRAM-SHA-256$rounds:salt$stored:server`, as PostgreSQL writes it.
-    pub(crate) fn read(text: &str) -> Option<Verifier> {
+    pub fn read(text: &str) -> Option<Verifier> {
         let rest = text.strip_prefix("SCRAM-SHA-256$")?;
         let (first, second) = rest.split_once('$')?;
         let (rounds, salt) = first.split_once(':')?;
@@ -99,7 +111,7 @@ impl Verifier {
     }
 
     /// The text from which [`read`](Verifier::read) makes it again.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!(
             "SCRAM-SHA-256${}:{}${}:{}",
             self.rounds,
@@ -112,7 +124,7 @@ impl Verifier {
 
 /// A login under way.
 #[derive(Debug)]
-pub(crate) struct Login {
+pub struct Login {
     verifier: Verifier,
     /// What the client said about binding, which it must repeat.
     binding: String,
@@ -126,7 +138,7 @@ impl Login {
     ///
     /// # Errors
     /// If it is none.
-    pub(crate) fn begin(verifier: Verifier, first: &str) -> Result<(Login, String), Refused> {
+    pub fn begin(verifier: Verifier, first: &str) -> Result<(Login, String), Refused> {
         let mut nonce = [0; 18];
         fill(&mut nonce).map_err(|_| Refused::Protocol("no random numbers"))?;
         Login::with_nonce(verifier, first, &BASE64.encode(nonce))
@@ -169,7 +181,7 @@ impl Login {
     ///
     /// # Errors
     /// [`Refused::Password`] if it proves nothing.
-    pub(crate) fn finish(self, last: &str) -> Result<String, Refused> {
+    pub fn finish(self, last: &str) -> Result<String, Refused> {
         let malformed = || Refused::Protocol("malformed SCRAM message");
         let (unproved, proof) = last.rsplit_once(",p=").ok_or_else(malformed)?;
         let mut parts = unproved.split(',');
@@ -220,7 +232,7 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; KEY] {
 }
 
 /// Whether two secrets are the same. How long it takes tells only whether their lengths are.
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+pub fn same(a: &[u8], b: &[u8]) -> bool {
     let differs = a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differs) == 0
 }
@@ -229,7 +241,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
 ///
 /// # Errors
 /// If the system has none.
-pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), String> {
+pub fn fill(bytes: &mut [u8]) -> Result<(), String> {
     SystemRandom::new()
         .fill(bytes)
         .map_err(|_| "the system gives no random numbers".to_string())

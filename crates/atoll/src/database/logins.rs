@@ -1,0 +1,29 @@
+//! The roles of a database, for whoever lets clients in.
+
+use std::sync::Arc;
+
+/// The roles that there were at a moment: who may log in, and what is kept of their passwords.
+#[derive(Clone, Debug)]
+pub struct Logins(pub(crate) Arc<table::Tables>);
+
+impl Logins {
+    /// Whether any role was created. If none was, everybody who is let in may do everything.
+    pub fn has_roles(&self) -> bool {
+        self.0.has_roles()
+    }
+
+    /// Whether the role of this name may log in; none if there is none.
+    pub fn may_log_in(&self, name: &str) -> Option<bool> {
+        self.0.role(name).map(|role| role.login)
+    }
+
+    /// Whether the role of this name may do everything.
+    pub fn is_superuser(&self, name: &str) -> bool {
+        self.0.role(name).is_some_and(|role| role.superuser)
+    }
+
+    /// What is kept of the password of a role, `SCRAM-SHA-256$...`, if it has one.
+    pub fn verifier(&self, name: &str) -> Option<&str> {
+        self.0.role(name)?.verifier.as_deref()
+    }
+}

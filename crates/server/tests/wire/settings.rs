@@ -1,0 +1,164 @@
+//! What clients set: what is taken and what not, what a rollback undoes, and what clients are told.
+
+use crate::client::{Client, Served, Told};
+
+/// What the server tells of settings among its answers.
+fn told(all: &[Told]) -> Vec<(String, String)> {
+    let told = all.iter().filter(|told| told.kind == 'S');
+    told.map(|told| {
+        let mut parts = told.body.split(|byte| *byte == 0);
+        let mut text = || String::from_utf8(parts.next().unwrap().to_vec()).unwrap();
+        (text(), text())
+    })
+    .collect()
+}
+
+fn pair(name: &str, value: &str) -> (String, String) {
+    (name.into(), value.into())
+}
+
+#[test]
+fn what_clients_send_is_taken_or_refused() {
+    let served = Served::new();
+    let mut client = served.client();
+    for (text, shown, value) in [
+        ("set enable_nestloop = false", "enable_nestloop", "off"),
+        ("set enable_hashjoin to 1", "enable_hashjoin", "on"),
+        ("set work_mem = '1024MB'", "work_mem", "1GB"),
+        ("set work_mem to 65536", "work_mem", "64MB"),
+        ("set random_page_cost = 1.10", "random_page_cost", "1.1"),
+        (
+            "set client_min_messages to warning",
+            "client_min_messages",
+            "warning",
+        ),
+        ("set extra_float_digits = 3", "extra_float_digits", "3"),
+        (
+            "set session statement_timeout = '2s'",
+            "statement_timeout",
+            "2000",
+        ),
+        ("set DateStyle = 'ISO, DMY'", "datestyle", "ISO, MDY"),
+        ("set my.own = 'a b'", "my.own", "a b"),
+        (
+            "set session characteristics as transaction read write",
+            "work_mem",
+            "64MB",
+        ),
+        ("set names 'utf8'", "client_encoding", "UTF8"),
+        ("set time zone 'UTC'", "timezone", "UTC"),
+        ("reset work_mem", "work_mem", "4MB"),
+        ("set statement_timeout to default", "statement_timeout", "0"),
+    ] {
+        let code = client.code(text);
+        assert_eq!(code, "", "{text}");
+        assert_eq!(client.value(&format!("show {shown}")), value, "{text}");
+        let asked = format!("select current_setting('{shown}')");
+        assert_eq!(client.value(&asked), value, "{text}");
+        let asked = format!("select max(current_setting('{shown}')) from (values (1)) v(a)");
+        assert_eq!(client.value(&asked), value, "{text}");
+    }
+    for (text, code) in [
+        ("set enable_nestloop = perhaps", "22023"),
+        ("set work_mem = '4 apples'", "22023"),
+        ("set timezone = 'Europe/Zurich'", "22023"),
+        ("set datestyle = German", "22023"),
+        ("set client_encoding = latin1", "22023"),
+        ("set extra_float_digits = 9", "22023"),
+        ("set server_version = '16'", "55P02"),
+        ("set no_such = 1", "42704"),
+        ("show no_such", "42704"),
+        ("reset no_such", "42704"),
+        ("select current_setting('no_such')", "42704"),
+        ("select length(current_setting('no_such'))", "42704"),
+    ] {
+        assert_eq!(client.code(text), code, "{text}");
+    }
+    assert_eq!(
+        client.rows("select current_setting('no_such', true) is null from (values (1)) v(a)"),
+        [[Some("t".to_string())]]
+    );
+    let all = client.rows("show all");
+    assert!(all.len() > 100);
+    assert!(all.iter().any(|row| row[0].as_deref() == Some("TimeZone")));
+    let row = "select setting, source, context, vartype, boot_val from pg_settings where name = 'enable_nestloop'";
+    let row = client.rows(row);
+    let row: Vec<_> = row[0].iter().map(|text| text.as_deref().unwrap()).collect();
+    assert_eq!(row, ["off", "session", "user", "bool", "on"]);
+    client.tag("set search_path = a, public");
+    for text in [
+        "select setting from pg_settings where name = 'search_path'",
+        "select current_setting('search_path')",
+        "select upper(current_setting('search_path'))",
+    ] {
+        assert_eq!(client.value(text).to_lowercase(), "a, public", "{text}");
+    }
+}
+
+#[test]
+fn a_rollback_undoes_what_was_set_and_clients_are_told() {
+    let served = Served::new();
+    let mut client = served.client();
+    let name = |client: &mut Client| client.value("show application_name");
+    assert_eq!(
+        told(&client.ask("set application_name = 'a'")),
+        [pair("application_name", "a")]
+    );
+    client.tag("begin");
+    client.tag("set application_name = 'b'");
+    client.tag("savepoint s");
+    client.tag("set application_name = 'c'");
+    assert_eq!(
+        told(&client.ask("rollback to savepoint s")),
+        [pair("application_name", "b")]
+    );
+    assert_eq!(name(&mut client), "b");
+    assert_eq!(
+        told(&client.ask("rollback")),
+        [pair("application_name", "a")]
+    );
+    assert_eq!(name(&mut client), "a");
+    // What fails is undone, too.
+    client.tag("begin");
+    client.tag("set application_name = 'b'");
+    assert_eq!(client.code("select 1 / 0"), "22012");
+    assert_eq!(told(&client.ask("commit")), [pair("application_name", "a")]);
+    // Texts of several statements are one transaction.
+    client.ask("set application_name = 'd'; select 1 / 0");
+    assert_eq!(name(&mut client), "a");
+    client.ask("set application_name = 'd'; select 1");
+    assert_eq!(name(&mut client), "d");
+    // Until the transaction ends.
+    client.tag("begin");
+    client.tag("set local application_name = 'e'");
+    client.tag("set local work_mem = '8MB'");
+    assert_eq!(name(&mut client), "e");
+    assert_eq!(client.value("select current_setting('work_mem')"), "8MB");
+    assert_eq!(told(&client.ask("commit")), [pair("application_name", "d")]);
+    assert_eq!(client.value("show work_mem"), "4MB");
+    // What is set last stays.
+    client.tag("begin");
+    client.tag("set local application_name = 'e'");
+    client.tag("set application_name = 'f'");
+    client.tag("commit");
+    assert_eq!(name(&mut client), "f");
+    assert_eq!(
+        told(&client.ask("reset all")),
+        [pair("application_name", "")]
+    );
+    client.tag("set application_name = 'g'");
+    assert_eq!(
+        told(&client.ask("discard all")),
+        [pair("application_name", "")]
+    );
+}
+
+#[test]
+fn clients_that_want_no_warnings_get_none() {
+    let served = Served::new();
+    let mut client = served.client();
+    let warned = |client: &mut Client| client.ask("commit").iter().any(|told| told.kind == 'N');
+    assert!(warned(&mut client));
+    client.tag("set client_min_messages = error");
+    assert!(!warned(&mut client));
+}

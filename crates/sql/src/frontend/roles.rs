@@ -1,0 +1,521 @@
+//! The grammar of roles and rights.
+//!
+//! ```text
+//! create {role | user | group} name [with] option ...
+//! alter {role | user} name [with] option ...
+//! drop {role | user | group} [if exists] name, ...
+//! grant {privilege, ... | all} on thing, ... to role, ... [with grant option]
+//! revoke [grant option for] {privilege, ... | all} on thing, ... from role, ... [restrict]
+//! grant role, ... to role, ... [with admin option]
+//! revoke [admin option for] role, ... from role, ... [restrict]
+//! alter {table | view | materialized view | sequence | array} [if exists] name owner to role
+//! alter schema name owner to role
+//! set [session | local] role {name | none}
+//! reset role
+//! show role
+//! ```
+
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use table::Privileges;
+
+use crate::error::Result;
+use crate::frontend::dialect;
+use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::grants::{Things, given, name, names};
+use crate::frontend::words::{self, is_next, need, once, unexpected, word};
+use crate::names::{column_name, of_schema, written};
+use crate::rights::PUBLIC;
+
+/// A statement about roles and rights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RoleStatement {
+    Create {
+        name: String,
+        options: RoleOptions,
+    },
+    Alter {
+        name: String,
+        options: RoleOptions,
+    },
+    Drop {
+        names: Vec<String>,
+        if_exists: bool,
+    },
+    /// `grant` and `revoke` of privileges.
+    Privileges {
+        grants: bool,
+        /// None for all that there are.
+        privileges: Option<Privileges>,
+        things: Things,
+        /// The empty name stands for all roles.
+        roles: Vec<String>,
+        /// Whether it is also, or only, about the right to grant them further.
+        option: bool,
+    },
+    /// `grant` and `revoke` of roles.
+    Members {
+        grants: bool,
+        roles: Vec<String>,
+        members: Vec<String>,
+        /// Whether it is also, or only, about the right to make others members.
+        option: bool,
+    },
+    /// `alter ... owner to`.
+    Owner {
+        things: Things,
+        if_exists: bool,
+        role: RoleName,
+    },
+    /// `set role`; none for that of the user.
+    Set {
+        role: Option<String>,
+        local: bool,
+    },
+    Show,
+}
+
+/// A role that is named, or who runs the statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RoleName {
+    Named(String),
+    /// `current_user`.
+    Current,
+    /// `session_user`.
+    Session,
+}
+
+/// What is said of a role.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RoleOptions {
+    pub superuser: Option<bool>,
+    pub create_role: Option<bool>,
+    pub inherit: Option<bool>,
+    pub login: Option<bool>,
+    /// None within for `password null`.
+    pub password: Option<Option<String>>,
+    /// Roles that it becomes a member of.
+    pub in_roles: Option<Vec<String>>,
+    /// Roles that become members of it.
+    pub members: Option<Vec<String>>,
+    /// The same, with the right to make others members.
+    pub admins: Option<Vec<String>>,
+}
+
+/// Reads such a statement; `None` of others.
+///
+/// # Errors
+/// [`Error::Syntax`] with a place; [`Error::Unsupported`] for parts that there are not.
+pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<RoleStatement>> {
+    let mut leading = words::leading(tokens);
+    let mut next = || leading.next().unwrap_or_default();
+    let (first, second, third) = (next(), next(), next());
+    let role = |word: &str| matches!(word, "role" | "user" | "group");
+    let mut parser = dialect::parser(tokens.to_vec());
+    let found = match (first.as_str(), second.as_str()) {
+        ("create", kind) if role(kind) => create(&mut parser)?,
+        ("alter", "role" | "user") => alter(&mut parser)?,
+        ("alter", "group") => return Err(refused_for("alter group", "`grant` makes members")),
+        ("alter", "default") if third == "privileges" => {
+            return Err(refused_for(
+                "alter default privileges",
+                "`grant ... on all tables in schema` grants what is there",
+            ));
+        }
+        ("alter", _) => match owner(&mut parser)? {
+            Some(found) => found,
+            None => return Ok(None),
+        },
+        ("drop", kind) if role(kind) => drop(&mut parser)?,
+        ("drop" | "reassign", "owned") => {
+            return Err(refused_for(
+                &format!("{first} owned"),
+                "`alter ... owner to` and `revoke` do it thing by thing",
+            ));
+        }
+        ("grant", _) => grant(&mut parser)?,
+        ("revoke", _) => revoke(&mut parser)?,
+        ("set", "role") | ("set", "session" | "local") if second == "role" || third == "role" => {
+            set(&mut parser)?
+        }
+        ("reset" | "show", "role") => {
+            skip(&mut parser, 2);
+            match first.as_str() {
+                "show" => RoleStatement::Show,
+                _ => RoleStatement::Set {
+                    role: None,
+                    local: false,
+                },
+            }
+        }
+        _ => return Ok(None),
+    };
+    words::end(&mut parser)?;
+    Ok(Some(found))
+}
+
+fn skip(parser: &mut Parser<'_>, words: usize) {
+    for _ in 0..words {
+        parser.next_token();
+    }
+}
+
+/// Names of those who are granted something; `public` is all roles.
+fn grantees(parser: &mut Parser<'_>) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    loop {
+        word(parser, "group");
+        all.push(if word(parser, "public") {
+            PUBLIC.to_owned()
+        } else {
+            name(parser)?
+        });
+        if !parser.consume_token(&Token::Comma) {
+            return Ok(all);
+        }
+    }
+}
+
+fn create(parser: &mut Parser<'_>) -> Result<RoleStatement> {
+    need(parser, "create")?;
+    let user = word(parser, "user");
+    if !user {
+        parser.next_token();
+    }
+    let name = name(parser)?;
+    let mut options = options(parser, true)?;
+    options.login = options.login.or(user.then_some(true));
+    Ok(RoleStatement::Create { name, options })
+}
+
+fn alter(parser: &mut Parser<'_>) -> Result<RoleStatement> {
+    skip(parser, 2);
+    let name = name(parser)?;
+    for (word, instead) in [
+        ("rename", "create another, and grant it what it needs"),
+        ("set", "clients set what they need when they connect"),
+        ("reset", "clients set what they need when they connect"),
+        ("in", "clients set what they need when they connect"),
+    ] {
+        if is_next(parser, word) {
+            return Err(refused_for(&format!("alter role ... {word}"), instead));
+        }
+    }
+    let options = options(parser, false)?;
+    if options == RoleOptions::default() {
+        let found = parser.peek_token();
+        return Err(unexpected(parser, "what the role is to be", found));
+    }
+    Ok(RoleStatement::Alter { name, options })
+}
+
+/// `[with] option ...`.
+fn options(parser: &mut Parser<'_>, new: bool) -> Result<RoleOptions> {
+    word(parser, "with");
+    let mut all = RoleOptions::default();
+    while parser.peek_token_ref().token != Token::EOF {
+        if flag(parser, &mut all)? || password(parser, &mut all)? {
+            continue;
+        }
+        if new && members(parser, &mut all)? {
+            continue;
+        }
+        let found = parser.next_token();
+        return Err(unexpected(parser, "an option of a role", found));
+    }
+    Ok(all)
+}
+
+/// What a role is or is not.
+fn flag(parser: &mut Parser<'_>, all: &mut RoleOptions) -> Result<bool> {
+    let flags: [(&str, &mut Option<bool>); 4] = [
+        ("superuser", &mut all.superuser),
+        ("createrole", &mut all.create_role),
+        ("inherit", &mut all.inherit),
+        ("login", &mut all.login),
+    ];
+    for (name, place) in flags {
+        if word(parser, name) {
+            once(place, true)?;
+            return Ok(true);
+        }
+        if word(parser, &format!("no{name}")) {
+            once(place, false)?;
+            return Ok(true);
+        }
+    }
+    for absent in ["createdb", "replication", "bypassrls"] {
+        if is_next(parser, absent) {
+            return Err(refused(&format!("{absent} of a role")));
+        }
+        // So it is with every role.
+        if word(parser, &format!("no{absent}")) {
+            return Ok(true);
+        }
+    }
+    for absent in ["connection", "valid"] {
+        if is_next(parser, absent) {
+            return Err(refused(&format!("`{absent} ...` of a role")));
+        }
+    }
+    Ok(false)
+}
+
+fn password(parser: &mut Parser<'_>, all: &mut RoleOptions) -> Result<bool> {
+    let encrypted = word(parser, "encrypted");
+    if !word(parser, "password") {
+        if encrypted {
+            need(parser, "password")?;
+        }
+        return Ok(false);
+    }
+    if word(parser, "null") {
+        once(&mut all.password, None)?;
+        return Ok(true);
+    }
+    let found = parser.next_token();
+    match found.token {
+        Token::SingleQuotedString(text) => once(&mut all.password, Some(text))?,
+        _ => return Err(unexpected(parser, "a password in quotes", found)),
+    }
+    Ok(true)
+}
+
+fn members(parser: &mut Parser<'_>, all: &mut RoleOptions) -> Result<bool> {
+    let place = if word(parser, "in") {
+        if !word(parser, "group") {
+            need(parser, "role")?;
+        }
+        &mut all.in_roles
+    } else if word(parser, "role") || word(parser, "user") {
+        &mut all.members
+    } else if word(parser, "admin") {
+        &mut all.admins
+    } else {
+        return Ok(false);
+    };
+    once(place, names(parser)?)?;
+    Ok(true)
+}
+
+fn drop(parser: &mut Parser<'_>) -> Result<RoleStatement> {
+    skip(parser, 2);
+    let if_exists = word(parser, "if");
+    if if_exists {
+        need(parser, "exists")?;
+    }
+    Ok(RoleStatement::Drop {
+        names: names(parser)?,
+        if_exists,
+    })
+}
+
+/// `alter kind name owner to role`; none of other changes.
+fn owner(parser: &mut Parser<'_>) -> Result<Option<RoleStatement>> {
+    skip(parser, 1);
+    let kinds = ["table", "view", "sequence", "array", "schema"];
+    let kind = match kinds.into_iter().find(|kind| word(parser, kind)) {
+        Some(kind) => kind,
+        None if word(parser, "materialized") && word(parser, "view") => "view",
+        None => return Ok(None),
+    };
+    let if_exists = word(parser, "if") && word(parser, "exists");
+    if kind == "schema" && if_exists {
+        return Ok(None);
+    }
+    if kind == "table" {
+        word(parser, "only");
+    }
+    let things = if kind == "schema" {
+        let Ok(schema) = parser.parse_identifier() else {
+            return Ok(None);
+        };
+        Things::Schemas(vec![of_schema(&column_name(&schema))])
+    } else {
+        let Ok(name) = parser.parse_object_name(false) else {
+            return Ok(None);
+        };
+        let names = vec![written(&name)?];
+        match kind {
+            "sequence" => Things::Sequences(names),
+            _ => Things::Tables(names),
+        }
+    };
+    if !word(parser, "owner") {
+        return Ok(None);
+    }
+    need(parser, "to")?;
+    let role = role_name(parser)?;
+    Ok(Some(RoleStatement::Owner {
+        things,
+        if_exists,
+        role,
+    }))
+}
+
+/// A role, which need not be named.
+///
+/// # Errors
+/// If there comes none.
+pub(super) fn role_name(parser: &mut Parser<'_>) -> Result<RoleName> {
+    Ok(
+        if word(parser, "current_user") || word(parser, "current_role") {
+            RoleName::Current
+        } else if word(parser, "session_user") {
+            RoleName::Session
+        } else {
+            RoleName::Named(name(parser)?)
+        },
+    )
+}
+
+/// Takes `with|granted by ...` behind a grant, of which only the option `wanted` is known.
+fn grant_option(parser: &mut Parser<'_>, wanted: &str) -> Result<bool> {
+    let option = word(parser, "with");
+    if option {
+        need(parser, wanted)?;
+        need(parser, "option")?;
+    }
+    if is_next(parser, "granted") {
+        return Err(refused_for("granted by", "who grants is the owner"));
+    }
+    Ok(option)
+}
+
+fn grant(parser: &mut Parser<'_>) -> Result<RoleStatement> {
+    need(parser, "grant")?;
+    let given = given(parser)?;
+    need(parser, "to")?;
+    Ok(match given {
+        Ok((privileges, things)) => RoleStatement::Privileges {
+            grants: true,
+            privileges,
+            things,
+            roles: grantees(parser)?,
+            option: grant_option(parser, "grant")?,
+        },
+        Err(roles) => RoleStatement::Members {
+            grants: true,
+            roles,
+            members: names(parser)?,
+            option: grant_option(parser, "admin")?,
+        },
+    })
+}
+
+fn revoke(parser: &mut Parser<'_>) -> Result<RoleStatement> {
+    need(parser, "revoke")?;
+    let kinds = ["grant", "admin"];
+    let only = kinds.into_iter().find(|kind| is_next(parser, kind));
+    if only.is_some() {
+        skip(parser, 1);
+        need(parser, "option")?;
+        need(parser, "for")?;
+    }
+    let given = given(parser)?;
+    need(parser, "from")?;
+    let found = match given {
+        Ok((privileges, things)) => RoleStatement::Privileges {
+            grants: false,
+            privileges,
+            things,
+            roles: grantees(parser)?,
+            option: only.is_some(),
+        },
+        Err(roles) => RoleStatement::Members {
+            grants: false,
+            roles,
+            members: names(parser)?,
+            option: only.is_some(),
+        },
+    };
+    if is_next(parser, "cascade") {
+        return Err(refused_for(
+            "revoke ... cascade",
+            "revoke from those who got it from there, too",
+        ));
+    }
+    word(parser, "restrict");
+    Ok(found)
+}
+
+fn set(parser: &mut Parser<'_>) -> Result<RoleStatement> {
+    need(parser, "set")?;
+    let local = word(parser, "local");
+    if !local {
+        word(parser, "session");
+    }
+    need(parser, "role")?;
+    if !parser.consume_token(&Token::Eq) {
+        word(parser, "to");
+    }
+    let found = parser.peek_token();
+    let role = match found.token {
+        Token::SingleQuotedString(name) => {
+            parser.next_token();
+            Some(name)
+        }
+        _ if word(parser, "none") => None,
+        _ => Some(name(parser)?),
+    };
+    Ok(RoleStatement::Set { role, local })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend::parse::{Statement, parse};
+
+    fn read(text: &str) -> RoleStatement {
+        match parse(text).unwrap().pop().unwrap().statement {
+            Statement::Role(found) => found,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn owners_are_read() {
+        assert_eq!(
+            read("alter table if exists s.t owner to current_user"),
+            RoleStatement::Owner {
+                things: Things::Tables(vec!["s\u{1}t".into()]),
+                if_exists: true,
+                role: RoleName::Current,
+            }
+        );
+    }
+
+    #[test]
+    fn roles_have_options() {
+        let options = RoleOptions {
+            login: Some(true),
+            superuser: Some(false),
+            password: Some(Some("x".into())),
+            in_roles: Some(vec!["a".into(), "B".into()]),
+            ..RoleOptions::default()
+        };
+        assert_eq!(
+            read(
+                "create user Ann with encrypted password 'x' nosuperuser nocreatedb in role a, \"B\""
+            ),
+            RoleStatement::Create {
+                name: "ann".into(),
+                options,
+            }
+        );
+        for text in [
+            "create role",
+            "create role a b",
+            "create role a login nologin",
+            "create role a createdb",
+            "create role a valid until '2030-01-01'",
+            "create role a password x",
+            "alter role a",
+            "alter role a rename to b",
+            "alter role a in role b",
+            "drop role",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
