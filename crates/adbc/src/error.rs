@@ -102,12 +102,14 @@ mod tests {
         for (error, wanted) in [
             (
                 sql::Error::Constraint {
+                    code: "23505",
                     message: "duplicate key".into(),
                 },
                 Status::Integrity,
             ),
             (
                 sql::Error::Arithmetic {
+                    code: "22012",
                     message: "division by zero".into(),
                 },
                 Status::InvalidData,

@@ -68,6 +68,7 @@ mod tests {
         let told = report(&atoll::Error::Sql(error), "select é\n  b");
         assert_eq!((told.code, told.position), ("42703", Some(12)));
         let error = sql::Error::Conflict {
+            code: "40001",
             message: "could not serialize access".into(),
         };
         assert_eq!(atoll::Error::Sql(error).sqlstate(), "40001");

@@ -81,21 +81,29 @@ pub enum Error {
     },
     /// A declared property of a table would be violated: NOT NULL, a reference to another table.
     Constraint {
+        /// PostgreSQL's code for it.
+        code: &'static str,
         /// Which one, and how.
         message: String,
     },
     /// The statement does not go with the transaction of its session: there is none, or it has failed, or reads only.
     Transaction {
+        /// PostgreSQL's code for it.
+        code: &'static str,
         /// What is the matter, and what ends it.
         message: String,
     },
     /// Another transaction stands in the way. The same may succeed when it is tried again, from `begin` on.
     Conflict {
+        /// PostgreSQL's code for it.
+        code: &'static str,
         /// Which one, and for how long it was waited.
         message: String,
     },
     /// Overflow, division by zero, a value that does not fit its new type.
     Arithmetic {
+        /// PostgreSQL's code for it.
+        code: &'static str,
         /// What could not be computed.
         message: String,
     },
@@ -125,6 +133,8 @@ pub enum Error {
     },
     /// A failure during execution that none of the above describes.
     Execution {
+        /// PostgreSQL's code for it.
+        code: &'static str,
         /// What happened.
         message: String,
     },
@@ -158,6 +168,12 @@ impl Error {
         }
     }
 
+    /// The refusal of something because of another error, which `message` tells with what it is about: its code is that of the
+    /// other.
+    pub(crate) fn about(other: &Error, message: String) -> Error {
+        Error::coded(other.sqlstate(), message)
+    }
+
     /// The refusal of a statement that nests more than [`MAX_NESTING`] levels deep.
     pub(crate) fn too_deep() -> Error {
         Error::TooComplex {
@@ -169,9 +185,10 @@ impl Error {
 
     /// The refusal of two output columns of one name, where names must differ.
     pub(crate) fn duplicate_column(name: &str) -> Error {
-        Error::invalid(format!(
-            "column \"{name}\" appears twice; rename one with `as`"
-        ))
+        Error::coded(
+            "42701",
+            format!("column \"{name}\" appears twice; rename one with `as`"),
+        )
     }
 
     /// The refusal of a file format that this database does not know.
@@ -322,13 +339,13 @@ impl fmt::Display for Whole<'_> {
             ),
             Error::Unsupported { message }
             | Error::Denied { message }
-            | Error::Constraint { message }
-            | Error::Transaction { message }
-            | Error::Conflict { message }
-            | Error::Arithmetic { message }
+            | Error::Constraint { message, .. }
+            | Error::Transaction { message, .. }
+            | Error::Conflict { message, .. }
+            | Error::Arithmetic { message, .. }
             | Error::Memory { message }
             | Error::TooComplex { message }
-            | Error::Execution { message } => f.write_str(message),
+            | Error::Execution { message, .. } => f.write_str(message),
             Error::Store(e) => e.fmt(f),
             Error::Table(e) => e.fmt(f),
         }

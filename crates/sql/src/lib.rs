@@ -74,6 +74,7 @@ mod run;
 mod scan;
 mod search_path;
 mod settings;
+mod sqlstate;
 mod statements;
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};

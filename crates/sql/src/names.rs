@@ -112,14 +112,16 @@ pub(crate) fn of_schema(schema: &str) -> String {
 pub(crate) fn check_new(name: &str) -> Result<()> {
     let name = base(name);
     if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
-        return Err(Error::invalid(format!(
-            "{name:?} cannot name a table: 1 to 255 bytes without control characters"
-        )));
+        return Err(Error::coded(
+            "42602",
+            format!("{name:?} cannot name a table: 1 to 255 bytes without control characters"),
+        ));
     }
     if looks_like_file(name) {
-        Err(Error::invalid(format!(
-            "{name:?} cannot name a table: in a query it would name a file"
-        )))
+        Err(Error::coded(
+            "42602",
+            format!("{name:?} cannot name a table: in a query it would name a file"),
+        ))
     } else {
         Ok(())
     }
@@ -141,9 +143,10 @@ pub(crate) fn column_name(ident: &Ident) -> String {
 /// Refuses the name of the hidden column.
 pub(crate) fn check_column(name: &str) -> Result<()> {
     if name == ROW_COLUMN {
-        Err(Error::invalid(format!(
-            "{ROW_COLUMN} is reserved; choose another column name"
-        )))
+        Err(Error::coded(
+            "42701",
+            format!("{ROW_COLUMN} is reserved; choose another column name"),
+        ))
     } else {
         Ok(())
     }

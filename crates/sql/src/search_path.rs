@@ -173,14 +173,20 @@ impl SearchPath {
             None => match self.current(tables) {
                 Some(schema) => (schema, written),
                 None => {
-                    return Err(Error::invalid("no schema has been selected to create in"));
+                    return Err(Error::coded(
+                        "3F000",
+                        "no schema has been selected to create in",
+                    ));
                 }
             },
         };
         if schema == PG_CATALOG || schema == INFORMATION_SCHEMA {
-            return Err(Error::invalid(format!(
-                "permission denied to create \"{schema}.{name}\": System catalog modifications are currently disallowed."
-            )));
+            return Err(Error::coded(
+                "42501",
+                format!(
+                    "permission denied to create \"{schema}.{name}\": System catalog modifications are currently disallowed."
+                ),
+            ));
         }
         if schema != SCHEMA && !tables.has_schema(schema) {
             return Err(no_schema(schema));
@@ -211,7 +217,7 @@ impl SearchPath {
 
 /// The error for a schema that does not exist.
 pub(crate) fn no_schema(name: &str) -> Error {
-    Error::invalid(format!("schema \"{name}\" does not exist"))
+    Error::coded("3F000", format!("schema \"{name}\" does not exist"))
 }
 
 /// The text of what a path is set to.

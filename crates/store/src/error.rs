@@ -356,6 +356,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// The code that PostgreSQL has for an error of this kind: five digits and letters, as of the SQL standard.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Error::Full { .. } => "53100",
+            Error::ReadOnly { .. } => "25006",
+            Error::Busy { .. } | Error::Changed { .. } => "55006",
+            Error::Damaged { .. } => "XX001",
+            _ => "58030",
+        }
+    }
+}
+
+impl Error {
     /// Whether the cause is a full device, after which the store stays usable.
     pub fn is_full(&self) -> bool {
         matches!(self, Error::Full { .. })

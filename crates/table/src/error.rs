@@ -116,3 +116,23 @@ pub enum Error {
     #[error("{0}")]
     Test(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
+
+impl Error {
+    /// The code that PostgreSQL has for an error of this kind: five digits and letters, as of the SQL standard.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Error::Store(error) => error.sqlstate(),
+            Error::NoTable { .. } => "42P01",
+            Error::Exists { .. } | Error::Taken { .. } => "42P07",
+            Error::NoColumn { .. } => "42703",
+            Error::Unsupported { .. } => "0A000",
+            Error::Mismatch { .. } => "42804",
+            Error::Null { .. } => "23502",
+            Error::TooLong { .. } => "22001",
+            Error::Key { .. } => "23503",
+            Error::Duplicate { .. } => "23505",
+            Error::Damaged { .. } => "XX001",
+            Error::Buffer(_) | Error::Arrow(_) | Error::Kind(_) | Error::Test(_) => "XX000",
+        }
+    }
+}

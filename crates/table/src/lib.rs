@@ -69,8 +69,8 @@ pub use scan::{
 pub use schema::{
     Acl, Action, Check, Column, Comments, Definition, ForeignKey, Generated, Grant, Index,
     IndexColumn, JsonKind, Key, MAX_COLUMNS, Position, Privileges, Role, Rule, Sequence, WITHIN,
-    base_of, json_kind, json_type,
-    jsonb_type, normalise, referred_key, schema_of, stored_type, titled, uuid_type, within,
+    base_of, json_kind, json_type, jsonb_type, normalise, referred_key, schema_of, stored_type,
+    titled, uuid_type, within,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_sequence, change_view, comment,

@@ -69,12 +69,7 @@ fn parts(text: &str) -> Option<(u64, &str)> {
 
 /// Bytes in the largest unit in which they are a whole number, as PostgreSQL shows them.
 fn memory(text: &str) -> Option<String> {
-    const UNITS: [(&str, u64); 4] = [
-        ("kB", 1),
-        ("MB", 1 << 10),
-        ("GB", 1 << 20),
-        ("TB", 1 << 30),
-    ];
+    const UNITS: [(&str, u64); 4] = [("kB", 1), ("MB", 1 << 10), ("GB", 1 << 20), ("TB", 1 << 30)];
     let (number, unit) = parts(text)?;
     let unit = match unit {
         "" => 1,

@@ -1,6 +1,7 @@
 //! The server as its clients see it.
 
 mod client;
+mod codes;
 mod copying;
 mod extended;
 mod flight;

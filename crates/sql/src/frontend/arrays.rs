@@ -106,9 +106,12 @@ fn create(parser: &mut Parser<'_>) -> Result<ArrayStatement> {
         let of = typed(parser)?;
         if word(parser, "dimension") {
             if !attributes.is_empty() {
-                return Err(Error::invalid(format!(
-                    "dimension \"{name}\" stands behind attributes; write all dimensions first"
-                )));
+                return Err(Error::coded(
+                    "42601",
+                    format!(
+                        "dimension \"{name}\" stands behind attributes; write all dimensions first"
+                    ),
+                ));
             }
             dimensions.push(dimension(parser, &name, of)?);
         } else {
@@ -209,9 +212,12 @@ fn dimension(parser: &mut Parser<'_>, name: &str, of: Option<Typed>) -> Result<D
         Some(Typed::Of(of)) => of.is_integer() && dimension.is_integer(),
     };
     if !fits {
-        return Err(Error::invalid(format!(
-            "dimension \"{name}\": coordinates that are whole numbers one after the other are bigint, and others numeric; leave the type out, or write that"
-        )));
+        return Err(Error::coded(
+            "42P17",
+            format!(
+                "dimension \"{name}\": coordinates that are whole numbers one after the other are bigint, and others numeric; leave the type out, or write that"
+            ),
+        ));
     }
     if word(parser, "growing") {
         dimension = dimension.growing();
@@ -219,9 +225,10 @@ fn dimension(parser: &mut Parser<'_>, name: &str, of: Option<Typed>) -> Result<D
     if word(parser, "chunk") {
         let cells = parser.parse_literal_uint()?;
         if cells == 0 {
-            return Err(Error::invalid(format!(
-                "dimension \"{name}\": a chunk has at least one cell along it"
-            )));
+            return Err(Error::coded(
+                "42P17",
+                format!("dimension \"{name}\": a chunk has at least one cell along it"),
+            ));
         }
         dimension = dimension.chunk(cells);
     }
@@ -243,16 +250,18 @@ fn range(parser: &mut Parser<'_>, name: &str) -> Result<Dimension> {
         None
     };
     let one = step.unwrap_or(Decimal::from(1));
-    let length = match last {
-        None => 0,
-        Some(last) => {
-            first.steps_to(last, one).ok_or_else(|| {
-                Error::invalid(format!(
-                    "dimension \"{name}\": steps of {one} do not lead from {first} to {last}"
-                ))
-            })? + 1
-        }
-    };
+    let length =
+        match last {
+            None => 0,
+            Some(last) => first.steps_to(last, one).ok_or_else(|| {
+                Error::coded(
+                    "42P17",
+                    format!(
+                        "dimension \"{name}\": steps of {one} do not lead from {first} to {last}"
+                    ),
+                )
+            })? + 1,
+        };
     let dimension = match (first.to_i64(), step) {
         (Some(start), None) => Dimension::integer(name, start, length),
         _ => Dimension::regular(name, first, one, length),
@@ -299,9 +308,10 @@ fn attribute(parser: &mut Parser<'_>, name: &str, of: Typed) -> Result<Attribute
         let value = scalar(parser)?;
         let fits = value.cast(data_type).filter(|of| !of.is_null() || nullable);
         attribute = attribute.fill(fits.ok_or_else(|| {
-            Error::invalid(format!(
-                "attribute \"{name}\" cannot have the default {value}"
-            ))
+            Error::coded(
+                "42P17",
+                format!("attribute \"{name}\" cannot have the default {value}"),
+            )
         })?);
     }
     if word(parser, "compression") {
@@ -311,9 +321,10 @@ fn attribute(parser: &mut Parser<'_>, name: &str, of: Typed) -> Result<Attribute
             "lz4" => Compression::Lz4,
             "none" => Compression::None,
             _ => {
-                return Err(Error::invalid(format!(
-                    "there is no compression {how}; there are zstd, lz4 and none"
-                )));
+                return Err(Error::coded(
+                    "22023",
+                    format!("there is no compression {how}; there are zstd, lz4 and none"),
+                ));
             }
         });
     }

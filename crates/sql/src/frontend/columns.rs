@@ -88,7 +88,8 @@ pub(crate) fn of_type(
         DataType::Int32 => 4,
         DataType::Int64 => 8,
         _ => {
-            return Err(Error::invalid(
+            return Err(Error::coded(
+                "22023",
                 "identity column type must be smallint, integer, or bigint",
             ));
         }

@@ -37,8 +37,12 @@ pub(crate) fn of_text(
         (false, true) => format!("create table t {text}"),
         (false, false) => format!("create table t ({text})"),
     };
-    let neither =
-        || Error::invalid("a schema is one `create table` with its columns, or their list");
+    let neither = || {
+        Error::coded(
+            "42601",
+            "a schema is one `create table` with its columns, or their list",
+        )
+    };
     let mut statements = parse(&statement)?;
     let (Some(only), true) = (statements.pop(), statements.is_empty()) else {
         return Err(neither());
@@ -101,9 +105,10 @@ pub(crate) fn define(
     tables: &Tables,
 ) -> Result<Defined> {
     if columns.is_empty() {
-        return Err(Error::invalid(format!(
-            "table \"{name}\" needs at least one column"
-        )));
+        return Err(Error::coded(
+            "42P16",
+            format!("table \"{name}\" needs at least one column"),
+        ));
     }
     let mut own = Vec::new();
     let (columns, values): (Vec<_>, Vec<_>) = columns
@@ -159,9 +164,10 @@ pub(crate) fn add(
     let Constraint { name, held, what } = constraint;
     let table = definition.name.clone();
     if let Some(name) = name.as_ref().filter(|name| definition.has_constraint(name)) {
-        return Err(Error::invalid(format!(
-            "constraint \"{name}\" for relation \"{table}\" already exists"
-        )));
+        return Err(Error::coded(
+            "42710",
+            format!("constraint \"{name}\" for relation \"{table}\" already exists"),
+        ));
     }
     let named = |definition: &Definition, own: &str| {
         name.clone()
@@ -174,9 +180,10 @@ pub(crate) fn add(
             if declared
                 && (definition.primary_key != columns || definition.keys.iter().any(|k| k.primary))
             {
-                return Err(Error::invalid(format!(
-                    "multiple primary keys for table \"{table}\" are not allowed"
-                )));
+                return Err(Error::coded(
+                    "42P16",
+                    format!("multiple primary keys for table \"{table}\" are not allowed"),
+                ));
             }
             for column in &columns {
                 definition.columns[*column].nullable = false;
@@ -264,6 +271,7 @@ fn refer(
         definition.rules.push(rule);
     } else if acts {
         return Err(Error::Constraint {
+            code: "42830",
             message: format!(
                 "there is no unique constraint matching given keys for referenced table \"{}\"",
                 key.parent
@@ -290,10 +298,10 @@ fn distinct(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
     let columns = indices(definition, names)?;
     for (at, column) in columns.iter().enumerate() {
         if columns[..at].contains(column) {
-            return Err(Error::invalid(format!(
-                "column \"{}\" appears twice in a key",
-                names[at]
-            )));
+            return Err(Error::coded(
+                "42701",
+                format!("column \"{}\" appears twice in a key", names[at]),
+            ));
         }
     }
     Ok(columns)
@@ -307,10 +315,10 @@ fn column_types(context: &impl ContextProvider, columns: Vec<ColumnDef>) -> Resu
             .iter()
             .any(|other| other.name() == field.name())
         {
-            return Err(Error::invalid(format!(
-                "column \"{}\" appears twice",
-                field.name()
-            )));
+            return Err(Error::coded(
+                "42701",
+                format!("column \"{}\" appears twice", field.name()),
+            ));
         }
     }
     Ok(schema)
@@ -338,9 +346,10 @@ fn foreign_key(
 ) -> Result<ForeignKey> {
     let found = tables.get(&parent);
     if tables.materialized(&parent).is_some() {
-        return Err(Error::invalid(format!(
-            "referenced relation \"{parent}\" is not a table"
-        )));
+        return Err(Error::coded(
+            "42809",
+            format!("referenced relation \"{parent}\" is not a table"),
+        ));
     }
     let target = match &found {
         _ if parent == child.name => child,
@@ -358,6 +367,7 @@ fn foreign_key(
     }
     if parent_columns.len() != columns.len() {
         return Err(Error::Constraint {
+            code: "42830",
             message: format!(
                 "foreign key of \"{}\": {} columns refer to {} columns of \"{parent}\"",
                 child.name,
@@ -370,6 +380,7 @@ fn foreign_key(
         let (here, there) = (&child.columns[*column], &target.columns[referred]);
         if here.data_type != there.data_type {
             return Err(Error::Constraint {
+                code: "42804",
                 message: format!(
                     "foreign key of \"{}\": {} is {}, but {parent}.{} is {}",
                     child.name,

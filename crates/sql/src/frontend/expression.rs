@@ -19,7 +19,10 @@ pub(crate) fn query(text: &str) -> Result<Box<Query>> {
     {
         return Ok(query);
     }
-    Err(Error::invalid(format!("{text}: expected one expression")))
+    Err(Error::coded(
+        "42601",
+        format!("{text}: expected one expression"),
+    ))
 }
 
 /// The expression of a text, to stand in a statement that is planned.
@@ -34,7 +37,10 @@ pub(crate) fn expression(text: &str) -> Result<Expr> {
     {
         return Ok(Expr::Nested(Box::new(expr)));
     }
-    Err(Error::invalid(format!("{text}: expected one expression")))
+    Err(Error::coded(
+        "42601",
+        format!("{text}: expected one expression"),
+    ))
 }
 
 /// A query that the program has written itself.

@@ -54,9 +54,9 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
 }
 
 fn refusal(file: &str) -> Error {
-    Error::unsupported(format!(
-        "{file}: this session reads and writes no files of the server's machine"
-    ))
+    Error::Denied {
+        message: format!("{file}: this session reads and writes no files of the server's machine"),
+    }
 }
 
 fn of_tree(tree: &impl Visit) -> Result<()> {

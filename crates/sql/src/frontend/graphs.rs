@@ -119,7 +119,7 @@ fn named(function: &str) -> datafusion::sql::sqlparser::ast::TableAlias {
 }
 
 fn call(function: &str, usage: &str, args: &[FunctionArg]) -> Result<Call> {
-    let wrong = || Error::invalid(format!("{function} takes {usage}"));
+    let wrong = || Error::coded("42883", format!("{function} takes {usage}"));
     let mut given = Vec::new();
     let mut options = Vec::new();
     for arg in args {
@@ -176,8 +176,12 @@ fn call(function: &str, usage: &str, args: &[FunctionArg]) -> Result<Call> {
 fn rank_options(given: &[(String, &Expr)]) -> Result<RankOptions> {
     let mut options = RankOptions::default();
     for (name, value) in given {
-        let wrong =
-            |wanted: &str| Error::invalid(format!("pagerank: {name} takes {wanted}, not {value}"));
+        let wrong = |wanted: &str| {
+            Error::coded(
+                "22023",
+                format!("pagerank: {name} takes {wanted}, not {value}"),
+            )
+        };
         match name.as_str() {
             "damping" => {
                 let share = number::<f64>(value).filter(|share| (0.0..=1.0).contains(share));
@@ -191,9 +195,10 @@ fn rank_options(given: &[(String, &Expr)]) -> Result<RankOptions> {
                 options.rounds = number(value).ok_or_else(|| wrong("a whole number from 0 on"))?;
             }
             _ => {
-                return Err(Error::invalid(format!(
-                    "pagerank has no option {name}; it has: damping, tolerance, rounds"
-                )));
+                return Err(Error::coded(
+                    "22023",
+                    format!("pagerank has no option {name}; it has: damping, tolerance, rounds"),
+                ));
             }
         }
     }

@@ -96,7 +96,7 @@ impl VisitorMut for Renamed<'_> {
 /// # Errors
 /// If it is none.
 pub(super) fn read(text: &str) -> Result<Expr> {
-    let lost = || Error::invalid(format!("{text}: expected one expression"));
+    let lost = || Error::coded("42601", format!("{text}: expected one expression"));
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
     let tokens = rewritten(&tokens.map_err(|_| lost())?)?;
     let mut expr = dialect::parser(tokens).parse_expr()?;

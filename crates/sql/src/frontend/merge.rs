@@ -103,10 +103,13 @@ pub(super) fn statement(tokens: Vec<TokenWithSpan>) -> Result<Merge> {
     need(&mut parser, "using")?;
     let (source, own) = named(parser.parse_table_factor()?)?;
     if column_name(&own) == column_name(&name) {
-        return Err(Error::invalid(format!(
-            "name \"{}\" specified more than once: it is used both as MERGE target table and data source",
-            own.value
-        )));
+        return Err(Error::coded(
+            "42701",
+            format!(
+                "name \"{}\" specified more than once: it is used both as MERGE target table and data source",
+                own.value
+            ),
+        ));
     }
     need(&mut parser, "on")?;
     let on = parser.parse_expr()?;
@@ -170,7 +173,7 @@ fn subqueries(clauses: &mut [Clause], target: &Ident) -> Result<Vec<Expr>> {
                 .iter()
                 .any(|expr| expr.visit(&mut Names(target)).is_break());
         if hidden {
-            return Err(Error::invalid(format!(
+            return Err(Error::coded("42P01", format!(
                 "invalid reference to FROM-clause entry for table \"{0}\": There is an entry for table \"{0}\", but it cannot be referenced from this part of the query.",
                 target.value
             )));
@@ -234,7 +237,8 @@ fn named(factor: TableFactor) -> Result<(TableFactor, Ident)> {
     };
     match name {
         Some(name) => Ok((factor, Ident::with_quote('"', column_name(&name)))),
-        None => Err(Error::invalid(
+        None => Err(Error::coded(
+            "42601",
             "`merge` takes a table, or a query with a name: write `(select ...) as s`",
         )),
     }
@@ -287,9 +291,10 @@ fn action(parser: &mut Parser<'_>, when: When) -> Result<Action> {
     let assignments: Vec<(String, Expr)> = assignments.collect::<Result<_>>()?;
     for (at, (column, _)) in assignments.iter().enumerate() {
         if assignments[..at].iter().any(|(other, _)| other == column) {
-            return Err(Error::invalid(format!(
-                "multiple assignments to same column \"{column}\""
-            )));
+            return Err(Error::coded(
+                "42601",
+                format!("multiple assignments to same column \"{column}\""),
+            ));
         }
     }
     Ok(Action::Update(assignments))
@@ -306,7 +311,10 @@ fn assigned(assignment: Assignment) -> Result<(String, Expr)> {
         [ObjectNamePart::Identifier(column)] => {
             Ok((column_name(column), rewritten(assignment.value)?))
         }
-        _ => Err(Error::invalid(format!("{name} is no column of the table"))),
+        _ => Err(Error::coded(
+            "42703",
+            format!("{name} is no column of the table"),
+        )),
     }
 }
 

@@ -183,7 +183,7 @@ impl VisitorMut for Taking {
         };
         let Some(query) = query else {
             let usage = "afl takes a query of AFL as a text: afl('aggregate(t, avg(v), x)')";
-            return ControlFlow::Break(Error::invalid(usage));
+            return ControlFlow::Break(Error::coded("42883", usage));
         };
         let table = format!("afl('{query}')");
         *name = ObjectName::from(vec![Ident::with_quote('"', table.clone())]);

@@ -116,10 +116,13 @@ impl Readied {
         let (prepared, depth) = match self {
             Readied::Whole(parsed) if values.is_empty() => return Ok(parsed.clone()),
             Readied::Whole(_) => {
-                return Err(Error::invalid(format!(
-                    "{} parameters were given for a statement that has none",
-                    values.len()
-                )));
+                return Err(Error::coded(
+                    "08P01",
+                    format!(
+                        "{} parameters were given for a statement that has none",
+                        values.len()
+                    ),
+                ));
             }
             Readied::Waiting(prepared, depth) => (prepared, *depth),
         };
@@ -188,10 +191,13 @@ impl Visitor for Hints {
 /// The constant that a text of a type stands for.
 fn argument(data_type: &DataType, value: Option<&str>) -> Result<Expr> {
     let wrong = |text: &str| {
-        Error::invalid(format!(
-            "invalid input syntax for type {}: \"{text}\"",
-            type_name(data_type)
-        ))
+        Error::coded(
+            "22P02",
+            format!(
+                "invalid input syntax for type {}: \"{text}\"",
+                type_name(data_type)
+            ),
+        )
     };
     let literal = |value: Value| Expr::Value(value.with_empty_span());
     let Some(text) = value else {

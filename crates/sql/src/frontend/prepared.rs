@@ -62,11 +62,14 @@ impl Prepared {
     /// If there are more of them or fewer, or one is no constant.
     pub(crate) fn bind(&self, name: &str, arguments: &[Expr]) -> Result<Box<Sql>> {
         if arguments.len() != self.parameters {
-            return Err(Error::invalid(format!(
-                "wrong number of parameters for prepared statement \"{name}\": it has {}, and {} were given",
-                self.parameters,
-                arguments.len()
-            )));
+            return Err(Error::coded(
+                "42601",
+                format!(
+                    "wrong number of parameters for prepared statement \"{name}\": it has {}, and {} were given",
+                    self.parameters,
+                    arguments.len()
+                ),
+            ));
         }
         arguments
             .iter()
@@ -127,7 +130,7 @@ pub(crate) fn execute(statement: Sql) -> Result<(ObjectName, Vec<Expr>)> {
 }
 
 fn no_name() -> Error {
-    Error::invalid("`execute` needs the name of a prepared statement")
+    Error::coded("42601", "`execute` needs the name of a prepared statement")
 }
 
 /// The number of a parameter, from 1 on; none of other placeholders.
@@ -203,5 +206,5 @@ impl Visitor for Constants {
 }
 
 fn not_constant() -> Error {
-    Error::invalid("the parameters of `execute` are constants")
+    Error::coded("42601", "the parameters of `execute` are constants")
 }

@@ -110,9 +110,12 @@ fn call(
 ) -> Result<Call> {
     let mut args = args.iter();
     let usage = || {
-        Error::invalid(format!(
-            "{function} takes the path of a file, a pattern, or a list of them, and then options by name, such as {function}('file', compression='gzip')"
-        ))
+        Error::coded(
+            "42883",
+            format!(
+                "{function} takes the path of a file, a pattern, or a list of them, and then options by name, such as {function}('file', compression='gzip')"
+            ),
+        )
     };
     let first = match args.next() {
         Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) => first,
@@ -166,8 +169,12 @@ fn set(
     value: &Expr,
 ) -> Result<()> {
     let text_file = options.format == Some(Format::Csv);
-    let wrong =
-        |wanted: &str| Error::invalid(format!("{function}: {name} takes {wanted}, not {value}"));
+    let wrong = |wanted: &str| {
+        Error::coded(
+            "22023",
+            format!("{function}: {name} takes {wanted}, not {value}"),
+        )
+    };
     let byte = || character(value).ok_or_else(|| wrong("one ASCII character"));
     let flag = || boolean(value).ok_or_else(|| wrong("true or false"));
     match name {
@@ -199,9 +206,10 @@ fn set(
         "hive_partitioning" | "hive" => options.hive = Some(flag()?),
         _ => {
             let known = if text_file { TEXT } else { COMMON };
-            return Err(Error::invalid(format!(
-                "{function} has no option {name}; it has: {known}"
-            )));
+            return Err(Error::coded(
+                "22023",
+                format!("{function} has no option {name}; it has: {known}"),
+            ));
         }
     }
     Ok(())
@@ -219,9 +227,11 @@ fn declared(types: ColumnTypes<'_>, value: &Expr) -> Result<Vec<(String, DataTyp
                 .iter()
                 .map(|field| column((&field.key.value, &field.value)));
             let columns: Option<Vec<String>> = columns.collect();
-            columns.ok_or_else(|| Error::invalid(usage))?.join(", ")
+            columns
+                .ok_or_else(|| Error::coded("42883", usage))?
+                .join(", ")
         }
-        value => text(value).ok_or_else(|| Error::invalid(usage))?,
+        value => text(value).ok_or_else(|| Error::coded("42883", usage))?,
     };
     if list.trim().is_empty() {
         return Ok(vec![]);

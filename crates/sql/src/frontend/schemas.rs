@@ -63,14 +63,6 @@ pub(crate) enum SchemaStatement {
     ShowPath,
 }
 
-/// Who something is to belong to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// `current_user` and its kin.
-    Current,
-    Named(String),
-}
-
 /// What is moved from a schema to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -318,9 +310,12 @@ pub(crate) fn setting(text: &str) -> Result<Setting> {
         return Ok(Some(Arc::from([])));
     }
     let invalid = || {
-        Error::invalid(format!(
-            "invalid value for parameter \"search_path\": \"{text}\": it is a list of names"
-        ))
+        Error::coded(
+            "22023",
+            format!(
+                "invalid value for parameter \"search_path\": \"{text}\": it is a list of names"
+            ),
+        )
     };
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
     let mut parser = dialect::parser(tokens.map_err(|_| invalid())?);

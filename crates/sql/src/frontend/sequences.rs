@@ -151,7 +151,8 @@ pub(super) fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, of:
             "integer" | "int" | "int4" => 4,
             "bigint" | "int8" => 8,
             _ => {
-                return Err(Error::invalid(
+                return Err(Error::coded(
+                    "22023",
                     "sequence type must be smallint, integer, or bigint",
                 ));
             }
@@ -182,9 +183,10 @@ pub(super) fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, of:
     if word(parser, "cache") {
         return match number(parser)? {
             1 => Ok(()),
-            less if less < 1 => Err(Error::invalid(format!(
-                "CACHE ({less}) must be greater than zero"
-            ))),
+            less if less < 1 => Err(Error::coded(
+                "22023",
+                format!("CACHE ({less}) must be greater than zero"),
+            )),
             _ => Err(refused_for(
                 "cache",
                 "all sessions of a program share the numbers that are kept ahead",
@@ -267,8 +269,12 @@ fn number(parser: &mut Parser<'_>) -> Result<i64> {
     } else {
         digits.clone()
     };
-    text.parse()
-        .map_err(|_| Error::invalid(format!("value \"{text}\" is out of range for type bigint")))
+    text.parse().map_err(|_| {
+        Error::coded(
+            "22003",
+            format!("value \"{text}\" is out of range for type bigint"),
+        )
+    })
 }
 
 impl SequenceOptions {
@@ -345,7 +351,7 @@ impl SequenceOptions {
         made.cycle = self.cycle.unwrap_or(made.cycle);
         made.start = self.start.unwrap_or(made.start);
         if made.increment == 0 {
-            return Err(Error::invalid("INCREMENT must not be zero"));
+            return Err(Error::coded("22023", "INCREMENT must not be zero"));
         }
         let rises = made.increment > 0;
         match self.max {
@@ -367,16 +373,20 @@ impl SequenceOptions {
                     4 => "integer",
                     _ => "bigint",
                 };
-                return Err(Error::invalid(format!(
-                    "{what} ({value}) is out of range for sequence data type {name}"
-                )));
+                return Err(Error::coded(
+                    "22023",
+                    format!("{what} ({value}) is out of range for sequence data type {name}"),
+                ));
             }
         }
         if made.min >= made.max {
-            return Err(Error::invalid(format!(
-                "MINVALUE ({}) must be less than MAXVALUE ({})",
-                made.min, made.max
-            )));
+            return Err(Error::coded(
+                "22023",
+                format!(
+                    "MINVALUE ({}) must be less than MAXVALUE ({})",
+                    made.min, made.max
+                ),
+            ));
         }
         Ok(made)
     }
@@ -390,9 +400,10 @@ fn within(what: &str, value: i64, sequence: &Sequence) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::invalid(format!(
-        "{what} value ({value}) cannot be {side} than {bound} ({limit})"
-    )))
+    Err(Error::coded(
+        "22023",
+        format!("{what} value ({value}) cannot be {side} than {bound} ({limit})"),
+    ))
 }
 
 /// The least and the greatest number of a type.

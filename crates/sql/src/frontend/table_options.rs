@@ -24,7 +24,7 @@ pub(crate) fn keys_hold(options: &CreateTableOptions) -> Result<bool> {
             {
                 Expr::Value(value) if value.value == Value::Boolean(true) => true,
                 Expr::Value(value) if value.value == Value::Boolean(false) => false,
-                _ => return Err(Error::invalid("`enforce_keys` is true or false")),
+                _ => return Err(Error::coded("22023", "`enforce_keys` is true or false")),
             },
             SqlOption::KeyValue { key, .. } if is_storage(&column_name(key)) => hold,
             other => {

@@ -119,21 +119,28 @@ fn format(options: &FileOptions) -> Result<TransferFormat> {
         if plain && given.first() != given.get(1) {
             return Ok(());
         }
-        Err(Error::invalid(
+        Err(Error::coded(
+            "22023",
             "the delimiter and the quote of `copy` are different, and no ends of lines",
         ))
     };
     match format.as_deref().unwrap_or("text") {
         "text" => {
             if quote.is_some() || escape.is_some() {
-                return Err(Error::invalid("`quote` and `escape` are for `format csv`"));
+                return Err(Error::coded(
+                    "0A000",
+                    "`quote` and `escape` are for `format csv`",
+                ));
             }
             let delimiter = delimiter.unwrap_or(b'\t');
             if delimiter.is_ascii_alphanumeric() || matches!(delimiter, b'\\' | b'.') {
-                return Err(Error::invalid(format!(
-                    "{:?} cannot separate the fields of `copy`",
-                    char::from(delimiter)
-                )));
+                return Err(Error::coded(
+                    "22023",
+                    format!(
+                        "{:?} cannot separate the fields of `copy`",
+                        char::from(delimiter)
+                    ),
+                ));
             }
             distinct(&[delimiter])?;
             let null = null.clone().unwrap_or_else(|| "\\N".into());

@@ -61,7 +61,7 @@ impl What {
 /// # Errors
 /// If it is no name.
 pub(crate) fn relation(text: &str) -> crate::error::Result<String> {
-    let invalid = || Error::invalid(format!("invalid name syntax: \"{text}\""));
+    let invalid = || Error::coded("42602", format!("invalid name syntax: \"{text}\""));
     let mut parts: Vec<String> = Vec::new();
     let mut rest = text.trim();
     loop {
@@ -95,7 +95,7 @@ pub(crate) fn relation(text: &str) -> crate::error::Result<String> {
             None => return Err(invalid()),
         }
     }
-    let missing = || Error::invalid(format!("relation \"{text}\" does not exist"));
+    let missing = || Error::coded("42P01", format!("relation \"{text}\" does not exist"));
     let name = parts.pop().ok_or_else(invalid)?;
     match &parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => Ok(name),

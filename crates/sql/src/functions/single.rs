@@ -82,7 +82,8 @@ struct Row {
 impl Row {
     fn take(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         if self.rows > 0 {
-            return Err(Error::invalid(
+            return Err(Error::coded(
+                "21000",
                 "more than one row returned by a subquery used as an expression",
             )
             .into());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::messages::codes;
 use crate::messages::translate::external;
 
 impl From<store::Error> for Error {
@@ -22,6 +23,7 @@ impl From<engine::Error> for Error {
             },
             engine::Error::Call(e) => external(e.as_ref()),
             engine::Error::Overflow { .. } => Error::Arithmetic {
+                code: "22003",
                 message: e.to_string(),
             },
             engine::Error::Memory { .. } => Error::Memory {
@@ -35,6 +37,7 @@ impl From<engine::Error> for Error {
                 message: e.to_string(),
             },
             other => Error::Execution {
+                code: codes::VALUE,
                 message: other.to_string(),
             },
         }
@@ -58,6 +61,7 @@ impl From<table::Error> for Error {
             table::Error::Null { .. }
             | table::Error::Key { .. }
             | table::Error::Duplicate { .. } => Error::Constraint {
+                code: e.sqlstate(),
                 message: e.to_string(),
             },
             table::Error::Test(e) => external(e.as_ref()),
@@ -74,10 +78,10 @@ impl From<graph::Error> for Error {
             graph::Error::Memory { .. } => Error::Memory {
                 message: e.to_string(),
             },
-            graph::Error::NoGraph { .. } | graph::Error::NoVertex { .. } => {
-                Error::invalid(e.to_string())
-            }
+            graph::Error::NoGraph { .. } => Error::coded("42P01", e.to_string()),
+            graph::Error::NoVertex { .. } => Error::coded("22023", e.to_string()),
             other => Error::Execution {
+                code: codes::VALUE,
                 message: other.to_string(),
             },
         }
@@ -88,18 +92,25 @@ impl From<array::Error> for Error {
     fn from(e: array::Error) -> Error {
         match e {
             array::Error::Store(e) => Error::from(store::Error::clone(&e)),
-            array::Error::Arithmetic { what } => Error::Arithmetic { message: what },
+            array::Error::Arithmetic { what } => Error::Arithmetic {
+                code: codes::of_value(&what),
+                message: what,
+            },
             array::Error::Write { .. } => Error::Constraint {
+                code: "23000",
                 message: e.to_string(),
             },
-            array::Error::Exists { .. }
-            | array::Error::Taken { .. }
-            | array::Error::Name { .. }
-            | array::Error::NoArray { .. }
-            | array::Error::NoVersion { .. }
-            | array::Error::OutOfRange { .. }
-            | array::Error::Schema { .. } => Error::invalid(e.to_string()),
+            array::Error::Exists { .. } | array::Error::Taken { .. } => {
+                Error::coded("42P07", e.to_string())
+            }
+            array::Error::Name { .. } => Error::coded("42602", e.to_string()),
+            array::Error::NoArray { .. } | array::Error::NoVersion { .. } => {
+                Error::coded("42P01", e.to_string())
+            }
+            array::Error::OutOfRange { .. } => Error::coded("22003", e.to_string()),
+            array::Error::Schema { .. } => Error::coded("42P17", e.to_string()),
             other => Error::Execution {
+                code: codes::VALUE,
                 message: other.to_string(),
             },
         }
@@ -117,7 +128,7 @@ impl From<ingest::Error> for Error {
                 },
             },
             ingest::Error::Stopped => Error::Cancelled,
-            other => Error::invalid(other.to_string()),
+            other => Error::coded("22023", other.to_string()),
         }
     }
 }

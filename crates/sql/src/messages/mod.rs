@@ -2,6 +2,7 @@
 //!
 //! Uses `error` only.
 
+mod codes;
 mod convert;
 pub(crate) mod nearest;
 pub(crate) mod numbers;

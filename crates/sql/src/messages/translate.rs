@@ -10,6 +10,7 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Error, Position};
+use crate::messages::codes;
 use crate::messages::nearest::nearest;
 use crate::messages::plain;
 use crate::messages::tags::shown;
@@ -48,9 +49,7 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
         DataFusionError::Shared(inner) => translate(inner),
         DataFusionError::Collection(all) => match all.first() {
             Some(first) => translate(first),
-            None => Error::Execution {
-                message: "failed without a reason".into(),
-            },
+            None => failed("failed without a reason".into()),
         },
         DataFusionError::Diagnostic(diagnostic, inner) => {
             let place = diagnostic.span.map(|span| Position {
@@ -61,15 +60,11 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
         }
         DataFusionError::External(inner) => external(inner.as_ref()),
         DataFusionError::ArrowError(inner, _) => arrow(inner),
-        DataFusionError::ParquetError(inner) => Error::Execution {
-            message: parquet(inner),
-        },
+        DataFusionError::ParquetError(inner) => failed(parquet(inner)),
         DataFusionError::ObjectStore(inner) => object_store(inner),
         DataFusionError::IoError(inner) => match inner.get_ref() {
             Some(cause) => external(cause),
-            None => Error::Execution {
-                message: inner.to_string(),
-            },
+            None => failed(inner.to_string()),
         },
         DataFusionError::SQL(inner, _) => parser(inner),
         DataFusionError::NotImplemented(message) if message.starts_with("Unnest should be") => {
@@ -118,35 +113,23 @@ pub(crate) fn external(e: &(dyn std::error::Error + Send + Sync + 'static)) -> E
 fn arrow(e: &ArrowError) -> Error {
     match e {
         ArrowError::ExternalError(inner) => external(inner.as_ref()),
-        ArrowError::DivideByZero => Error::Arithmetic {
-            message: "division by zero".into(),
-        },
-        ArrowError::ArithmeticOverflow(message) => Error::Arithmetic {
-            message: format!(
-                "arithmetic overflow: {}",
-                tidy(strip(message, "Overflow happened on: "))
-            ),
-        },
+        ArrowError::DivideByZero => uncomputable("division by zero".into()),
+        ArrowError::ArithmeticOverflow(message) => uncomputable(format!(
+            "arithmetic overflow: {}",
+            tidy(strip(message, "Overflow happened on: "))
+        )),
         ArrowError::CastError(message)
         | ArrowError::ComputeError(message)
         | ArrowError::ParseError(message) => execution(message),
         ArrowError::InvalidArgumentError(message) | ArrowError::SchemaError(message) => {
             execution(message)
         }
-        ArrowError::CsvError(message) => Error::Execution {
-            message: tidy(message),
-        },
-        ArrowError::JsonError(message) => Error::Execution {
-            message: tidy(message),
-        },
-        ArrowError::ParquetError(message) | ArrowError::IpcError(message) => Error::Execution {
-            message: tidy(message),
-        },
+        ArrowError::CsvError(message) => failed(tidy(message)),
+        ArrowError::JsonError(message) => failed(tidy(message)),
+        ArrowError::ParquetError(message) | ArrowError::IpcError(message) => failed(tidy(message)),
         ArrowError::IoError(message, inner) => match inner.get_ref() {
             Some(cause) => external(cause),
-            None => Error::Execution {
-                message: tidy(message),
-            },
+            None => failed(tidy(message)),
         },
         ArrowError::NotYetImplemented(message) => {
             Error::unsupported(format!("not supported: {}", tidy(message)))
@@ -154,9 +137,7 @@ fn arrow(e: &ArrowError) -> Error {
         ArrowError::MemoryError(message) => Error::Memory {
             message: tidy(message),
         },
-        other => Error::Execution {
-            message: tidy(&other.to_string()),
-        },
+        other => failed(tidy(&other.to_string())),
     }
 }
 
@@ -171,9 +152,7 @@ fn object_store(e: &datafusion::object_store::Error) -> Error {
             path: rooted(path),
             message: "no such file".into(),
         },
-        other => Error::Execution {
-            message: tidy(&other.to_string()),
-        },
+        other => failed(tidy(&other.to_string())),
     }
 }
 
@@ -237,10 +216,13 @@ fn schema(e: &SchemaError) -> Error {
                 position: None,
             }
         }
-        SchemaError::AmbiguousReference { field } => Error::invalid(format!(
-            "column \"{0}\" is ambiguous: more than one table has it; write table.{0}",
-            shown(&field.name)
-        )),
+        SchemaError::AmbiguousReference { field } => Error::coded(
+            "42702",
+            format!(
+                "column \"{0}\" is ambiguous: more than one table has it; write table.{0}",
+                shown(&field.name)
+            ),
+        ),
         SchemaError::DuplicateQualifiedField { name, .. }
         | SchemaError::DuplicateUnqualifiedField { name } => Error::duplicate_column(shown(name)),
     }
@@ -269,7 +251,8 @@ fn memory(message: &str) -> Error {
 fn plan(message: &str) -> Error {
     let message = tidy(message);
     if message.contains("Column count doesn't match insert query") {
-        return Error::invalid(
+        return Error::coded(
+            "42601",
             "the number of values differs from the number of columns to insert into",
         );
     }
@@ -277,11 +260,14 @@ fn plan(message: &str) -> Error {
         .to_lowercase()
         .contains("projections require unique expression names")
     {
-        return Error::invalid("two columns of the query have the same name; rename one with `as`");
+        return Error::coded(
+            "42701",
+            "two columns of the query have the same name; rename one with `as`",
+        );
     }
     if message.contains(" at Line: ") {
         let (text, place) = split_position(&message);
-        return Error::invalid(text).at(place);
+        return refused(text).at(place);
     }
     if let Some(start) = message
         .find("Overflow happened on: ")
@@ -289,7 +275,31 @@ fn plan(message: &str) -> Error {
     {
         return execution(&message[start..]);
     }
-    Error::invalid(lower_first(&message))
+    refused(lower_first(&message))
+}
+
+/// What was not computed, with the code that its text stands for.
+fn uncomputable(message: String) -> Error {
+    Error::Arithmetic {
+        code: codes::of_value(&message),
+        message,
+    }
+}
+
+/// What has failed while it ran, in the same way.
+fn failed(message: String) -> Error {
+    Error::Execution {
+        code: codes::of_value(&message),
+        message,
+    }
+}
+
+/// What the planner has refused, in the same way.
+fn refused(message: String) -> Error {
+    match codes::of_plan(&message) {
+        Some(code) => Error::coded(code, message),
+        None => Error::invalid(message),
+    }
 }
 
 /// Errors of kernels that arrive as text: overflow, division, casts.
@@ -300,17 +310,13 @@ fn execution(message: &str) -> Error {
         return memory(&message);
     }
     if lower.contains("divide by zero") || lower.contains("division by zero") {
-        return Error::Arithmetic {
-            message: "division by zero".into(),
-        };
+        return uncomputable("division by zero".into());
     }
     if let Some(start) = message.find("Overflow happened on: ") {
-        return Error::Arithmetic {
-            message: format!(
-                "arithmetic overflow: {}",
-                strip(&message[start..], "Overflow happened on: ")
-            ),
-        };
+        return uncomputable(format!(
+            "arithmetic overflow: {}",
+            strip(&message[start..], "Overflow happened on: ")
+        ));
     }
     let arithmetic = [
         "overflow",
@@ -321,13 +327,9 @@ fn execution(message: &str) -> Error {
         "cannot cast",
     ];
     if arithmetic.iter().any(|word| lower.contains(word)) {
-        return Error::Arithmetic {
-            message: lower_first(&message),
-        };
+        return uncomputable(lower_first(&message));
     }
-    Error::Execution {
-        message: lower_first(&message),
-    }
+    failed(lower_first(&message))
 }
 
 /// Sentences of DataFusion that are of no use to people who type statements.

@@ -144,9 +144,10 @@ impl Sequences {
             } else {
                 ("minimum", sequence.min)
             };
-            return Err(Error::invalid(format!(
-                "nextval: reached {end} value of sequence \"{name}\" ({limit})"
-            )));
+            return Err(Error::coded(
+                "2200H",
+                format!("nextval: reached {end} value of sequence \"{name}\" ({limit})"),
+            ));
         }
         Ok(given)
     }

@@ -57,6 +57,7 @@ impl Turns {
                 }
                 Err(_) if self.lent.load(Ordering::Acquire) => {
                     return Err(Error::Conflict {
+                        code: "55P03",
                         message: format!(
                             "a transaction of another session has been writing for {:?}, and one writes at a time: try again when it has ended (`commit` or `rollback`)",
                             self.patience

@@ -61,10 +61,13 @@ impl Checks {
         let conditions = conditions.map_err(refused)?;
         for data_type in conditions.types() {
             if !matches!(data_type, DataType::Boolean | DataType::Null) {
-                return Err(Error::invalid(format!(
-                    "argument of CHECK must be type boolean, not type {}",
-                    type_name(data_type)
-                )));
+                return Err(Error::coded(
+                    "42804",
+                    format!(
+                        "argument of CHECK must be type boolean, not type {}",
+                        type_name(data_type)
+                    ),
+                ));
             }
         }
         checks.conditions = Some(conditions);
@@ -86,6 +89,7 @@ impl Checks {
             let failed = |row: &usize| values.is_valid(*row) && !values.value(*row);
             if let Some(row) = (0..values.len()).find(failed) {
                 return Err(Error::Constraint {
+                    code: "23514",
                     message: format!(
                         "new row for relation \"{}\" violates check constraint \"{name}\": Failing row contains ({}).",
                         self.table,

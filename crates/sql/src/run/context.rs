@@ -155,16 +155,23 @@ impl StatementContext {
     /// [`Error::UnknownTable`] with the nearest names; if it is a view.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<Table>> {
         match self.tables.get(name) {
-            Some(_) if self.tables.materialized(name).is_some() => Err(Error::invalid(format!(
-                "cannot change materialized view \"{name}\": `refresh materialized view` does, and `drop materialized view` removes it"
-            ))),
+            Some(_) if self.tables.materialized(name).is_some() => Err(Error::coded(
+                "42809",
+                format!(
+                    "cannot change materialized view \"{name}\": `refresh materialized view` does, and `drop materialized view` removes it"
+                ),
+            )),
             Some(table) => Ok(Arc::clone(table)),
-            None if self.tables.view(name).is_some() => Err(Error::invalid(format!(
-                "\"{name}\" is a view, which is only read; `drop view` removes it"
-            ))),
-            None if self.array(name)?.is_some() => Err(Error::invalid(format!(
-                "\"{name}\" is an array: insert, update and delete change its cells, and `drop array` removes it"
-            ))),
+            None if self.tables.view(name).is_some() => Err(Error::coded(
+                "42809",
+                format!("\"{name}\" is a view, which is only read; `drop view` removes it"),
+            )),
+            None if self.array(name)?.is_some() => Err(Error::coded(
+                "42809",
+                format!(
+                    "\"{name}\" is an array: insert, update and delete change its cells, and `drop array` removes it"
+                ),
+            )),
             None => Err(unknown_table(name, &self.tables)),
         }
     }
@@ -300,7 +307,8 @@ impl StatementContext {
         }
         for (name, query) in operators::take(statement)? {
             let arrays = Watched::new(&self.arrays);
-            let plan = afl::compile(&query, &arrays).map_err(|e| Error::invalid(e.to_string()))?;
+            let plan =
+                afl::compile(&query, &arrays).map_err(|e| Error::coded("42601", e.to_string()))?;
             arrays.check(&self.tables, rights)?;
             let table = scan::arrays::query::table(plan, self.instance.workers())?;
             tables.insert(name, table);

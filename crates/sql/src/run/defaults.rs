@@ -88,7 +88,7 @@ impl StatementContext {
         data_type: &'a DataType,
     ) -> BoxFuture<'a, Result<Expr>> {
         async move {
-            let refused = |e: Error| Error::invalid(format!("default of column \"{column}\": {e}"));
+            let refused = |e: Error| Error::about(&e, format!("default of column \"{column}\": {e}"));
             let query = Sql::Query(expression::query(text).map_err(refused)?);
             // It names no tables.
             let (depth, rights) = (Depth::of_kept(), Rights::all());
@@ -111,7 +111,7 @@ impl StatementContext {
                 !subquery.unwrap_or(true)
             });
             let Some(value) = value else {
-                return Err(refused(Error::invalid(
+                return Err(refused(Error::coded("0A000", 
                     "a default is made of constants and functions, not of columns, aggregates or queries",
                 )));
             };

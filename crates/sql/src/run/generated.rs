@@ -80,17 +80,21 @@ impl GeneratedColumns {
             let other =
                 others.find(|other| other.expression().is_some() && named.contains(&other.name));
             if let Some(other) = other {
-                return Err(Error::invalid(format!(
-                    "cannot use generated column \"{}\" in column generation expression: A generated column cannot reference another generated column.",
-                    other.name
-                )));
+                return Err(Error::coded(
+                    "42P17",
+                    format!(
+                        "cannot use generated column \"{}\" in column generation expression: A generated column cannot reference another generated column.",
+                        other.name
+                    ),
+                ));
             }
         }
         let own = GeneratedColumns::new(context, definition).await?;
         match own.0 {
-            Some(computed) if !computed.values.is_fixed() => {
-                Err(Error::invalid("generation expression is not immutable"))
-            }
+            Some(computed) if !computed.values.is_fixed() => Err(Error::coded(
+                "42P17",
+                "generation expression is not immutable",
+            )),
             _ => Ok(()),
         }
     }

@@ -19,9 +19,12 @@ impl StatementContext {
     pub(crate) fn with_frames(mut self, frames: &Frames) -> Result<StatementContext> {
         for name in frames.names() {
             if self.has(name)? {
-                return Err(Error::invalid(format!(
-                    "the frame \"{name}\" has the name of a table of the database: give it another"
-                )));
+                return Err(Error::coded(
+                    "42P07",
+                    format!(
+                        "the frame \"{name}\" has the name of a table of the database: give it another"
+                    ),
+                ));
             }
         }
         self.frames = frames.clone();

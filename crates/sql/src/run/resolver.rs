@@ -206,9 +206,12 @@ async fn find(
             .materialized(&name)
             .is_some_and(|query| !query.populated)
         {
-            return Err(Error::invalid(format!(
-                "materialized view \"{name}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command."
-            )));
+            return Err(Error::coded(
+                "55000",
+                format!(
+                    "materialized view \"{name}\" has not been populated: Use the REFRESH MATERIALIZED VIEW command."
+                ),
+            ));
         }
         let row_ids = target == Some(name.as_str());
         let mut provider = Provider::new(Arc::clone(table), row_ids);
@@ -320,7 +323,7 @@ impl ContextProvider for Resolver<'_> {
         args: Vec<datafusion::logical_expr::Expr>,
     ) -> DataFusionResult<Arc<dyn TableSource>> {
         let Some(function) = self.state.table_functions().get(name) else {
-            return Err(Error::invalid(format!("no table function \"{name}\"")).into());
+            return Err(Error::coded("42883", format!("no table function \"{name}\"")).into());
         };
         let args: Vec<_> = args
             .into_iter()

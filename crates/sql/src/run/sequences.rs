@@ -84,12 +84,14 @@ fn asks(plan: &LogicalPlan) -> Result<bool> {
 pub(crate) fn sequence<'t>(tables: &'t Tables, name: &str) -> Result<&'t Arc<Sequence>> {
     match tables.sequence(name) {
         Some(sequence) => Ok(sequence),
-        None if tables.get(name).is_some() || tables.view(name).is_some() => {
-            Err(Error::invalid(format!("\"{name}\" is not a sequence")))
-        }
-        None => Err(Error::invalid(format!(
-            "relation \"{name}\" does not exist"
-        ))),
+        None if tables.get(name).is_some() || tables.view(name).is_some() => Err(Error::coded(
+            "42809",
+            format!("\"{name}\" is not a sequence"),
+        )),
+        None => Err(Error::coded(
+            "42P01",
+            format!("relation \"{name}\" does not exist"),
+        )),
     }
 }
 
@@ -103,6 +105,7 @@ impl Seen {
     fn may(&self, what: &str) -> Result<()> {
         if self.read_only {
             return Err(Error::Transaction {
+                code: "25006",
                 message: format!("cannot execute {what}() in a read-only transaction"),
             });
         }
@@ -138,9 +141,10 @@ impl Numbers for Seen {
         let own = sequence(&self.tables, &name)?;
         self.permits(&name, &[Privileges::USAGE, Privileges::SELECT])?;
         self.session.of(own.number).ok_or_else(|| {
-            Error::invalid(format!(
-                "currval of sequence \"{name}\" is not yet defined in this session"
-            ))
+            Error::coded(
+                "55000",
+                format!("currval of sequence \"{name}\" is not yet defined in this session"),
+            )
         })
     }
 
@@ -155,7 +159,7 @@ impl Numbers for Seen {
             })
         });
         let last = there.and_then(|number| self.session.of(number));
-        last.ok_or_else(|| Error::invalid("lastval is not yet defined in this session"))
+        last.ok_or_else(|| Error::coded("55000", "lastval is not yet defined in this session"))
     }
 
     fn set(&self, name: &str, value: i64, called: bool) -> Result<()> {
@@ -165,6 +169,7 @@ impl Numbers for Seen {
         self.permits(&name, &[Privileges::UPDATE])?;
         if !(own.min..=own.max).contains(&value) {
             return Err(Error::Arithmetic {
+                code: "22003",
                 message: format!(
                     "setval: value {value} is out of bounds for sequence \"{name}\" ({}..{})",
                     own.min, own.max

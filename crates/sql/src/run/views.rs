@@ -79,7 +79,7 @@ impl StatementContext {
                 .await
                 .map_err(|e| match e {
                     Error::TooComplex { .. } | Error::Denied { .. } => e,
-                    e => Error::invalid(format!("view \"{name}\": {e}")),
+                    e => Error::about(&e, format!("view \"{name}\": {e}")),
                 })?;
             named_columns(name, plan, &view.columns)
         }
@@ -121,11 +121,14 @@ impl StatementContext {
 fn named_columns(view: &str, plan: LogicalPlan, declared: &[String]) -> Result<LogicalPlan> {
     let columns: Vec<Column> = plan.schema().iter().map(Column::from).collect();
     if declared.len() > columns.len() {
-        return Err(Error::invalid(format!(
-            "view \"{view}\" names {} columns of a query that has {}",
-            declared.len(),
-            columns.len()
-        )));
+        return Err(Error::coded(
+            "42601",
+            format!(
+                "view \"{view}\" names {} columns of a query that has {}",
+                declared.len(),
+                columns.len()
+            ),
+        ));
     }
     let mut names: Vec<String> = declared.to_vec();
     let rest = plan.schema().fields().iter().skip(declared.len());

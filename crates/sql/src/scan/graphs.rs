@@ -250,7 +250,10 @@ fn whole(numbers: Vec<u64>) -> DataFusionResult<ArrayRef> {
     let fit = |number: u64| {
         i64::try_from(number).map_err(|_| {
             let message = format!("vertex {number} does not fit into bigint");
-            DataFusionError::from(Error::Arithmetic { message })
+            DataFusionError::from(Error::Arithmetic {
+                code: "22003",
+                message,
+            })
         })
     };
     let numbers: DataFusionResult<Vec<i64>> = numbers.into_iter().map(fit).collect();

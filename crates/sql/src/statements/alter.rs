@@ -158,10 +158,13 @@ fn known(definition: &Definition, column: &str) -> Result<()> {
 fn free(definition: &Definition, column: &str) -> Result<()> {
     check_column(column)?;
     match definition.position(column) {
-        Ok(_) => Err(Error::invalid(format!(
-            "column \"{column}\" of table \"{}\" exists already",
-            definition.name
-        ))),
+        Ok(_) => Err(Error::coded(
+            "42701",
+            format!(
+                "column \"{column}\" of table \"{}\" exists already",
+                definition.name
+            ),
+        )),
         Err(_) => Ok(()),
     }
 }
@@ -265,6 +268,7 @@ fn drop_columns(
                 && mentioned::columns(text)?.contains(&column)
             {
                 return Err(Error::Constraint {
+                    code: "2BP01",
                     message: format!(
                         "cannot drop {what} because other objects depend on it: column {} of table {table} depends on {what}",
                         other.name
@@ -320,13 +324,14 @@ async fn column(
             own.default = None;
         }
         AlterColumnOperation::DropNotNull if own.identity().is_some() => {
-            return Err(Error::invalid(format!(
-                "{} is an identity column",
-                place(definition, position)
-            )));
+            return Err(Error::coded(
+                "42601",
+                format!("{} is an identity column", place(definition, position)),
+            ));
         }
         AlterColumnOperation::DropNotNull if definition.primary_key.contains(&position) => {
             return Err(Error::Constraint {
+                code: "42P16",
                 message: format!("column \"{column}\" is in the primary key, which is NOT NULL"),
             });
         }

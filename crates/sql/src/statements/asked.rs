@@ -30,6 +30,7 @@ pub(crate) fn stays_unused(
             let asked = column.default.as_deref().map(asked).transpose()?;
             if asked.is_some_and(|asked| asked.iter().any(|one| one == name)) {
                 return Err(Error::Constraint {
+                    code: "2BP01",
                     message: format!(
                         "cannot drop {what} because other objects depend on it: default value for column {} of table {table} depends on sequence {name}",
                         column.name

@@ -57,7 +57,7 @@ pub(crate) async fn comment(
 fn schema(name: &ObjectName) -> Result<String> {
     match &name.0[..] {
         [ObjectNamePart::Identifier(ident)] => Ok(column_name(ident)),
-        _ => Err(Error::invalid(format!("{name} is no name of a schema"))),
+        _ => Err(Error::coded("42601", format!("{name} is no name of a schema"))),
     }
 }
 
@@ -127,13 +127,13 @@ fn has(tables: &Tables, kind: &CommentObject, name: &str) -> Result<()> {
         || tables.sequence(name).is_some();
     match (is_one, other) {
         (true, _) => Ok(()),
-        (false, true) => Err(Error::invalid(format!("\"{name}\" is not {what}"))),
+        (false, true) => Err(Error::coded("42809", format!("\"{name}\" is not {what}"))),
         (false, false) => Err(none(name)),
     }
 }
 
 fn none(name: &str) -> Error {
-    Error::invalid(format!("relation \"{name}\" does not exist"))
+    Error::coded("42P01", format!("relation \"{name}\" does not exist"))
 }
 
 /// The table with a key that holds, or an index, of this name.

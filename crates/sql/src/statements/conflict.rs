@@ -83,7 +83,8 @@ impl Conflict {
         let update = match action {
             OnConflictAction::DoNothing => None,
             OnConflictAction::DoUpdate(_) if target.is_none() => {
-                return Err(Error::invalid(
+                return Err(Error::coded(
+                    "42601",
                     "ON CONFLICT DO UPDATE requires inference specification or constraint name: write `on conflict (columns) do update`",
                 ));
             }
@@ -186,7 +187,8 @@ impl Conflict {
         }
         if own.any(|(key, (_, seen))| key.is_some_and(|key| seen.contains(key))) {
             if self.update.is_some() {
-                return Err(Error::invalid(
+                return Err(Error::coded(
+                    "21000",
                     "ON CONFLICT DO UPDATE command cannot affect row a second time: two rows of the statement have the same key",
                 ));
             }
@@ -219,10 +221,13 @@ fn keys(definition: &Definition, target: Option<&ConflictTarget>) -> Result<Vec<
             let name = name.map(column_name).unwrap_or_default();
             let found = definition.keys.iter().find(|key| key.name == name);
             if found.is_none() {
-                return Err(Error::invalid(format!(
-                    "constraint \"{name}\" for table \"{}\" does not exist",
-                    definition.name
-                )));
+                return Err(Error::coded(
+                    "42704",
+                    format!(
+                        "constraint \"{name}\" for table \"{}\" does not exist",
+                        definition.name
+                    ),
+                ));
             }
             found
         }
@@ -240,10 +245,13 @@ fn keys(definition: &Definition, target: Option<&ConflictTarget>) -> Result<Vec<
     };
     match found {
         Some(key) => Ok(vec![key.clone()]),
-        None => Err(Error::invalid(format!(
-            "there is no unique or exclusion constraint matching the ON CONFLICT specification: table \"{}\" has no key of these columns that holds",
-            definition.name
-        ))),
+        None => Err(Error::coded(
+            "42P10",
+            format!(
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification: table \"{}\" has no key of these columns that holds",
+                definition.name
+            ),
+        )),
     }
 }
 
@@ -268,14 +276,14 @@ impl Update {
                 ));
             };
             let Some(ident) = name.0.last().and_then(ObjectNamePart::as_ident) else {
-                return Err(Error::invalid(format!("{name} is no column")));
+                return Err(Error::coded("42703", format!("{name} is no column")));
             };
             let column = position(definition, ident)?;
             if columns.contains(&column) {
-                return Err(Error::invalid(format!(
-                    "column \"{}\" is assigned twice",
-                    ident.value
-                )));
+                return Err(Error::coded(
+                    "42601",
+                    format!("column \"{}\" is assigned twice", ident.value),
+                ));
             }
             default::assign(&mut value, definition, &column_name(ident))?;
             columns.push(column);
@@ -337,7 +345,7 @@ impl Update {
         };
         let condition = condition
             .as_boolean_opt()
-            .ok_or_else(|| Error::invalid("argument of WHERE must be type boolean"))?;
+            .ok_or_else(|| Error::coded("42804", "argument of WHERE must be type boolean"))?;
         let holds = |row: usize| condition.is_valid(row) && condition.value(row);
         let mask: BooleanArray = (0..new.num_rows()).map(|row| Some(holds(row))).collect();
         let kept = ids.iter().enumerate().filter(|(row, _)| holds(*row));

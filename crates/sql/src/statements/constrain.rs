@@ -82,6 +82,7 @@ async fn add(
         );
         if any(context, &text).await? {
             return Err(Error::Constraint {
+                code: "23514",
                 message: format!(
                     "check constraint \"{}\" of relation \"{table}\" is violated by some row",
                     check.name
@@ -126,9 +127,10 @@ fn drop(
         if if_exists {
             return Ok(());
         }
-        return Err(Error::invalid(format!(
-            "constraint \"{name}\" of relation \"{table}\" does not exist"
-        )));
+        return Err(Error::coded(
+            "42704",
+            format!("constraint \"{name}\" of relation \"{table}\" does not exist"),
+        ));
     }
     table::redefine(&mut writing.tx, table, |own| {
         own.checks.retain(|check| check.name != name);
@@ -158,6 +160,7 @@ fn unneeded(context: &StatementContext, parent: &Definition, name: &str) -> Resu
         };
         if let Some(rule) = child.rules.iter().find(refers) {
             return Err(Error::Constraint {
+                code: "2BP01",
                 message: format!(
                     "cannot drop constraint {name} on table {} because other objects depend on it: constraint {} on table {}",
                     parent.name, rule.name, child.name
@@ -182,6 +185,7 @@ pub(crate) async fn no_nulls(
     let text = format!("select 1 from {table} where {quoted} is null limit 1");
     if any(context, &text).await? {
         return Err(Error::Constraint {
+            code: "23502",
             message: format!(
                 "column \"{column}\" of table \"{}\" contains NULL: change those rows first",
                 definition.name

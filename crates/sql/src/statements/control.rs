@@ -76,6 +76,7 @@ impl Control {
         match self {
             Control::Begin(_) if open.is_some() => {
                 return Err(Error::Transaction {
+code: "25001",
                     message: "there is already a transaction in progress: it goes on; `commit` or `rollback` ends it".into(),
                 });
             }
@@ -125,6 +126,7 @@ impl Control {
 
 fn none(what: &str) -> Error {
     Error::Transaction {
+        code: "25P01",
         message: format!("`{what}`: there is no transaction in progress; `begin` starts one"),
     }
 }

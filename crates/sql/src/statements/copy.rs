@@ -192,7 +192,7 @@ pub(crate) async fn from(
     let defaults = context.defaults_of(definition).await?;
     let plan = projection(definition, &columns, &defaults, Arc::new(file))?;
     let in_file = |e: Error| match e {
-        Error::Execution { message } | Error::Arithmetic { message } => Error::File {
+        Error::Execution { message, .. } | Error::Arithmetic { message, .. } => Error::File {
             path: source.clone().into(),
             message,
         },
@@ -252,12 +252,18 @@ pub(super) fn wanted(definition: &Definition, names: &[Ident]) -> Result<Vec<usi
             return Err(unknown_column(&name, definition));
         };
         if definition.columns[column].expression().is_some() {
-            return Err(Error::invalid(format!(
-                "column \"{name}\" is a generated column: Generated columns cannot be used in COPY."
-            )));
+            return Err(Error::coded(
+                "42P10",
+                format!(
+                    "column \"{name}\" is a generated column: Generated columns cannot be used in COPY."
+                ),
+            ));
         }
         if columns.contains(&column) {
-            return Err(Error::invalid(format!("column \"{name}\" is named twice")));
+            return Err(Error::coded(
+                "42701",
+                format!("column \"{name}\" is named twice"),
+            ));
         }
         columns.push(column);
     }

@@ -203,6 +203,7 @@ fn drop_order(tables: &Tables, names: &[&str], cascade: bool) -> Result<Vec<Stri
     for child in staying {
         if let Some(parent) = names.iter().find(|name| refers(child, name)) {
             return Err(Error::Constraint {
+                code: "2BP01",
                 message: format!(
                     "table \"{parent}\" is referred to by a foreign key of \"{child}\"; drop \"{child}\" first, or both in one statement"
                 ),
@@ -220,6 +221,7 @@ fn drop_order(tables: &Tables, names: &[&str], cascade: bool) -> Result<Vec<Stri
             Some(next) => order.push((*next).to_string()),
             None => {
                 return Err(Error::Constraint {
+                    code: "2BP01",
                     message: "the tables refer to each other".into(),
                 });
             }

@@ -215,9 +215,12 @@ fn brings(
     if is_default() {
         return Ok(false);
     }
-    Err(Error::invalid(format!(
-        "cannot insert a non-DEFAULT value into column \"{name}\": Column \"{name}\" is {reason}"
-    )))
+    Err(Error::coded(
+        "428C9",
+        format!(
+            "cannot insert a non-DEFAULT value into column \"{name}\": Column \"{name}\" is {reason}"
+        ),
+    ))
 }
 
 /// Whether all rows have `default` in the place `at`.
@@ -316,9 +319,12 @@ pub(crate) fn assign(value: &mut Expr, definition: &Definition, column: &str) ->
         }
     };
     if !is_default(value) {
-        return Err(Error::invalid(format!(
-            "column \"{column}\" can only be updated to DEFAULT: Column \"{column}\" {reason}."
-        )));
+        return Err(Error::coded(
+            "428C9",
+            format!(
+                "column \"{column}\" can only be updated to DEFAULT: Column \"{column}\" {reason}."
+            ),
+        ));
     }
     fill(value, definition, column)
 }

@@ -125,6 +125,7 @@ pub(super) fn null_in_values(e: Error, named: &[String], table: &str) -> Error {
         .and_then(|rest| rest.split('\'').next()?.parse::<usize>().ok());
     match number.and_then(|n| named.get(n.checked_sub(1)?)) {
         Some(column) => Error::Constraint {
+            code: "23502",
             message: format!(
                 "NULL in column '{column}' of table '{table}', which is declared NOT NULL"
             ),
@@ -292,10 +293,10 @@ pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
         .collect();
     names.sort();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::invalid(format!(
-            "column {} is assigned twice",
-            pair[0]
-        ))),
+        Some(pair) => Err(Error::coded(
+            "42601",
+            format!("column {} is assigned twice", pair[0]),
+        )),
         None => Ok(()),
     }
 }
@@ -316,7 +317,8 @@ impl RowIds {
     fn split(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, ScalarBuffer<u64>)> {
         let last = batch.num_columns().saturating_sub(1);
         if self.take(batch, last)? < batch.num_rows() {
-            return Err(Error::invalid(
+            return Err(Error::coded(
+                "21000",
                 "a row matches more than once; make the `from` clause or the condition unique",
             ));
         }

@@ -97,7 +97,7 @@ fn change(
         IdentityChange::DropExpression { if_exists } => {
             if column.expression().is_none() {
                 let none = format!("{place} is not a stored generated column");
-                return unless(if_exists, Error::invalid(none));
+                return unless(if_exists, Error::coded("55000", none));
             }
             column.generated = None;
             Ok(())
@@ -120,11 +120,11 @@ fn may_get(column: &Column, place: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::invalid(format!("{place} {reason}")))
+    Err(Error::coded("55000", format!("{place} {reason}")))
 }
 
 fn no_identity(place: &str) -> Error {
-    Error::invalid(format!("{place} is not an identity column"))
+    Error::coded("55000", format!("{place} is not an identity column"))
 }
 
 /// A column with its table, for messages.
@@ -150,8 +150,8 @@ pub(super) fn may_have_default(definition: &Definition, at: usize, instead: bool
     } else {
         String::new()
     };
-    Err(Error::invalid(format!(
-        "{} is {what}{advice}",
-        place(definition, at)
-    )))
+    Err(Error::coded(
+        "42601",
+        format!("{} is {what}{advice}", place(definition, at)),
+    ))
 }

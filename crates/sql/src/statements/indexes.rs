@@ -56,7 +56,7 @@ pub(crate) async fn create(
     let in_schema = |name: &str| catalog_name(schema_of(&table), name);
     let name = match name {
         Some(name) if is_taken(&context, &in_schema(&name))? => {
-            return Err(Error::invalid(format!(
+            return Err(Error::coded("42P07", format!(
                 "relation \"{name}\" already exists"
             )));
         }
@@ -92,7 +92,7 @@ pub(crate) async fn create(
 fn own_name(name: &ObjectName, table: &str) -> Result<String> {
     let name = written(name)?;
     if table::schema_of(&name).is_some_and(|schema| schema != schema_of(table)) {
-        return Err(Error::invalid(format!(
+        return Err(Error::coded("42601", format!(
             "an index is in the schema of its table: call it {}",
             base(&name)
         )));
@@ -172,9 +172,10 @@ pub(crate) async fn drop(
                 .with_notice(format!("index \"{name}\" does not exist, skipping")));
         }
         None => {
-            return Err(Error::invalid(format!(
-                "index \"{written}\" does not exist"
-            )));
+            return Err(Error::coded(
+                "42704",
+                format!("index \"{written}\" does not exist"),
+            ));
         }
     };
     let is_name = definition(&tables, &table)

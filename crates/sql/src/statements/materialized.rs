@@ -58,9 +58,10 @@ async fn create(
         if if_not_exists {
             return Ok(Answer::changed(None, &context.clock));
         }
-        return Err(Error::invalid(format!(
-            "relation \"{name}\" already exists"
-        )));
+        return Err(Error::coded(
+            "42P07",
+            format!("relation \"{name}\" already exists"),
+        ));
     }
     let plan = context
         .view(name, text, Depth::default(), &context.rights)
@@ -133,7 +134,10 @@ async fn refresh(
 }
 
 fn none(name: &str) -> Error {
-    Error::invalid(format!("materialized view \"{name}\" does not exist"))
+    Error::coded(
+        "42P01",
+        format!("materialized view \"{name}\" does not exist"),
+    )
 }
 
 /// That there is one of this name.
@@ -142,7 +146,7 @@ fn is_there(context: &StatementContext, name: &str) -> Result<()> {
         return Ok(());
     }
     Err(if taken(context, name)? {
-        Error::invalid(format!("\"{name}\" is not a materialized view"))
+        Error::coded("42809", format!("\"{name}\" is not a materialized view"))
     } else {
         none(name)
     })

@@ -365,7 +365,8 @@ fn complete(
 fn once(gone: &mut RoaringTreemap, ids: impl Iterator<Item = u64>) -> Result<()> {
     for id in ids {
         if !gone.insert(id) {
-            return Err(Error::invalid(
+            return Err(Error::coded(
+                "21000",
                 "MERGE command cannot affect row a second time: Ensure that not more than one source row matches any one target row.",
             ));
         }
@@ -405,10 +406,13 @@ async fn compiled(
             let own = RowValues::new(context, rows, other, vec![condition], &[]).await?;
             for data_type in own.types() {
                 if !matches!(data_type, DataType::Boolean | DataType::Null) {
-                    return Err(Error::invalid(format!(
-                        "argument of WHEN must be type boolean, not type {}",
-                        type_name(data_type)
-                    )));
+                    return Err(Error::coded(
+                        "42804",
+                        format!(
+                            "argument of WHEN must be type boolean, not type {}",
+                            type_name(data_type)
+                        ),
+                    ));
                 }
             }
             Some(own)
@@ -484,9 +488,10 @@ fn inserted(
     for (name, value) in names.iter().zip(given) {
         let at = position(definition, name)?;
         if std::mem::replace(&mut seen[at], true) {
-            return Err(Error::invalid(format!(
-                "column \"{name}\" specified more than once"
-            )));
+            return Err(Error::coded(
+                "42701",
+                format!("column \"{name}\" specified more than once"),
+            ));
         }
         if default::is_brought(&definition.columns[at], overriding, &value)? {
             items[at] = value;

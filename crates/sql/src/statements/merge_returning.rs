@@ -65,7 +65,7 @@ impl ReturnedRows {
                     wanted.extend(all(&statement.name, &of_target));
                 }
                 Returned::AllOf(ident) => {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::coded("42P01", format!(
                         "missing FROM-clause entry for table \"{}\"",
                         ident.value
                     )));

@@ -142,12 +142,14 @@ pub(crate) fn give(
         return Ok(());
     };
     if context.tables.get(table).is_none() && taken(context, table)? {
-        return Err(Error::invalid(format!(
-            "sequence cannot be owned by relation \"{table}\": it is no table"
-        )));
+        return Err(Error::coded(
+            "42809",
+            format!("sequence cannot be owned by relation \"{table}\": it is no table"),
+        ));
     }
     if schema_of(table) != schema_of(sequence) {
-        return Err(Error::invalid(
+        return Err(Error::coded(
+            "55000",
             "sequence must be in same schema as table it is linked to",
         ));
     }

@@ -22,9 +22,12 @@ impl Names {
     pub(crate) fn prepare(&self, name: String, prepared: Prepared) -> Result<()> {
         let mut names = self.0.lock();
         if names.contains_key(&name) {
-            return Err(Error::invalid(format!(
-                "prepared statement \"{name}\" already exists; `deallocate {name}` removes it"
-            )));
+            return Err(Error::coded(
+                "42P05",
+                format!(
+                    "prepared statement \"{name}\" already exists; `deallocate {name}` removes it"
+                ),
+            ));
         }
         names.insert(name, prepared);
         Ok(())
@@ -54,5 +57,8 @@ impl Names {
 }
 
 fn none(name: &str) -> Error {
-    Error::invalid(format!("prepared statement \"{name}\" does not exist"))
+    Error::coded(
+        "26000",
+        format!("prepared statement \"{name}\" does not exist"),
+    )
 }

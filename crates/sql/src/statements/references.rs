@@ -83,6 +83,7 @@ impl Children {
                 let found = parent.find(key, &columns).await?;
                 if let Some(row) = found.iter().position(Option::is_none) {
                     return Err(Error::Constraint {
+                        code: "23503",
                         message: format!(
                             "insert or update on table \"{}\" violates foreign key constraint \"{}\": Key ({})=({}) is not present in table \"{}\".",
                             self.definition.name,
@@ -148,6 +149,7 @@ fn parent<'t>(tables: &'t Tables, foreign: &ForeignKey) -> Option<(&'t Arc<Table
 
 fn lost(rule: &Rule) -> Error {
     Error::Constraint {
+        code: "42830",
         message: format!(
             "foreign key constraint \"{}\" refers to a key that holds no more: drop the constraint",
             rule.name
@@ -285,6 +287,7 @@ pub(crate) fn may_empty(tables: &Tables, names: &[String]) -> Result<()> {
             let child = &child.definition().name;
             if !names.contains(child) {
                 return Err(Error::Constraint {
+                    code: "0A000",
                     message: format!(
                         "cannot truncate a table referenced in a foreign key constraint: table \"{child}\" references \"{name}\"; truncate both in one statement, or use `delete`"
                     ),
@@ -468,6 +471,7 @@ fn referenced(
 ) -> Error {
     let foreign = &child.foreign_keys[rule.foreign_key];
     Error::Constraint {
+        code: "23503",
         message: format!(
             "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{}\": Key ({})=({}) is still referenced from table \"{}\".",
             rule.name,

@@ -113,7 +113,10 @@ fn verifier(password: Option<String>) -> Result<Option<String>> {
     }
     match Verifier::new(&password) {
         Ok(verifier) => Ok(Some(verifier.text())),
-        Err(reason) => Err(Error::Execution { message: reason }),
+        Err(reason) => Err(Error::Execution {
+            code: "XX000",
+            message: reason,
+        }),
     }
 }
 
@@ -331,6 +334,7 @@ async fn drop(
                 "privileges for"
             };
             return Err(Error::Constraint {
+                code: "2BP01",
                 message: format!(
                     "role \"{name}\" cannot be dropped because some objects depend on it: {how} {}",
                     rights::titled(tables, thing)

@@ -100,12 +100,18 @@ fn is_given(name: &str) -> bool {
 fn check_name(tables: &Tables, name: &str) -> Result<()> {
     check_new(name)?;
     if is_given(name) || tables.has_schema(name) {
-        return Err(Error::invalid(format!("schema \"{name}\" already exists")));
+        return Err(Error::coded(
+            "42P06",
+            format!("schema \"{name}\" already exists"),
+        ));
     }
     if name.starts_with("pg_") {
-        return Err(Error::invalid(format!(
-            "unacceptable schema name \"{name}\": The prefix \"pg_\" is reserved for system schemas."
-        )));
+        return Err(Error::coded(
+            "42939",
+            format!(
+                "unacceptable schema name \"{name}\": The prefix \"pg_\" is reserved for system schemas."
+            ),
+        ));
     }
     Ok(())
 }
@@ -182,6 +188,7 @@ async fn drop(
     for name in &names {
         if is_given(name) {
             return Err(Error::Constraint {
+                code: "2BP01",
                 message: format!(
                     "cannot drop schema {name} because it is required by the database system"
                 ),
@@ -206,6 +213,7 @@ async fn drop(
         if !cascade {
             let schema = schema_of(first);
             return Err(Error::Constraint {
+                code: "2BP01",
                 message: format!(
                     "cannot drop schema {schema} because other objects depend on it: {kind} {} depends on schema {schema}; `cascade` drops what is in it, too",
                     table::titled(first)
@@ -307,9 +315,10 @@ async fn moved(
             return if if_exists {
                 Ok(Answer::changed(None, &context.clock))
             } else {
-                Err(Error::invalid(format!(
-                    "relation \"{name}\" does not exist"
-                )))
+                Err(Error::coded(
+                    "42P01",
+                    format!("relation \"{name}\" does not exist"),
+                ))
             };
         }
         return Err(wrong_kind(&name, kind));
@@ -326,10 +335,13 @@ async fn moved(
     for (from, to) in &pairs {
         scope.claim(&[from.clone(), to.clone()])?;
         if taken(&context, to)? {
-            return Err(Error::invalid(format!(
-                "relation \"{}\" already exists in schema \"{schema}\"",
-                base(to)
-            )));
+            return Err(Error::coded(
+                "42P07",
+                format!(
+                    "relation \"{}\" already exists in schema \"{schema}\"",
+                    base(to)
+                ),
+            ));
         }
         if tables.get(from).is_some() {
             table::rename(&mut writing.tx, from, to)?;
@@ -358,9 +370,10 @@ fn takes(tables: &Tables, name: &str, schema: &str) -> Result<()> {
         ));
     }
     if schema == PG_CATALOG || schema == INFORMATION_SCHEMA {
-        return Err(Error::invalid(format!(
-            "permission denied for schema {schema}"
-        )));
+        return Err(Error::coded(
+            "42501",
+            format!("permission denied for schema {schema}"),
+        ));
     }
     if schema != SCHEMA && !tables.has_schema(schema) {
         return Err(no_schema(schema));
@@ -390,7 +403,7 @@ fn wrong_kind(name: &str, kind: Kind) -> Error {
         Kind::MaterializedView => "a materialized view",
         Kind::Sequence => "a sequence",
     };
-    Error::invalid(format!("\"{name}\" is not {wanted}"))
+    Error::coded("42809", format!("\"{name}\" is not {wanted}"))
 }
 
 /// What gets which name where `name` goes to a schema: a table takes the sequences of its columns along.

@@ -35,9 +35,10 @@ pub(crate) async fn define(
                 if if_not_exists {
                     return Ok(Answer::changed(None, &context.clock));
                 }
-                return Err(Error::invalid(format!(
-                    "relation \"{name}\" already exists"
-                )));
+                return Err(Error::coded(
+                    "42P07",
+                    format!("relation \"{name}\" already exists"),
+                ));
             }
             owned::make(&scope.instance, &mut writing, &name, &options)?;
             if let Some(owner) = &options.owner {
@@ -96,9 +97,12 @@ pub(crate) fn change(
 pub(crate) fn no_sequence(tables: &Tables, name: &str) -> Result<()> {
     match tables.sequence(name) {
         None => Ok(()),
-        Some(_) => Err(Error::invalid(format!(
-            "relation \"{name}\" already exists: it is a sequence; `drop sequence {name}` first, or take another name"
-        ))),
+        Some(_) => Err(Error::coded(
+            "42P07",
+            format!(
+                "relation \"{name}\" already exists: it is a sequence; `drop sequence {name}` first, or take another name"
+            ),
+        )),
     }
 }
 
@@ -113,9 +117,10 @@ pub(crate) async fn drop(
         Ok(_) => Ok(true),
         Err(e) if taken(context, name)? => Err(e),
         Err(_) if if_exists => Ok(false),
-        Err(_) => Err(Error::invalid(format!(
-            "sequence \"{name}\" does not exist"
-        ))),
+        Err(_) => Err(Error::coded(
+            "42P01",
+            format!("sequence \"{name}\" does not exist"),
+        )),
     };
     relations::drop(
         scope,
@@ -146,6 +151,7 @@ fn stays_without(context: &StatementContext, owner: &Owner, name: &str) -> Resul
     let table = context.table(&owner.table)?;
     let column = &table.definition().columns[owner.column].name;
     Err(Error::Constraint {
+        code: "2BP01",
         message: format!(
             "cannot drop sequence {name} because column {column} of table {} requires it: You can drop column {column} of table {} instead.",
             owner.table, owner.table

@@ -231,7 +231,7 @@ impl Session {
         let mut statements = self.parsed(text).await?;
         match (statements.pop(), statements.is_empty()) {
             (Some(parsed), true) => self.stream_parsed(parsed, started).await,
-            _ => Err(Error::invalid("expected exactly one statement")),
+            _ => Err(Error::coded("42601", "expected exactly one statement")),
         }
     }
 

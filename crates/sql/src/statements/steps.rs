@@ -66,7 +66,7 @@ impl Done {
         for name in names {
             let written = written(name)?;
             if self.silent.contains(&written) {
-                return Err(Error::invalid(format!(
+                return Err(Error::coded("0A000", format!(
                     "WITH query \"{written}\" does not have a RETURNING clause"
                 )));
             }
@@ -130,7 +130,7 @@ pub(super) fn table(
 ) -> Result<Arc<dyn TableProvider>> {
     let width = schema.fields().len();
     if columns.len() > width {
-        return Err(Error::invalid(format!(
+        return Err(Error::coded("42P10", format!(
             "WITH query \"{name}\" has {width} columns available but {} columns specified",
             columns.len()
         )));

@@ -75,7 +75,8 @@ fn is_temporary(sql: &mut Sql) -> Result<()> {
             create.name = ObjectName::from(vec![Ident::with_quote('"', base(&name))]);
         }
         Some(_) if create.temporary => {
-            return Err(Error::invalid(
+            return Err(Error::coded(
+                "42P16",
                 "cannot create temporary relation in non-temporary schema",
             ));
         }

@@ -115,6 +115,7 @@ impl OpenTransaction {
     pub(crate) fn set_modes(&mut self, modes: Modes) -> Result<()> {
         if self.seen.is_some() || self.levels.len() > 1 {
             return Err(Error::Transaction {
+                code: "25001",
                 message: "`set transaction` must come before any statement of the transaction"
                     .into(),
             });
@@ -135,6 +136,7 @@ impl OpenTransaction {
     pub(crate) fn enter(&mut self) -> Result<()> {
         if self.failed {
             return Err(Error::Transaction {
+code: "25P02",
                 message: "current transaction is aborted, commands ignored until end of transaction block: `rollback` ends it, `rollback to` goes back to a savepoint".into(),
             });
         }
@@ -222,6 +224,7 @@ impl OpenTransaction {
     ) -> Result<(Writing, StatementContext)> {
         if self.modes.read_only {
             return Err(Error::Transaction {
+                code: "25006",
                 message: format!("cannot execute {what} in a read-only transaction"),
             });
         }
@@ -304,6 +307,7 @@ impl OpenTransaction {
         match names.iter().find(differs) {
             None => Ok(()),
             Some(name) => Err(Error::Conflict {
+                code: "40001",
                 message: format!(
                     "could not serialize access to table \"{name}\" due to a concurrent change: it was committed after this transaction had begun to read; roll back and try again"
                 ),
@@ -368,6 +372,7 @@ impl OpenTransaction {
             .iter()
             .rposition(named)
             .ok_or_else(|| Error::Transaction {
+                code: "3B001",
                 message: format!("savepoint \"{name}\" does not exist"),
             })
     }
@@ -422,6 +427,7 @@ impl OpenTransaction {
     pub(crate) async fn commit(mut self) -> Result<()> {
         if self.failed {
             return Err(Error::Transaction {
+                code: "25P02",
                 message: "a statement of the transaction had failed: it was rolled back".into(),
             });
         }

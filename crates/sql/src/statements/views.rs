@@ -37,7 +37,10 @@ pub(crate) async fn create(
         }
     }
     if reaches(&context, text, &name)? {
-        return Err(Error::invalid(format!("view \"{name}\" would name itself")));
+        return Err(Error::coded(
+            "42P17",
+            format!("view \"{name}\" would name itself"),
+        ));
     }
     if before.is_some() {
         context.rights.check_owner(&context.tables, &name)?;
@@ -53,9 +56,12 @@ pub(crate) async fn create(
             .zip(new)
             .all(|(old, new)| old.name() == new.name() && old.data_type() == new.data_type());
         if !kept || new.len() < old.len() {
-            return Err(Error::invalid(format!(
-                "`create or replace view` keeps the columns of view \"{name}\" and may add others behind them; drop it first"
-            )));
+            return Err(Error::coded(
+                "42P16",
+                format!(
+                    "`create or replace view` keeps the columns of view \"{name}\" and may add others behind them; drop it first"
+                ),
+            ));
         }
         table::drop_view(&mut writing.tx, &name)?;
     }
@@ -93,11 +99,15 @@ pub(crate) async fn drop(
 ) -> Result<Answer> {
     let is_there = |context: &StatementContext, name: &str| match context.tables.view(name) {
         Some(_) => Ok(true),
-        None if context.tables.get(name).is_some() => Err(Error::invalid(format!(
-            "\"{name}\" is not a view; use `drop table`"
-        ))),
+        None if context.tables.get(name).is_some() => Err(Error::coded(
+            "42809",
+            format!("\"{name}\" is not a view; use `drop table`"),
+        )),
         None if if_exists => Ok(false),
-        None => Err(Error::invalid(format!("there is no view \"{name}\""))),
+        None => Err(Error::coded(
+            "42P01",
+            format!("there is no view \"{name}\""),
+        )),
     };
     relations::drop(
         scope,
@@ -128,6 +138,7 @@ pub(crate) fn stays_unused(context: &StatementContext, names: &[&str]) -> Result
     match context.dependent(names, names)? {
         None => Ok(()),
         Some(view) => Err(Error::Constraint {
+            code: "2BP01",
             message: format!(
                 "view \"{view}\" depends on {}; drop \"{view}\" first",
                 names.join(", ")

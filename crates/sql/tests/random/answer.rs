@@ -39,7 +39,7 @@ impl Outcome {
                     ran_on: answer.statistics.ran_on,
                 }
             }
-            Err(sql::Error::Arithmetic { message }) => Outcome::Arithmetic(message),
+            Err(sql::Error::Arithmetic { message, .. }) => Outcome::Arithmetic(message),
             Err(e) => Outcome::Failed(e.to_string()),
         }
     }

@@ -92,9 +92,10 @@ impl Calls<'_> {
         };
         let clauses = clauses(function);
         let refused = |what: &str| {
-            Err(Error::invalid(format!(
-                "the function \"{name}\" takes no {what}"
-            )))
+            Err(Error::coded(
+                "42809",
+                format!("the function \"{name}\" takes no {what}"),
+            ))
         };
         if clauses.everything && name != "count" {
             return refused("`*`");

@@ -158,7 +158,7 @@ pub(super) fn check(expr: &Expr) -> Result<()> {
         Expr::Array(_) => Err(Error::unsupported("arrays are not supported")),
         Expr::MatchAgainst { .. } => Err(refused("match against")),
         Expr::Wildcard(_) | Expr::QualifiedWildcard(_, _) => {
-            Err(Error::invalid("`*` stands where a value is expected"))
+            Err(Error::coded("42601", "`*` stands where a value is expected"))
         }
         Expr::OuterJoin(_) => Err(refused_for("(+)", "use `left join`")),
         Expr::Prior(_) => Err(refused("prior")),
@@ -299,12 +299,12 @@ fn call(function: &Function) -> Result<()> {
     match over {
         Some(WindowType::WindowSpec(spec)) => {
             if let Some(name) = &spec.window_name {
-                return Err(Error::invalid(format!("there is no window {name}")));
+                return Err(Error::coded("42704", format!("there is no window {name}")));
             }
             window(spec)?;
         }
         Some(WindowType::NamedWindow(name)) => {
-            return Err(Error::invalid(format!("there is no window {name}")));
+            return Err(Error::coded("42704", format!("there is no window {name}")));
         }
         None => {}
     }

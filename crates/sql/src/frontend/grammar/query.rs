@@ -90,7 +90,10 @@ fn fetched(fetch: &Fetch) -> Error {
     match (with_ties, percent) {
         (true, _) => refused("fetch ... with ties"),
         (_, true) => refused("fetch ... percent"),
-        _ => Error::invalid("`fetch` stands beside `limit`: leave one of them out"),
+        _ => Error::coded(
+            "42601",
+            "`fetch` stands beside `limit`: leave one of them out",
+        ),
     }
 }
 
@@ -330,13 +333,15 @@ fn join(join: &Join) -> Result<()> {
         | LeftAnti(constraint)
         | RightAnti(constraint) => match constraint {
             JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::Natural => Ok(()),
-            JoinConstraint::None => Err(Error::invalid(
+            JoinConstraint::None => Err(Error::coded(
+                "42601",
                 "a `join` needs `on ...` or `using (...)`; `cross join` has neither",
             )),
         },
         CrossJoin(JoinConstraint::None) => Ok(()),
         CrossJoin(JoinConstraint::On(_) | JoinConstraint::Using(_) | JoinConstraint::Natural) => {
-            Err(Error::invalid(
+            Err(Error::coded(
+                "42601",
                 "a `cross join` has no condition: use `join`",
             ))
         }

@@ -285,9 +285,10 @@ fn call(function: &mut Function) -> Rewritten {
             ..Ident::new(*own)
         }]);
         if *own == "string_agg" && !separated(function) {
-            return Err(Error::invalid(format!(
-                "{old}: give the separator as the second argument"
-            )));
+            return Err(Error::coded(
+                "42883",
+                format!("{old}: give the separator as the second argument"),
+            ));
         }
         return Ok(None);
     }
@@ -449,11 +450,14 @@ fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
 
 fn equal(left: &[Expr], right: &[Expr]) -> Result<Expr, Error> {
     if left.len() != right.len() || left.is_empty() {
-        return Err(Error::invalid(format!(
-            "a row of {} values is compared with one of {}",
-            left.len(),
-            right.len()
-        )));
+        return Err(Error::coded(
+            "42601",
+            format!(
+                "a row of {} values is compared with one of {}",
+                left.len(),
+                right.len()
+            ),
+        ));
     }
     let pairs = left.iter().zip(right).map(|(left, right)| Expr::BinaryOp {
         left: Box::new(left.clone()),
@@ -479,7 +483,8 @@ fn among(expr: &Expr, list: &[Expr], negated: bool) -> Rewritten {
     let mut equals = Vec::with_capacity(list.len());
     for item in list {
         let Expr::Tuple(item) = unwrapped(item) else {
-            return Err(Error::invalid(
+            return Err(Error::coded(
+                "42601",
                 "a row of several values can only be looked up in a list of such rows",
             ));
         };

@@ -182,9 +182,10 @@ fn name_keys(
         if others.iter().all(|(output, _)| expr(output) == expr(first)) {
             *ident = alias.clone();
         } else if first.explicit || others.iter().any(|(output, _)| output.explicit) {
-            return Err(Error::invalid(format!(
-                "`order by {name}` is ambiguous: several columns have that name"
-            )));
+            return Err(Error::coded(
+                "42702",
+                format!("`order by {name}` is ambiguous: several columns have that name"),
+            ));
         }
     }
     Ok(())

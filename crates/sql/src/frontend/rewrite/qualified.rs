@@ -75,7 +75,7 @@ fn whole(name: &mut ObjectName, all: &[Named]) -> ControlFlow<Box<Error>> {
 }
 
 fn ambiguous(name: &str) -> Error {
-    Error::invalid(format!("table reference \"{name}\" is ambiguous"))
+    Error::coded("42702", format!("table reference \"{name}\" is ambiguous"))
 }
 
 /// The tables of a `from`.

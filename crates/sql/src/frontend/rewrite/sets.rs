@@ -271,7 +271,7 @@ fn with_columns(
         all.push(Ident::new("ordinality"));
     }
     if alias.columns.len() > all.len() {
-        return Err(Error::invalid(format!(
+        return Err(Error::coded("42P10", format!(
             "table \"{}\" has {} columns available but {} columns specified",
             alias.name.value,
             all.len(),

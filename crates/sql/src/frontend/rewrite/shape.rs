@@ -162,9 +162,10 @@ fn windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), Er
             NamedWindowExpr::WindowSpec(spec) => resolved(spec.clone(), &known)?,
         };
         if known.insert(column_name(name), spec).is_some() {
-            return Err(Error::invalid(format!(
-                "the window {name} is defined twice"
-            )));
+            return Err(Error::coded(
+                "42P20",
+                format!("the window {name} is defined twice"),
+            ));
         }
     }
     // Also where none is defined: whatever still has a name is unknown.
@@ -233,9 +234,10 @@ fn resolved(
         .get(&column_name(&name))
         .ok_or_else(|| unknown(&name))?;
     let twice = |what: &str| {
-        Err(Error::invalid(format!(
-            "the {what} of the window {name} cannot be changed where it is used"
-        )))
+        Err(Error::coded(
+            "42P20",
+            format!("the {what} of the window {name} cannot be changed where it is used"),
+        ))
     };
     if !spec.partition_by.is_empty() {
         return twice("`partition by`");
@@ -259,5 +261,5 @@ fn unknown(name: &Ident) -> Error {
         line: start.line,
         column: start.column,
     });
-    Error::invalid(format!("there is no window {name}")).at(place)
+    Error::coded("42704", format!("there is no window {name}")).at(place)
 }

@@ -27,13 +27,14 @@ pub(super) fn matched(
         None => Some('\\'),
         Some(Value::SingleQuotedString(text)) if text.chars().count() <= 1 => text.chars().next(),
         Some(other) => {
-            return Err(Error::invalid(format!(
-                "`escape` takes one character, found {other}"
-            )));
+            return Err(Error::coded(
+                "22025",
+                format!("`escape` takes one character, found {other}"),
+            ));
         }
     };
     let regex = regex(pattern, escape).ok_or_else(|| {
-        Error::invalid(format!(
+        Error::coded("2201B", format!(
             "'{pattern}' is not a valid pattern of `similar to`: it ends within brackets or after the escape character"
         ))
     })?;

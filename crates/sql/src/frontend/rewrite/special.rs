@@ -215,10 +215,10 @@ fn aggregated(name: &str, function: &Function, args: &[FunctionArg]) -> Result<O
         return Ok(None);
     };
     if args.len() != *count {
-        return Err(Error::invalid(format!(
-            "function {name} does not take {} arguments",
-            args.len()
-        )));
+        return Err(Error::coded(
+            "42883",
+            format!("function {name} does not take {} arguments", args.len()),
+        ));
     }
     let of = |arg: &FunctionArg| {
         let mut inner = function.clone();
@@ -263,7 +263,7 @@ fn sort_keys(query: &Query, output: &(Expr, Option<String>)) -> Result<Vec<SortK
 
 /// `array(select x ... order by k)`: the values in the order of the query.
 fn gathered(query: &Query) -> Result<Expr> {
-    let one = || Error::invalid("subquery must return only one column");
+    let one = || Error::coded("42601", "subquery must return only one column");
     let mut query = query.clone();
     let Some(select) = leftmost(&query.body) else {
         return Err(Error::unsupported(

@@ -181,7 +181,7 @@ impl<T> Lists<T> {
 }
 
 fn zero_step() -> DataFusionError {
-    Error::invalid("step size cannot equal zero").into()
+    Error::coded("22023", "step size cannot equal zero").into()
 }
 
 fn series(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {

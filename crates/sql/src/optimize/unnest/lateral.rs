@@ -20,7 +20,8 @@ pub(crate) fn unnested(join: Join, names: &AliasGenerator) -> Result<LogicalPlan
         return Ok(LogicalPlan::Join(join));
     };
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
-        return Err(Error::invalid(
+        return Err(Error::coded(
+            "42P10",
             "the combining join type must be INNER or LEFT for a LATERAL reference",
         )
         .into());

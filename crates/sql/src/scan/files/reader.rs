@@ -69,7 +69,10 @@ pub(super) fn begin(dataset: &Arc<Dataset>, request: Request) -> Pieces {
         let spawned = std::thread::Builder::new().name("pipe".into()).spawn(read);
         if let Err(e) = spawned {
             let message = format!("no thread to read files with: {e}");
-            let _ = refused.try_send(Err(Error::Execution { message }));
+            let _ = refused.try_send(Err(Error::Execution {
+                code: "XX000",
+                message,
+            }));
         }
     } else {
         tokio::task::spawn_blocking(read);

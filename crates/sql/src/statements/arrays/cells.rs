@@ -56,6 +56,7 @@ impl Cells {
         let (column, of) = (self.rows.column(at), &self.schema.dimensions()[at]);
         if column.null_count() > 0 {
             return Err(Error::Constraint {
+                code: "23502",
                 message: format!(
                     "NULL is no coordinate: dimension '{}' of array '{}'",
                     of.name(),
@@ -64,10 +65,13 @@ impl Cells {
             });
         }
         let far = || {
-            Error::invalid(format!(
-                "a coordinate along dimension '{}' has too many digits",
-                of.name()
-            ))
+            Error::coded(
+                "22003",
+                format!(
+                    "a coordinate along dimension '{}' has too many digits",
+                    of.name()
+                ),
+            )
         };
         match column.data_type() {
             ArrowType::Int64 => {
@@ -128,6 +132,7 @@ impl Cells {
         let more = beyond.iter().max().map_or(0, |last| last + 1 - of.length());
         if self.schema.layout() == Layout::Dense && more > beyond.len() as u64 {
             return Err(Error::Constraint {
+                code: "23000",
                 message: format!(
                     "array '{}' is dense: cells along '{}' are appended one after the other, and {} between would have none; append them in order, or make a sparse array",
                     self.array,
@@ -171,6 +176,7 @@ impl Cells {
             });
             let coordinates = coordinates.collect::<Result<Vec<_>>>()?;
             return Err(Error::Constraint {
+                code: "21000",
                 message: format!(
                     "the cell {} of array '{}' comes twice; a statement writes each cell once",
                     coordinates.join(", "),
@@ -245,11 +251,10 @@ impl Cells {
                 all[number] = scalar(values, row as usize)?;
             }
             let column = Column::of_scalars(of.data_type(), &all).map_err(|e| {
-                Error::invalid(format!(
-                    "attribute '{}' of array '{}': {e}",
-                    of.name(),
-                    self.array
-                ))
+                Error::coded(
+                    "22003",
+                    format!("attribute '{}' of array '{}': {e}", of.name(), self.array),
+                )
             })?;
             columns[attribute] = Some(column);
         }

@@ -69,7 +69,7 @@ pub(crate) async fn change(
 fn described(context: &StatementContext, name: &str) -> Result<(ArrayTable, Definition)> {
     let array = context
         .array(name)?
-        .ok_or_else(|| Error::invalid(format!("there is no array \"{name}\"")))?;
+        .ok_or_else(|| Error::coded("42P01", format!("there is no array \"{name}\"")))?;
     let mut definition = Definition::from_schema(name, &array.schema)?;
     let attributes = array.array.schema().attributes();
     for (column, attribute) in definition
@@ -109,6 +109,7 @@ async fn insert(
         .find(|of| !named.iter().any(|n| n == of.name()))
     {
         return Err(Error::Constraint {
+            code: "23000",
             message: format!(
                 "a cell of array \"{name}\" has a coordinate along each dimension, and the `insert` has no column \"{}\"",
                 missing.name()

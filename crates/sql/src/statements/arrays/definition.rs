@@ -49,9 +49,10 @@ pub(crate) async fn define(
                     Err(array::Error::NoArray { .. }) => {
                         // If it is a table or a view, that is said.
                         context.table(name)?;
-                        return Err(Error::invalid(format!(
-                            "\"{name}\" is not an array; use `drop table`"
-                        )));
+                        return Err(Error::coded(
+                            "42809",
+                            format!("\"{name}\" is not an array; use `drop table`"),
+                        ));
                     }
                     deleted => deleted?,
                 }

@@ -1,0 +1,104 @@
+//! The codes of errors that come from other libraries as texts. Those of our own carry their code from where they are made.
+
+/// The code of what cannot be done with a value, where the text says no more.
+pub(crate) const VALUE: &str = "22000";
+
+/// Words of a message, and the code that they stand for. The first that is found counts.
+type Words = &'static [(&'static str, &'static str)];
+
+/// Of the planner.
+const PLAN: Words = &[
+    ("more than one row returned by a subquery", "21000"),
+    ("invalid input syntax", "22P02"),
+    ("cannot be read as", "22P02"),
+    ("operator does not exist", "42883"),
+    ("could not identify", "42883"),
+    ("cannot cast type", "42846"),
+    ("no function", "42883"),
+    ("invalid function", "42883"),
+    ("does not take arguments of these types", "42883"),
+    ("does not support zero arguments", "42883"),
+    ("ambiguous", "42702"),
+    ("must appear in the group by", "42803"),
+    ("group by", "42803"),
+    ("aggregate function", "42803"),
+    ("cannot be matched", "42804"),
+    ("unrecognized privilege", "22023"),
+    ("unsupported sql type", "42704"),
+    ("type", "42804"),
+    ("takes", "42883"),
+];
+
+/// Of what computes.
+const COMPUTED: Words = &[
+    ("unsupported Unicode escape sequence", "22P05"),
+    ("invalid input syntax", "22P02"),
+    ("cannot cast string", "22P02"),
+    ("division by zero", "22012"),
+    ("divide by zero", "22012"),
+    ("zero", "22012"),
+    ("overflow", "22003"),
+    ("out of range", "22003"),
+    ("out of bounds", "22003"),
+    ("does not fit", "22003"),
+    ("too large to store", "22003"),
+    ("too small to store", "22003"),
+    ("timestamp", "22007"),
+    ("date", "22008"),
+    ("cannot", "22P02"),
+    ("invalid", "22P02"),
+    ("no such file", "58P01"),
+];
+
+/// The code of a message of the planner, if it says enough.
+pub(crate) fn of_plan(message: &str) -> Option<&'static str> {
+    find(message, PLAN)
+}
+
+/// The code of a message about values.
+pub(crate) fn of_value(message: &str) -> &'static str {
+    find(message, COMPUTED).unwrap_or(VALUE)
+}
+
+fn find(message: &str, words: Words) -> Option<&'static str> {
+    let plain = unquoted(message).to_lowercase();
+    let found = words
+        .iter()
+        .find(|(word, _)| plain.contains(&word.to_lowercase()));
+    found.map(|(_, code)| *code)
+}
+
+/// The message without what stands in quotes: names and values say nothing of what is wrong.
+fn unquoted(message: &str) -> String {
+    let (mut plain, mut end) = (String::new(), None);
+    for letter in message.chars() {
+        match end {
+            Some(quote) if quote == letter => end = None,
+            Some(_) => {}
+            None if matches!(letter, '"' | '`') => end = Some(letter),
+            // An apostrophe within a word is none that opens a quotation.
+            None if letter == '\'' && !plain.ends_with(char::is_alphanumeric) => end = Some(letter),
+            None => plain.push(letter),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_codes_whatever_names_they_quote() {
+        for (message, wanted) in [
+            ("division by zero", "22012"),
+            ("cannot cast string 'division by zero' to a value", "22P02"),
+            ("value doesn't fit: out of range \"overflow", "22003"),
+            ("a text that says nothing", VALUE),
+        ] {
+            assert_eq!(of_value(message), wanted, "{message}");
+        }
+        assert_eq!(of_plan("invalid function \"group by\""), Some("42883"));
+        assert_eq!(of_plan("\"type\" is there"), None);
+    }
+}
