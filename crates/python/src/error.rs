@@ -77,6 +77,7 @@ fn of_sql(error: &sql::Error, text: String) -> PyErr {
         | Error::UnknownTable { .. }
         | Error::UnknownColumn { .. }
         | Error::Invalid { .. }
+        | Error::Denied { .. }
         | Error::TableExists { .. }
         | Error::TooComplex { .. }
         | Error::Transaction { .. } => ProgrammingError::new_err(text),
