@@ -111,9 +111,8 @@ impl StatementContext {
                 !subquery.unwrap_or(true)
             });
             let Some(value) = value else {
-                return Err(refused(Error::coded("0A000", 
-                    "a default is made of constants and functions, not of columns, aggregates or queries",
-                )));
+                let message = "a default is made of constants and functions, not of columns, aggregates or queries";
+                return Err(refused(Error::coded("0A000", message)));
             };
             let cast = cast_to(value, data_type, &DFSchema::empty());
             cast.map_err(|e| refused(Error::from(e)))
