@@ -184,14 +184,45 @@ impl Lines {
         if start == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error().into());
         }
-        pages::set_policy(start.addr(), bytes, Policy::Interleave, nodes)?;
+        // `Interleave` goes on to other nodes where one has no page to give at the moment.
+        let policy = match nodes {
+            [_] => Policy::Bind,
+            _ => Policy::Interleave,
+        };
+        pages::set_policy(start.addr(), bytes, policy, nodes)?;
         // SAFETY: the mapping is ours. Without this advice it may be interleaved by huge pages; where
         // the kernel has none it is refused, which is as well.
         unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
         // SAFETY: the mapping is `bytes` long, zeroed, aligned to a page, ours alone, and stays.
         let words = unsafe { std::slice::from_raw_parts_mut(start.cast::<u64>(), bytes / 8) };
         words.fill(1);
-        Ok(Lines(words))
+        let lines = Lines(words);
+        lines.check_spread(nodes)?;
+        Ok(lines)
+    }
+
+    /// That each node has its part of the pages: otherwise what is counted would not be what is expected.
+    fn check_spread(&self, nodes: &[u32]) -> Result<(), Failure> {
+        let pages = self.pages();
+        let mut places = vec![0; pages.len()];
+        pages::locate(0, &pages, &mut places)?;
+        for node in nodes {
+            let own = places.iter().filter(|at| **at == node.cast_signed());
+            let (own, wanted) = (own.count(), pages.len() / nodes.len());
+            if own.abs_diff(wanted) > 1 {
+                return Err(
+                    format!("node {node} gave {own} pages, {wanted} were asked for").into(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses of its pages.
+    fn pages(&self) -> Vec<usize> {
+        const PAGE_WORDS: usize = 4096 / size_of::<u64>();
+        let pages = self.0.chunks(PAGE_WORDS);
+        pages.map(|page| page.as_ptr().addr()).collect()
     }
 
     fn count(&self) -> usize {
@@ -217,9 +248,7 @@ impl Lines {
 
     /// Has the kernel move all of it to a node.
     fn move_to(&mut self, node: u32) -> Result<(), Failure> {
-        const PAGE_WORDS: usize = 4096 / size_of::<u64>();
-        let pages = self.0.chunks(PAGE_WORDS).map(|page| page.as_ptr().addr());
-        let pages: Vec<usize> = pages.collect();
+        let pages = self.pages();
         let nodes = vec![node.cast_signed(); pages.len()];
         let status = pages::relocate(0, &pages, &nodes, Movable::Private)?;
         match status.iter().find(|at| **at != node.cast_signed()) {

@@ -49,12 +49,12 @@ fn counted(spec: &str, words: &[&str]) -> Count {
 #[track_caller]
 fn check(name: &str, counted: &[Vec<u64>], expected: &[Vec<u64>]) {
     let all: u64 = expected.iter().flatten().sum();
+    eprintln!("{name}: {counted:?}, expected {expected:?}");
     for (core, row) in expected.iter().enumerate() {
         for (page, lines) in row.iter().enumerate() {
             let counted = counted[core][page];
             let base = if *lines > 0 { *lines } else { all };
             let error = counted.abs_diff(*lines) as f64 / base as f64;
-            eprintln!("{name}: cores of {core}, pages of {page}: {counted}, expected {lines}");
             assert!(
                 error <= TOLERANCE,
                 "{name}: cores of {core}, pages of {page}: {counted} lines, expected {lines}"

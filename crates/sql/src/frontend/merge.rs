@@ -173,10 +173,13 @@ fn subqueries(clauses: &mut [Clause], target: &Ident) -> Result<Vec<Expr>> {
                 .iter()
                 .any(|expr| expr.visit(&mut Names(target)).is_break());
         if hidden {
-            return Err(Error::coded("42P01", format!(
-                "invalid reference to FROM-clause entry for table \"{0}\": There is an entry for table \"{0}\", but it cannot be referenced from this part of the query.",
-                target.value
-            )));
+            return Err(Error::coded(
+                "42P01",
+                format!(
+                    "invalid reference to FROM-clause entry for table \"{0}\": There is an entry for table \"{0}\", but it cannot be referenced from this part of the query.",
+                    target.value
+                ),
+            ));
         }
     }
     Ok(taken.found)

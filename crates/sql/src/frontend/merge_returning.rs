@@ -40,7 +40,12 @@ pub(super) fn returned(items: Vec<SelectItem>) -> Result<Vec<Returned>> {
                 options,
             ) if options == WildcardAdditionalOptions::default() => match &name.0[..] {
                 [ObjectNamePart::Identifier(ident)] => Returned::AllOf(ident.clone()),
-                _ => return Err(Error::coded("42P01", format!("there are no rows called {name}"))),
+                _ => {
+                    return Err(Error::coded(
+                        "42P01",
+                        format!("there are no rows called {name}"),
+                    ));
+                }
             },
             item => named_item(item)?,
         });

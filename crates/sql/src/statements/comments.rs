@@ -57,7 +57,10 @@ pub(crate) async fn comment(
 fn schema(name: &ObjectName) -> Result<String> {
     match &name.0[..] {
         [ObjectNamePart::Identifier(ident)] => Ok(column_name(ident)),
-        _ => Err(Error::coded("42601", format!("{name} is no name of a schema"))),
+        _ => Err(Error::coded(
+            "42601",
+            format!("{name} is no name of a schema"),
+        )),
     }
 }
 

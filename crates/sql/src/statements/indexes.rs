@@ -56,9 +56,10 @@ pub(crate) async fn create(
     let in_schema = |name: &str| catalog_name(schema_of(&table), name);
     let name = match name {
         Some(name) if is_taken(&context, &in_schema(&name))? => {
-            return Err(Error::coded("42P07", format!(
-                "relation \"{name}\" already exists"
-            )));
+            return Err(Error::coded(
+                "42P07",
+                format!("relation \"{name}\" already exists"),
+            ));
         }
         Some(name) => name,
         None => {
@@ -92,10 +93,13 @@ pub(crate) async fn create(
 fn own_name(name: &ObjectName, table: &str) -> Result<String> {
     let name = written(name)?;
     if table::schema_of(&name).is_some_and(|schema| schema != schema_of(table)) {
-        return Err(Error::coded("42601", format!(
-            "an index is in the schema of its table: call it {}",
-            base(&name)
-        )));
+        return Err(Error::coded(
+            "42601",
+            format!(
+                "an index is in the schema of its table: call it {}",
+                base(&name)
+            ),
+        ));
     }
     Ok(base(&name).to_owned())
 }

@@ -65,10 +65,10 @@ impl ReturnedRows {
                     wanted.extend(all(&statement.name, &of_target));
                 }
                 Returned::AllOf(ident) => {
-                    return Err(Error::coded("42P01", format!(
-                        "missing FROM-clause entry for table \"{}\"",
-                        ident.value
-                    )));
+                    return Err(Error::coded(
+                        "42P01",
+                        format!("missing FROM-clause entry for table \"{}\"", ident.value),
+                    ));
                 }
                 Returned::Item(expr, name) => wanted.push((expr.as_ref().clone(), name.clone())),
             }

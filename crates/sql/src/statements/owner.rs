@@ -16,11 +16,7 @@ use crate::statements::write::Writing;
 ///
 /// # Errors
 /// If there is none of that name.
-pub(crate) fn named(
-    scope: &Scope<'_>,
-    tables: &Tables,
-    role: &RoleName,
-) -> Result<Option<String>> {
+pub(crate) fn named(scope: &Scope<'_>, tables: &Tables, role: &RoleName) -> Result<Option<String>> {
     let name = match role {
         RoleName::Named(name) => Some(Arc::from(name.as_str())),
         RoleName::Current => scope.role(),

@@ -66,9 +66,10 @@ impl Done {
         for name in names {
             let written = written(name)?;
             if self.silent.contains(&written) {
-                return Err(Error::coded("0A000", format!(
-                    "WITH query \"{written}\" does not have a RETURNING clause"
-                )));
+                return Err(Error::coded(
+                    "0A000",
+                    format!("WITH query \"{written}\" does not have a RETURNING clause"),
+                ));
             }
             if !self.given.contains_key(&written) {
                 all.push(context.own(&written));
@@ -130,10 +131,13 @@ pub(super) fn table(
 ) -> Result<Arc<dyn TableProvider>> {
     let width = schema.fields().len();
     if columns.len() > width {
-        return Err(Error::coded("42P10", format!(
-            "WITH query \"{name}\" has {width} columns available but {} columns specified",
-            columns.len()
-        )));
+        return Err(Error::coded(
+            "42P10",
+            format!(
+                "WITH query \"{name}\" has {width} columns available but {} columns specified",
+                columns.len()
+            ),
+        ));
     }
     let fields = schema.fields().iter().enumerate().map(|(at, field)| {
         let called = columns.get(at).map_or(field.name(), |own| own);

@@ -83,6 +83,15 @@ fn clauses(function: &Function) -> Clauses {
 }
 
 impl Calls<'_> {
+    /// Whether a function of this name gives a value for each row.
+    fn is_scalar(&self, name: &str) -> bool {
+        self.state.scalar_functions().contains_key(name)
+            || sequences::is_name(name)
+            || descriptions::is_name(name)
+            || privileges::is_name(name)
+            || settings::is_name(name)
+    }
+
     fn call(&self, function: &Function) -> Result<()> {
         let [part] = &function.name.0[..] else {
             return Ok(());
@@ -114,12 +123,7 @@ impl Calls<'_> {
             )));
         }
         // In the order in which the planner looks functions up.
-        let known = self.state.scalar_functions().contains_key(&name)
-            || sequences::is_name(&name)
-            || descriptions::is_name(&name)
-            || privileges::is_name(&name)
-            || settings::is_name(&name);
-        let scalar = known && !(window && aggregate);
+        let scalar = self.is_scalar(&name) && !(window && aggregate);
         let there = [
             (clauses.distinct, "`distinct`"),
             (clauses.ordered, "`order by`"),

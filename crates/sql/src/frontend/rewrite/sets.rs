@@ -271,12 +271,15 @@ fn with_columns(
         all.push(Ident::new("ordinality"));
     }
     if alias.columns.len() > all.len() {
-        return Err(Error::coded("42P10", format!(
-            "table \"{}\" has {} columns available but {} columns specified",
-            alias.name.value,
-            all.len(),
-            alias.columns.len()
-        )));
+        return Err(Error::coded(
+            "42P10",
+            format!(
+                "table \"{}\" has {} columns available but {} columns specified",
+                alias.name.value,
+                all.len(),
+                alias.columns.len()
+            ),
+        ));
     }
     for name in all.into_iter().skip(alias.columns.len()) {
         if alias

@@ -78,9 +78,10 @@ fn compiled(pattern: &str, options: &str) -> Result<(Regex, bool)> {
                 .into());
             }
             other => {
-                return Err(Error::coded("22023", format!(
-                    "invalid regular expression option: \"{other}\""
-                ))
+                return Err(Error::coded(
+                    "22023",
+                    format!("invalid regular expression option: \"{other}\""),
+                )
                 .into());
             }
         }
@@ -91,7 +92,11 @@ fn compiled(pattern: &str, options: &str) -> Result<(Regex, bool)> {
             let text = e.to_string();
             let reason = text.lines().last().unwrap_or_default();
             let reason = reason.trim_start_matches("error: ");
-            Err(Error::coded("2201B", format!("invalid regular expression '{pattern}': {reason}")).into())
+            Err(Error::coded(
+                "2201B",
+                format!("invalid regular expression '{pattern}': {reason}"),
+            )
+            .into())
         }
     }
 }
@@ -121,7 +126,8 @@ fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         };
         let (regex, all) = compiled.of(pattern, options)?;
         if *all {
-            return Err(Error::coded("22023", 
+            return Err(Error::coded(
+                "22023",
                 "regexp_split_to_array() does not support the \"global\" option",
             )
             .into());

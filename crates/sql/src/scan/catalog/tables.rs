@@ -403,8 +403,6 @@ pub(super) fn databases() -> Built {
         .number("dattablespace", 1663, 1)
 }
 
-}
-
 /// `pg_matviews`.
 pub(super) fn materialized(all: &Tables) -> Built {
     let names = permanent(all.names()).into_iter();
