@@ -149,27 +149,7 @@ impl Conversation {
                 self.tell(changed);
                 done("RESET")
             }
-            Command::Show(name) if name.eq_ignore_ascii_case("all") => {
-                let path = self.path()?;
-                self.settings.know(control::PATH, path);
-                match self.settings.show(&name) {
-                    Some(all) => {
-                        let source = texts(&all.names, &all.rows)?;
-                        Ok(Some((Some(source), String::new())))
-                    }
-                    None => Ok(None),
-                }
-            }
-            Command::Show(name) => match self.settings.show(&name) {
-                Some(shown) => {
-                    let source = texts(&shown.names, &shown.rows)?;
-                    Ok(Some((Some(source), String::new())))
-                }
-                None => {
-                    let message = format!("unrecognized configuration parameter \"{name}\"");
-                    Err(Report::error(errors::NO_SETTING, message).into())
-                }
-            },
+            Command::Show(name) => self.show(&name),
             Command::Discard(tag, all) => {
                 if all {
                     if self.session.transaction() != TransactionStatus::Idle {
@@ -201,6 +181,26 @@ impl Conversation {
                     }
                 }
                 Ok(None)
+            }
+        }
+    }
+
+    /// `show name`; none if the engine is to answer it.
+    fn show(&mut self, name: &str) -> Result<Option<(Option<Source>, String)>, Failed> {
+        let all = name.eq_ignore_ascii_case("all");
+        if all {
+            let path = self.path()?;
+            self.settings.know(control::PATH, path);
+        }
+        match self.settings.show(name) {
+            Some(shown) => {
+                let source = texts(&shown.names, &shown.rows)?;
+                Ok(Some((Some(source), String::new())))
+            }
+            None if all => Ok(None),
+            None => {
+                let message = format!("unrecognized configuration parameter \"{name}\"");
+                Err(Report::error(errors::NO_SETTING, message).into())
             }
         }
     }

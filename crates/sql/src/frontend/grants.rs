@@ -234,6 +234,7 @@ mod tests {
         assert_eq!(
             read("alter materialized view s.m owner to current_user"),
             RoleStatement::Owner {
+                if_exists: false,
                 things: Things::Tables(vec!["s\u{1}m".into()]),
                 role: RoleName::Current,
             }

@@ -58,6 +58,107 @@ impl Model {
     }
 }
 
+/// What is changed; by `grants`, or taken back.
+enum Step {
+    /// A privilege of a table.
+    Privilege {
+        grants: bool,
+        name: &'static str,
+        table: usize,
+        privilege: usize,
+    },
+    /// `staff` to one of the others.
+    Member { grants: bool, member: usize },
+    /// A table to a role.
+    Owner { table: usize, role: usize },
+    /// The use of the schema.
+    Use { grants: bool, name: &'static str },
+}
+
+impl Step {
+    fn draw(random: &mut fastrand::Rng) -> Step {
+        let role = random.usize(0..ROLES.len());
+        let public = random.u8(0..6) == 0;
+        let name = if public { "public" } else { ROLES[role] };
+        let table = random.usize(0..TABLES.len());
+        let privilege = if table == 2 { 0 } else { random.usize(0..4) };
+        match random.u8(0..9) {
+            kind @ 0..=4 => Step::Privilege {
+                grants: kind < 4,
+                name,
+                table,
+                privilege,
+            },
+            5 => Step::Member {
+                grants: random.bool(),
+                member: random.usize(0..3),
+            },
+            6 => Step::Owner {
+                table: table % 2,
+                role,
+            },
+            kind => Step::Use {
+                grants: kind == 7,
+                name,
+            },
+        }
+    }
+
+    fn text(&self) -> String {
+        let (verb, word) = match self {
+            Step::Owner { .. } => ("alter", "to"),
+            Step::Privilege { grants: true, .. }
+            | Step::Member { grants: true, .. }
+            | Step::Use { grants: true, .. } => ("grant", "to"),
+            _ => ("revoke", "from"),
+        };
+        match *self {
+            Step::Privilege {
+                name,
+                table,
+                privilege,
+                ..
+            } => {
+                let (privilege, table) = (PRIVILEGES[privilege], TABLES[table]);
+                format!("{verb} {privilege} on {table} {word} {name}")
+            }
+            Step::Member { member, .. } => format!("{verb} staff {word} {}", ROLES[member]),
+            Step::Owner { table, role } => {
+                format!("alter table {} owner to {}", TABLES[table], ROLES[role])
+            }
+            Step::Use { name, .. } => format!("{verb} usage on schema s {word} {name}"),
+        }
+    }
+
+    fn apply(&self, model: &mut Model) {
+        match *self {
+            Step::Privilege {
+                grants,
+                name,
+                table,
+                privilege,
+            } => put(
+                &mut model.grants,
+                grants,
+                (name.to_string(), table, privilege),
+            ),
+            Step::Member { grants, member } => put(&mut model.members, grants, (member, 3)),
+            Step::Owner { table, role } => {
+                model.owners.insert(table, role);
+            }
+            Step::Use { grants, name } => put(&mut model.uses, grants, name.to_string()),
+        }
+    }
+}
+
+fn put<T: Ord>(all: &mut BTreeSet<T>, in_it: bool, one: T) {
+    if in_it {
+        all.insert(one);
+    } else {
+        all.remove(&one);
+    }
+}
+
 /// Statements that need this privilege of the table alone.
 fn asking(privilege: usize, table: &str) -> String {
     match privilege {
@@ -117,73 +218,14 @@ fn statements_do_what_the_model_says_that_their_roles_may() {
     let mut model = Model::default();
     let mut log = Vec::new();
     for _ in 0..60 {
-        let role = random.usize(0..ROLES.len());
-        let public = random.u8(0..6) == 0;
-        let name = if public { "public" } else { ROLES[role] };
-        let table = random.usize(0..TABLES.len());
-        let privilege = if table == 2 { 0 } else { random.usize(0..4) };
-        let (text, done): (String, Box<dyn FnOnce(&mut Model)>) = match random.u8(0..9) {
-            0..=3 => (
-                format!(
-                    "grant {} on {} to {name}",
-                    PRIVILEGES[privilege], TABLES[table]
-                ),
-                Box::new(move |model| {
-                    model.grants.insert((name.to_string(), table, privilege));
-                }),
-            ),
-            4 => (
-                format!(
-                    "revoke {} on {} from {name}",
-                    PRIVILEGES[privilege], TABLES[table]
-                ),
-                Box::new(move |model| {
-                    model.grants.remove(&(name.to_string(), table, privilege));
-                }),
-            ),
-            5 => {
-                let member = random.usize(0..3);
-                let grants = random.bool();
-                (
-                    if grants {
-                        format!("grant staff to {}", ROLES[member])
-                    } else {
-                        format!("revoke staff from {}", ROLES[member])
-                    },
-                    Box::new(move |model| {
-                        if grants {
-                            model.members.insert((member, 3))
-                        } else {
-                            model.members.remove(&(member, 3))
-                        };
-                    }),
-                )
-            }
-            6 => (
-                format!("alter table {} owner to {}", TABLES[table % 2], ROLES[role]),
-                Box::new(move |model| {
-                    model.owners.insert(table % 2, role);
-                }),
-            ),
-            7 => (
-                format!("grant usage on schema s to {name}"),
-                Box::new(move |model| {
-                    model.uses.insert(name.to_string());
-                }),
-            ),
-            _ => (
-                format!("revoke usage on schema s from {name}"),
-                Box::new(move |model| {
-                    model.uses.remove(name);
-                }),
-            ),
-        };
+        let step = Step::draw(&mut random);
+        let text = step.text();
         // Half of what is done is undone, and then it was not.
         if random.u8(0..4) == 0 {
             sessions.run(&owner, &format!("begin; {text}; rollback"));
         } else {
             sessions.run(&owner, &text);
-            done(&mut model);
+            step.apply(&mut model);
             log.push(text);
         }
         check(&sessions, &model, &users, &log);
