@@ -22,20 +22,14 @@ impl VisitorMut for Catalog {
             plain_sequence(function);
         }
         // What `psql` asks about each column of a table, by queries within its query.
-        let text = match expr {
-            Expr::Subquery(query) => query.to_string().to_lowercase(),
-            Expr::Function(function) => match &function.args {
-                FunctionArguments::Subquery(query) => query.to_string().to_lowercase(),
-                _ => return ControlFlow::Continue(()),
-            },
-            _ => return ControlFlow::Continue(()),
+        let Expr::Subquery(query) = expr else {
+            return ControlFlow::Continue(());
         };
+        let text = query.to_string().to_lowercase();
         if text.contains("from pg_catalog.pg_attrdef") && text.contains("pg_get_expr") {
             *expr = Expr::Identifier(Ident::new("attdefault"));
         } else if text.contains("from pg_catalog.pg_collation") {
             *expr = Expr::Value(Value::Null.with_empty_span());
-        } else if text.contains("from pg_catalog.pg_auth_members") {
-            *expr = Expr::Value(Value::SingleQuotedString("{}".into()).with_empty_span());
         }
         ControlFlow::Continue(())
     }
