@@ -76,7 +76,12 @@ const FUNCTIONS: [&str; 9] = [
 
 /// The statement about the session that `text` is; none if it is another.
 pub(crate) fn read(text: &str) -> Option<Command> {
-    let parts = parts(text);
+    let mut parts = parts(text);
+    if let Some(Part::Word(verb)) = parts.first()
+        && matches!(verb.as_str(), "set" | "reset" | "show")
+    {
+        parts = joined(parts);
+    }
     let word = |at: usize| match parts.get(at) {
         Some(Part::Word(word)) => word.as_str(),
         _ => "",
@@ -252,6 +257,23 @@ fn parts(text: &str) -> Vec<Part<'_>> {
         }
     }
     parts
+}
+
+/// The same with names of two parts, `my.own`, as one.
+fn joined(parts: Vec<Part<'_>>) -> Vec<Part<'_>> {
+    let mut joined: Vec<Part<'_>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let part = match (part, &joined[..]) {
+            (Part::Word(end), [.., Part::Word(start), Part::Sign('.')]) => {
+                let whole = Part::Word(format!("{start}.{end}"));
+                joined.truncate(joined.len() - 2);
+                whole
+            }
+            (part, _) => part,
+        };
+        joined.push(part);
+    }
+    joined
 }
 
 /// What stands before the quote that ends it, and what comes after that.

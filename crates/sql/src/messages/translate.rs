@@ -72,9 +72,10 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
                 "set-returning functions are not supported here: they stand in the select list and in `from`",
             )
         }
-        DataFusionError::NotImplemented(message) => {
-            Error::unsupported(format!("not supported: {}", tidy(message)))
-        }
+        DataFusionError::NotImplemented(message) => match no_type(message) {
+            Some(error) => error,
+            None => Error::unsupported(format!("not supported: {}", tidy(message))),
+        },
         DataFusionError::SchemaError(inner, _) => schema(inner),
         DataFusionError::ResourcesExhausted(message) => memory(message),
         DataFusionError::ExecutionJoin(join) => {
@@ -192,6 +193,17 @@ fn split_position(message: &str) -> (String, Option<Position>) {
         }
         _ => (tidy(&message[..start]), None),
     }
+}
+
+/// The error for a type of which the planner knows nothing but the name.
+fn no_type(message: &str) -> Option<Error> {
+    let name = message.strip_prefix("Unsupported SQL type ")?.trim();
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '"' | ' ');
+    let name = name.split('\n').next().unwrap_or(name);
+    name.chars().all(plain).then(|| {
+        let name = name.trim_matches('"').to_lowercase();
+        Error::coded("42704", format!("type \"{name}\" does not exist"))
+    })
 }
 
 fn schema(e: &SchemaError) -> Error {
