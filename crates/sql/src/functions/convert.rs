@@ -73,6 +73,8 @@ pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
         signature: Signature::any(1, Volatility::Immutable),
     });
     Arc::new(function).call(vec![value])
+}
+
 /// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
 /// types are looked at when there are values.
 fn fits(from: &DataType, to: &DataType) -> bool {
