@@ -199,14 +199,8 @@ impl Bounds {
                 args.extend(upper);
             }
         }
-        call(
-            if is_slice {
-                names::SLICE
-            } else {
-                names::SUBSCRIPT
-            },
-            args,
-        )
+        let names = [names::SUBSCRIPT, names::SLICE];
+        call(names[usize::from(is_slice)], args)
     }
 }
 
@@ -274,9 +268,6 @@ fn packed(args: &[FunctionArg]) -> Result<Expr> {
             ));
         };
         all.extend([text(&column_name(name)), value.clone()]);
-    }
-    if all.is_empty() {
-        return Err(Error::invalid("struct_pack takes values with names"));
     }
     Ok(call(names::STRUCT, all))
 }
