@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::error::Result;
@@ -78,12 +78,32 @@ pub(crate) fn cast_to(
     cast_with_options(array, data_type, &options)
 }
 
-/// The type as which a file's column is delivered: texts as views, however the file has them.
+/// The type as which a file's column is delivered: texts as views, however the file has them, also within arrays and
+/// structs.
 pub(crate) fn plain(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
         DataType::Dictionary(_, values) => plain(values),
         DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        DataType::Struct(fields) => {
+            let of = |field: &FieldRef| Field::new(field.name(), part(field), true);
+            DataType::Struct(fields.iter().map(of).collect())
+        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => {
+            DataType::List(Arc::new(Field::new_list_field(part(item), true)))
+        }
         other => other.clone(),
+    }
+}
+
+/// The type of what stands in an array or a struct. There is no value without a type there: it is a text that is NULL.
+fn part(field: &FieldRef) -> DataType {
+    match plain(field.data_type()) {
+        DataType::Null => DataType::Utf8View,
+        known => known,
     }
 }

@@ -5,7 +5,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::{InternalError, NotSupportedError};
 
@@ -43,7 +43,7 @@ impl<'py> Makers<'py> {
 const EPOCH_DAY: i64 = 719_163;
 
 /// The values of a column: `None` for NULL, `decimal.Decimal` for decimals, `datetime` for days and times, `uuid.UUID`
-/// for uuids, lists for arrays.
+/// for uuids, lists for arrays, dictionaries for structs.
 ///
 /// # Errors
 /// [`NotSupportedError`] for types that have no such object.
@@ -71,7 +71,7 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         },
         Float16 | Float32 | Float64 => Float64,
         Utf8 | LargeUtf8 | Utf8View => Utf8View,
-        kept @ (FixedSizeBinary(16) | List(_)) => kept.clone(),
+        kept @ (FixedSizeBinary(16) | List(_) | Struct(_)) => kept.clone(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
         Date32 | Date64 => Date32,
         Time32(_) | Time64(_) => Time64(TimeUnit::Microsecond),
@@ -123,6 +123,14 @@ fn object(
         DataType::List(_) => {
             let items = objects(py, &array.as_list::<i32>().value(row))?;
             PyList::new(py, items)?.into_any()
+        }
+        DataType::Struct(fields) => {
+            let made = PyDict::new(py);
+            for (field, column) in fields.iter().zip(array.as_struct().columns()) {
+                let value = objects(py, &column.slice(row, 1))?;
+                made.set_item(field.name(), value.first())?;
+            }
+            made.into_any()
         }
         DataType::BinaryView => PyBytes::new(py, array.as_binary_view().value(row)).into_any(),
         DataType::Decimal128(_, 0) => {

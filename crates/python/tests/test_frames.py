@@ -146,6 +146,25 @@ def test_types(db):
     assert back["text"][0].as_py() == "a long text that lies in a buffer"
 
 
+def test_structs_and_numbers_without_a_sign(db):
+    kind = pyarrow.struct([("a", pyarrow.int32()), ("b", pyarrow.string())])
+    df = pyarrow.table(
+        {
+            "id": pyarrow.array([1, 2, 3]),
+            "big": pyarrow.array([2**64 - 1, 2**63, None], pyarrow.uint64()),
+            "s": pyarrow.array([{"a": 1, "b": "x"}, {"a": None, "b": "y z"}, None], kind),
+            "l": pyarrow.array([[{"a": 1, "b": "p"}, None], [], None], pyarrow.list_(kind)),
+        }
+    )
+    wanted = [tuple(row.values()) for row in df.to_pylist()]
+    assert db.sql("select * from df order by id").fetchall() == wanted
+    db.sql("create table nested as select * from df")
+    assert db.sql("select * from nested order by id").fetchall() == wanted
+    assert db.sql("select * from nested order by id").arrow().to_pylist() == df.to_pylist()
+    assert db.sql("select id from df where s.b = 'x' or big = 9223372036854775808 order by id").fetchall() == [(1,), (2,)]
+    assert db.sql("select id, l[1].b from nested order by id").fetchall() == [(1, "p"), (2, None), (3, None)]
+
+
 def test_slices_and_many_chunks(db):
     whole = pyarrow.table({"a": numpy.arange(300_000), "b": [None if n % 3 else f"text {n}" for n in range(300_000)]})
     df = pyarrow.concat_tables([whole.slice(7, 100_000), whole.slice(5, 0), whole.slice(100_007, 199_993)])

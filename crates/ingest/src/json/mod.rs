@@ -14,7 +14,7 @@ use arrow::json::reader::{Decoder, infer_json_schema_from_iterator};
 use self::values::{Broken, Chunk, Chunks};
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, schema_of};
+use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, plain, schema_of};
 use crate::stream::{Source, Stream};
 
 /// Bytes of a file that are looked at; more where its first row is longer.
@@ -48,12 +48,15 @@ impl JsonFile {
         })?;
         source.keep(stream);
         let fields = schema.fields().iter().map(|field| {
-            let inferred = match field.data_type() {
-                DataType::Null | DataType::Utf8 => &DataType::Utf8View,
-                other => other,
+            let data_type = match (options.type_of(field.name()), field.data_type()) {
+                (Some(declared), _) => declared.clone(),
+                (None, DataType::Null) => DataType::Utf8View,
+                (None, inferred) => {
+                    let values = rows.iter().filter_map(|row| row.get(field.name()));
+                    plain(&exact(inferred, &values.collect::<Vec<_>>()))
+                }
             };
-            let data_type = options.type_of(field.name()).unwrap_or(inferred);
-            Field::new(field.name(), data_type.clone(), true)
+            Field::new(field.name(), data_type, true)
         });
         Ok(JsonFile {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
@@ -113,6 +116,36 @@ impl JsonFile {
             }
         }
         Arc::new(Schema::new(fields))
+    }
+}
+
+/// The type that was found for values, with decimals for whole numbers that are too great for 64 bits with a sign: as
+/// doubles they would lose digits.
+fn exact(inferred: &DataType, values: &[&serde_json::Value]) -> DataType {
+    match inferred {
+        DataType::Float64 => {
+            let is_whole = |value: &&serde_json::Value| value.is_i64() || value.is_u64();
+            let mut numbers = values.iter().filter(|value| value.is_number());
+            if numbers.all(is_whole) {
+                DataType::Decimal128(38, 0)
+            } else {
+                DataType::Float64
+            }
+        }
+        DataType::List(item) => {
+            let items = values.iter().filter_map(|value| value.as_array()).flatten();
+            let data_type = exact(item.data_type(), &items.collect::<Vec<_>>());
+            DataType::List(Arc::new(item.as_ref().clone().with_data_type(data_type)))
+        }
+        DataType::Struct(fields) => {
+            let of = |field: &Arc<Field>| {
+                let members = values.iter().filter_map(|value| value.get(field.name()));
+                let data_type = exact(field.data_type(), &members.collect::<Vec<_>>());
+                field.as_ref().clone().with_data_type(data_type)
+            };
+            DataType::Struct(fields.iter().map(of).collect())
+        }
+        other => other.clone(),
     }
 }
 

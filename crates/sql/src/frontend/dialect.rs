@@ -2,16 +2,20 @@
 //!
 //! What differs from the generic dialect: `^` is the power and binds closer than `*`, `||`, `&`, `|`, `<<` and the
 //! regular expression operators bind less than `+` and closer than comparisons, and digits may be grouped by `_`. Options of columns may be those of
-//! [`column_options`].
+//! [`column_options`]; there is `is json`.
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::ast::ColumnOption;
+use datafusion::sql::sqlparser::ast::{
+    ColumnOption, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, UnaryOperator, Value,
+};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::frontend::column_options;
+use crate::functions::json::IS_JSON;
 use crate::resources::guard;
 
 /// PostgreSQL's operators in the generic grammar.
@@ -48,6 +52,50 @@ const fn binding(precedence: Precedence) -> u8 {
         Precedence::And => 20,
         Precedence::Or => 10,
     }
+}
+
+/// `expr is [not] json [value | scalar | array | object]`, if that comes next: a call of a function that statements cannot
+/// write.
+fn is_json(parser: &mut Parser<'_>, expr: &Expr) -> Option<Expr> {
+    let word = |place: usize| match &parser.peek_nth_token_ref(place).token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let not = word(1) == "not";
+    let at = 1 + usize::from(not);
+    if word(0) != "is" || word(at) != "json" {
+        return None;
+    }
+    let kind = word(at + 1);
+    let named = matches!(&kind[..], "value" | "scalar" | "array" | "object");
+    for _ in 0..=at + usize::from(named) {
+        parser.advance_token();
+    }
+    let kind = if named { &kind[..] } else { "value" };
+    let kind = Expr::value(Value::SingleQuotedString(kind.into()));
+    let args = [expr.clone(), kind].map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
+    let tested = Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', IS_JSON)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.into(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    });
+    Some(if not {
+        Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr: Box::new(tested),
+        }
+    } else {
+        tested
+    })
 }
 
 /// Passes questions about the grammar on to the generic dialect.
@@ -95,6 +143,15 @@ impl Dialect for Atoll {
     ) -> Result<Option<Result<Option<ColumnOption>, ParserError>>, ParserError> {
         let own = column_options::own(parser)?;
         Ok(own.map(|option| Ok(Some(option))))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &Expr,
+        _: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        is_json(parser, expr).map(Ok)
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {

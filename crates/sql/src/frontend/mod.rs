@@ -43,6 +43,7 @@ pub(crate) mod readers;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub(crate) mod roles;
+mod rows;
 pub(crate) mod schemas;
 pub mod script;
 pub(crate) mod sequences;

@@ -216,7 +216,7 @@ pub(crate) fn rewritten(
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     let tokens = rewrite::questions(operators::mark(tokens.to_vec()));
     let tokens = rewrite::numbers(&tokens)?;
-    let tokens = rewrite::without_materialized(tokens);
+    let tokens = rewrite::structs(rewrite::without_materialized(tokens));
     distinct::mark(
         &DIALECT,
         rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(tokens)))),

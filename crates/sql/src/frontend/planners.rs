@@ -1,12 +1,12 @@
 //! What the planner asks while it turns a statement into a plan: types and operators with PostgreSQL's meaning.
 //!
 //! * [`Types`]: a `timestamp` counts microseconds, so that years 1 to 294,246 fit; `float` has 64 bits.
-//! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, uuids and JSON are
-//!   [functions](special).
+//! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, structs, uuids and JSON are
+//!   [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
-use arrow::datatypes::{DataType, FieldRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
-use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::{
@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use table::{json_type, jsonb_type, uuid_type};
 
-use crate::frontend::special;
+use crate::frontend::{rows, special};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::intervals;
 use crate::names::column_name;
@@ -52,6 +52,10 @@ impl TypePlanner for Types {
                     "not supported: a column of type time({digits}): a time has all its digits; ::time({digits}) rounds values"
                 );
             }
+            // DuckDB's names.
+            SqlType::UTinyInt => DataType::UInt8,
+            SqlType::USmallInt => DataType::UInt16,
+            SqlType::UBigInt => DataType::UInt64,
             SqlType::Uuid => uuid_type(),
             SqlType::JSON => json_type(),
             SqlType::JSONB => jsonb_type(),
@@ -61,22 +65,28 @@ impl TypePlanner for Types {
                 );
             }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
-            SqlType::Custom(name, modifiers) if modifiers.is_empty() && is_text_type(name) => {
-                DataType::Utf8View
-            }
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() => match named_type(name) {
+                Some(data_type) => data_type,
+                None => return Ok(None),
+            },
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
     }
 }
 
-/// PostgreSQL's types of texts that the parser does not know: a `name` is one of any length here.
-fn is_text_type(name: &ObjectName) -> bool {
+/// Types that the parser does not know: PostgreSQL's of texts, where a `name` is one of any length here, and DuckDB's names
+/// of whole numbers without a sign, as far as it does not.
+fn named_type(name: &ObjectName) -> Option<DataType> {
     let [part] = &name.0[..] else {
-        return false;
+        return None;
     };
-    let word = part.as_ident().map(column_name);
-    word.is_some_and(|word| matches!(word.as_str(), "name" | "bpchar"))
+    let word = part.as_ident().map(column_name)?;
+    Some(match word.as_str() {
+        "name" | "bpchar" => DataType::Utf8View,
+        "uinteger" => DataType::UInt32,
+        _ => return None,
+    })
 }
 
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {
@@ -113,6 +123,9 @@ impl ExprPlanner for Operators {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if rows::is_whole(&expr.op) {
+            return rows::whole(expr, schema).map(PlannerResult::Planned);
+        }
         let RawBinaryExpr { op, left, right } = match special::planned(expr, schema)? {
             PlannerResult::Planned(expr) => return Ok(PlannerResult::Planned(expr)),
             PlannerResult::Original(expr) => expr,
@@ -146,6 +159,16 @@ impl ExprPlanner for Operators {
             },
             op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
+    }
+
+    fn plan_compound_identifier(
+        &self,
+        field: &Field,
+        qualifier: Option<&TableReference>,
+        names: &[String],
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        rows::field(column, names).map(PlannerResult::Planned)
     }
 }
 

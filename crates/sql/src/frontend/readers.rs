@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use ingest::{Compression, Format, Options};
 
 use crate::error::{Error, Result};
-use crate::functions::lists::names::MAKE;
+use crate::functions::lists::names::{MAKE, STRUCT};
 
 /// Finds the names and types of the columns in a list such as `zip varchar, n int`.
 pub(crate) type ColumnTypes<'t> = &'t dyn Fn(&str) -> Result<Vec<(String, DataType)>>;
@@ -218,20 +218,18 @@ fn set(
 /// `{'zip': 'varchar'}` or `'zip varchar, n int'`.
 fn declared(types: ColumnTypes<'_>, value: &Expr) -> Result<Vec<(String, DataType)>> {
     let usage = "types are given as {'column': 'type', ...} or 'column type, ...'";
-    let list = match value {
-        Expr::Dictionary(fields) => {
-            let column = |(key, value): (&str, &Expr)| {
-                Some(format!("\"{}\" {}", key.replace('"', "\"\""), text(value)?))
+    let list = match elements(value, STRUCT) {
+        Some(pairs) => {
+            let column = |pair: &[&Expr]| {
+                let (key, value) = (text(pair.first()?)?, text(pair.get(1)?)?);
+                Some(format!("\"{}\" {value}", key.replace('"', "\"\"")))
             };
-            let columns = fields
-                .iter()
-                .map(|field| column((&field.key.value, &field.value)));
-            let columns: Option<Vec<String>> = columns.collect();
+            let columns: Option<Vec<String>> = pairs.chunks(2).map(column).collect();
             columns
                 .ok_or_else(|| Error::coded("42883", usage))?
                 .join(", ")
         }
-        value => text(value).ok_or_else(|| Error::coded("42883", usage))?,
+        None => text(value).ok_or_else(|| Error::coded("42883", usage))?,
     };
     if list.trim().is_empty() {
         return Ok(vec![]);
@@ -261,14 +259,14 @@ pub(super) fn text(expr: &Expr) -> Option<String> {
 
 /// A string, or a list of strings.
 fn texts(expr: &Expr) -> Option<Vec<String>> {
-    match elements(expr) {
+    match elements(expr, MAKE) {
         Some(list) => list.into_iter().map(text).collect(),
         None => text(expr).map(|one| vec![one]),
     }
 }
 
-/// What stands in `[...]`, which is a call by now.
-fn elements(expr: &Expr) -> Option<Vec<&Expr>> {
+/// What stands in `[...]` or `{...}`, which is a call by now, of the function `called`.
+fn elements<'e>(expr: &'e Expr, called: &str) -> Option<Vec<&'e Expr>> {
     let Expr::Function(function) = expr else {
         return None;
     };
@@ -280,7 +278,7 @@ fn elements(expr: &Expr) -> Option<Vec<&Expr>> {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(element)) => Some(element),
         _ => None,
     });
-    (name.value == MAKE).then(|| elements.collect()).flatten()
+    (name.value == called).then(|| elements.collect()).flatten()
 }
 
 /// One ASCII character; `Some(None)` for the empty string.

@@ -1,4 +1,4 @@
-//! Operators of arrays, uuids and JSON, as calls of functions.
+//! Operators of arrays, structs, uuids and JSON, as calls of functions.
 //!
 //! A constant in quotes takes the type of the other side, as in PostgreSQL. What stands in a plan besides such operators,
 //! [`optimize::special`](crate::optimize::special) looks after.
@@ -13,8 +13,9 @@ use table::{JsonKind, json_kind, jsonb_type, uuid_type};
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
 use crate::functions::lists::names::MAKE;
-use crate::functions::lists::types::is_special;
-use crate::functions::lists::types::{dimensions, is_list, list_of, plain, together};
+use crate::functions::lists::types::{
+    dimensions, has, is_list, is_special, is_struct, list_of, plain, together,
+};
 use crate::functions::{lists, special};
 use crate::messages::types::type_name;
 
@@ -55,6 +56,8 @@ pub(crate) fn planned(
         operation.of_json()
     } else if is_list(l) || is_list(r) {
         operation.of_lists()
+    } else if is_struct(l) || is_struct(r) {
+        operation.of_structs()
     } else if is_own(&operation.op) {
         operation.unknown()
     } else {
@@ -238,6 +241,8 @@ impl Operation {
         // An error if they do not go together.
         let both = together(&[self.l.clone(), self.r.clone()])?;
         let same = self.l == self.r && both == self.l && lists::is_plain(&both);
+        // The planner's joins do not find structs by others that are equal.
+        let same = same && !has(&both, is_struct);
         let name = match self.op {
             // A join finds rows by it.
             Eq if same => return self.original(),
@@ -251,6 +256,43 @@ impl Operation {
         call(name, vec![self.left, self.right])
     }
 
+    fn of_structs(self) -> Planned {
+        if self.op == BinaryOperator::StringConcat {
+            return self.with_text();
+        }
+        let (l, r) = (plain(&self.l), plain(&self.r));
+        let (left, right) = (is_struct(&r).then_some(&r), is_struct(&l).then_some(&l));
+        let own = self.with(left, right)?;
+        if !(compares(&own.op) && is_struct(&own.l) && is_struct(&own.r)) {
+            return own.unknown();
+        }
+        if [&own.l, &own.r]
+            .iter()
+            .any(|ty| has(ty, |ty| json_kind(ty).is_some()))
+        {
+            return plan_err!("not supported: comparisons of structs with JSON in them");
+        }
+        own.compared()
+    }
+
+    /// `||` of a text and a value that is written as one.
+    fn with_text(self) -> Planned {
+        if !is_text(&self.l) && !is_text(&self.r) {
+            return self.unknown();
+        }
+        let text = |expr: Expr, ty: &DataType| {
+            let cast = conversion(expr.clone(), ty, &DataType::Utf8View, true)?;
+            Ok::<_, datafusion::error::DataFusionError>(cast.unwrap_or(expr))
+        };
+        let (left, right) = if is_text(&self.l) {
+            (self.left, text(self.right, &self.r)?)
+        } else {
+            (text(self.left, &self.l)?, self.right)
+        };
+        let op = self.op;
+        Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
+
     fn of_uuids(self) -> Planned {
         let uuid = Some(&uuid_type());
         if compares(&self.op) {
@@ -261,18 +303,8 @@ impl Operation {
                 own.unknown()
             };
         }
-        if self.op == BinaryOperator::StringConcat && (is_text(&self.l) || is_text(&self.r)) {
-            let text = |expr: Expr, ty: &DataType| {
-                let cast = conversion(expr.clone(), ty, &DataType::Utf8View, true)?;
-                Ok::<_, datafusion::error::DataFusionError>(cast.unwrap_or(expr))
-            };
-            let (left, right) = if is_text(&self.l) {
-                (self.left, text(self.right, &self.r)?)
-            } else {
-                (text(self.left, &self.l)?, self.right)
-            };
-            let op = self.op;
-            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+        if self.op == BinaryOperator::StringConcat {
+            return self.with_text();
         }
         self.unknown()
     }

@@ -1,11 +1,13 @@
-//! Casts from and to arrays, uuids and JSON; and of items of arrays.
+//! Casts from and to arrays, structs, uuids and JSON; and of items of arrays and fields of structs.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringViewArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, StringViewArray, StructArray, new_null_array,
+};
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
-use arrow::datatypes::{DataType, Field, Float64Type};
+use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -19,8 +21,11 @@ use crate::functions::json::cut::Kind;
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value::texts;
 use crate::functions::lists::read::read;
-use crate::functions::lists::types::{dimensions, is_list, is_special, item, lists, plain};
+use crate::functions::lists::types::{
+    base, dimensions, fields, is_list, is_special, is_struct, is_unnamed, item, lists, plain,
+};
 use crate::functions::lists::write::write;
+use crate::functions::structs::values as field_values;
 use crate::messages::types::type_name;
 
 /// The cast of `value`, of type `from`, to the type `to`, if one of both is special. A value that cannot be cast is an
@@ -38,7 +43,10 @@ pub(crate) fn conversion(
         return Ok(None);
     }
     let possible = match (from, to) {
-        (from, to) if is_list(from) && is_list(to) => dimensions(from) == dimensions(to),
+        (from, to) if is_list(from) && is_list(to) => {
+            dimensions(from) == dimensions(to) && fits(base(from), base(to))
+        }
+        (from, to) if is_struct(from) && is_struct(to) => fits(from, to),
         (from, to) if is_text(from) || is_text(to) => true,
         (from, to) => match (json_kind(from), json_kind(to)) {
             (Some(_), Some(_)) => true,
@@ -65,6 +73,32 @@ pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
         signature: Signature::any(1, Volatility::Immutable),
     });
     Arc::new(function).call(vec![value])
+}
+
+/// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
+/// types are looked at when there are values.
+fn fits(from: &DataType, to: &DataType) -> bool {
+    match (fields(from), fields(to)) {
+        (Some(own), Some(wanted)) => pairs(own, wanted).is_some_and(|places| {
+            let mut types = places.iter().zip(wanted);
+            types.all(|(place, field)| fits(own[*place].data_type(), field.data_type()))
+        }),
+        (None, None) => is_list(from) == is_list(to) || is_text(from) || is_text(to),
+        _ => is_text(from) || is_text(to) || *from == DataType::Null,
+    }
+}
+
+/// Which fields of structs become those that are wanted: the ones of the same names, or of the same places where the names
+/// are only numbers. `None` if they are others.
+fn pairs(own: &Fields, wanted: &Fields) -> Option<Vec<usize>> {
+    if own.len() != wanted.len() {
+        return None;
+    }
+    if is_unnamed(own) || is_unnamed(wanted) {
+        return Some((0..own.len()).collect());
+    }
+    let place = |field: &Arc<Field>| own.iter().position(|other| other.name() == field.name());
+    wanted.iter().map(place).collect()
 }
 
 /// `expr` cast to the type `to`, where the planner does not know that there is such a cast, too.
@@ -156,7 +190,7 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(new_null_array(to, values.len()));
     }
     if is_text(from) {
-        if is_list(to) {
+        if is_list(to) || is_struct(to) {
             return read(&strings(values)?, &plain(to));
         }
         return items::from_texts(values, to);
@@ -174,6 +208,19 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             own.offsets().clone(),
             items,
             own.nulls().cloned(),
+        )?));
+    }
+    if let (Some(own), Some(wanted)) = (fields(from), fields(to)) {
+        let Some(places) = pairs(own, wanted) else {
+            return exec_err!("cannot cast type {} to {}", type_name(from), type_name(to));
+        };
+        let columns = places.into_iter().zip(wanted);
+        let columns =
+            columns.map(|(at, field)| convert(&field_values(values, at)?, field.data_type()));
+        return Ok(Arc::new(StructArray::try_new(
+            wanted.clone(),
+            columns.collect::<Result<_>>()?,
+            values.nulls().cloned(),
         )?));
     }
     match (json_kind(from), json_kind(to)) {
@@ -207,7 +254,7 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 /// Those of writing them.
 pub(crate) fn to_texts(values: &ArrayRef) -> Result<ArrayRef> {
     let from = values.data_type();
-    if is_list(from) {
+    if is_list(from) || is_struct(from) {
         return write(values);
     }
     if is_text(from) {

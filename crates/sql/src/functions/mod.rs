@@ -30,6 +30,7 @@ pub(crate) mod rounding;
 pub(crate) mod sequences;
 pub(crate) mod settings;
 pub(crate) mod single;
+pub(crate) mod structs;
 pub(crate) mod sum;
 pub(crate) mod system;
 mod texts;
@@ -63,11 +64,13 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(catalog::all())
         .chain(lists::all())
         .chain(json::all())
+        .chain(structs::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))
         .chain([clock::now()])
-        .chain(lists::quantified().into_iter().map(Arc::new));
+        .chain(lists::quantified().into_iter().map(Arc::new))
+        .chain(structs::named());
     for function in scalars {
         state.register_udf(function)?;
     }
@@ -78,14 +81,16 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     Ok(())
 }
 
-/// A function over arrays or JSON that an operator stands for.
+/// A function over arrays, structs or JSON that an operator stands for.
 ///
 /// # Errors
 /// If there is none of that name: a defect.
 pub(crate) fn special(name: &str) -> Result<Arc<ScalarUDF>> {
     static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
         let all = lists::all().into_iter().chain(json::all());
+        let all = all.chain(structs::all());
         let all = all.map(|own| Arc::new(ScalarUDF::from(own)));
+        let all = all.chain(structs::named());
         all.map(|function| (function.name().to_string(), function))
             .collect()
     });

@@ -1,5 +1,7 @@
 //! SQL's names of the types of columns.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, Field, TimeUnit};
 
 /// The SQL name of a column type: what `describe` shows, and what `create table` takes.
@@ -41,12 +43,32 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
             return format!("{}[]", type_name(item.data_type()));
         }
-        other => match table::json_kind(other) {
+        DataType::Struct(fields) => match table::json_kind(data_type) {
             Some(kind) => kind.name(),
-            None => return other.to_string().to_lowercase(),
+            None => {
+                let of = |field: &Arc<Field>| {
+                    format!(
+                        "{} {}",
+                        field_name(field.name()),
+                        type_name(field.data_type())
+                    )
+                };
+                let fields: Vec<String> = fields.iter().map(of).collect();
+                return format!("struct({})", fields.join(", "));
+            }
         },
+        other => return other.to_string().to_lowercase(),
     };
     name.to_string()
+}
+
+/// The name of a field as a statement writes it.
+fn field_name(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if name.chars().all(plain) && name.starts_with(|c: char| !c.is_ascii_digit()) {
+        return name.to_string();
+    }
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Where the metadata of a column of an answer has the name of its SQL type: `json` or `jsonb`.

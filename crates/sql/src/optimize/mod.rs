@@ -23,6 +23,7 @@ pub(crate) mod order;
 mod outer;
 pub(crate) mod rules;
 pub(crate) mod shifts;
+mod sort_keys;
 pub(crate) mod special;
 mod sums;
 mod unnest;

@@ -14,6 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::optimize::checked::operands;
 use crate::optimize::correlated;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
+use crate::optimize::special;
 use crate::optimize::sums::SumsOfOne;
 use crate::optimize::volatile::MoveFilters;
 
@@ -174,6 +175,7 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     if parts.contains(&Part::Subquery) {
         correlated::all_joined(&plan)?;
     }
+    special::joins(&plan)?;
     Ok(plan)
 }
 

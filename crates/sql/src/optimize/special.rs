@@ -1,7 +1,8 @@
-//! Arrays, uuids and JSON in a plan, where DataFusion would take them for something else.
+//! Arrays, structs, uuids and JSON in a plan, where DataFusion would take them for something else.
 //!
 //! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as arguments.
-//! * Arguments that become arrays, uuids or JSON are cast as in PostgreSQL.
+//! * Arguments that become arrays, structs, uuids or JSON are cast as in PostgreSQL.
+//! * `is null` of a struct is about its fields, and its [order](crate::optimize::sort_keys) is PostgreSQL's.
 //! * JSON is no key: rows are not grouped, joined, ordered or told apart by it.
 
 use std::sync::Arc;
@@ -20,11 +21,13 @@ use datafusion::optimizer::AnalyzerRule;
 use table::json_kind;
 
 use crate::functions::convert::conversion;
-use crate::functions::lists::types::is_special;
-use crate::functions::lists::types::{base, is_list};
+use crate::functions::lists::types::{
+    fields, has, is_list, is_special, is_struct, is_unnamed, together,
+};
 use crate::functions::special;
 use crate::messages::types::type_name;
 use crate::optimize::expressions::{is_text, rewritten};
+use crate::optimize::sort_keys::ordered;
 
 /// The analyzer rule. It must come before type coercion.
 #[derive(Debug)]
@@ -37,7 +40,7 @@ impl AnalyzerRule for Special {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_down_with_subqueries(unwrapped)?.data;
-        let plan = rewritten(plan, adapt)?;
+        let plan = ordered(rewritten(plan, adapt)?)?;
         plan.apply_with_subqueries(|node| {
             check(node)?;
             Ok(TreeNodeRecursion::Continue)
@@ -85,7 +88,12 @@ fn unwrapped(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// Whether JSON is in values of this type.
 fn has_json(ty: &DataType) -> bool {
-    json_kind(base(ty)).is_some()
+    has(ty, |ty| json_kind(ty).is_some())
+}
+
+/// Whether values of this type have parts, so that other functions than DataFusion's compare them.
+fn has_parts(ty: &DataType) -> bool {
+    is_list(ty) || is_struct(ty)
 }
 
 /// The columns that the expressions of a node see.
@@ -104,7 +112,32 @@ impl Seen<'_> {
     }
 }
 
+impl Seen<'_> {
+    /// Refuses a struct by which a join would find rows: DataFusion's does not find all.
+    fn searched(&self, expr: &Expr, what: &str) -> Result<()> {
+        match self.of(expr).filter(|ty| has(ty, is_struct)) {
+            Some(ty) => plan_err!(
+                "not supported: {what} a struct, {}: name its fields, or write a condition with `=`",
+                type_name(&ty)
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
 fn refuse(ty: &DataType, what: &str) -> Result<()> {
+    let in_struct = |ty: &DataType| {
+        is_struct(ty)
+            && has(ty, |ty| {
+                ty.is_floating() || matches!(ty, DataType::Interval(_))
+            })
+    };
+    if has(ty, in_struct) {
+        return plan_err!(
+            "not supported: {what} operator for structs with floats or intervals, such as {}: name their fields",
+            type_name(ty)
+        );
+    }
     if has_json(ty) {
         return plan_err!(
             "could not identify {what} operator for type {}: take a text of it, ->> or ::text",
@@ -116,6 +149,19 @@ fn refuse(ty: &DataType, what: &str) -> Result<()> {
 
 const EQUALITY: &str = "an equality";
 const ORDERING: &str = "an ordering";
+
+/// Refuses joins by structs that an optimised plan has, as those that subqueries become.
+pub(super) fn joins(plan: &LogicalPlan) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Join(join) = node {
+            let seen = Seen(vec![join.left.schema().as_ref()]);
+            let mut keys = join.on.iter();
+            keys.try_for_each(|(key, _)| seen.searched(key, "a join by"))?;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
 
 /// Refuses JSON where rows are compared.
 fn check(node: &LogicalPlan) -> Result<()> {
@@ -132,6 +178,7 @@ fn check(node: &LogicalPlan) -> Result<()> {
         LogicalPlan::Join(join) => {
             for (left, right) in &join.on {
                 seen.refuse([left, right], EQUALITY)?;
+                seen.searched(left, "a join by")?;
                 if let (Some(l), Some(r)) = (seen.of(left), seen.of(right))
                     && (is_special(&l) || is_special(&r))
                     && l != r
@@ -187,7 +234,21 @@ fn compares(expr: &Expr, seen: &Seen<'_>) -> Result<()> {
             if params.distinct || orders {
                 seen.refuse(&params.args, ORDERING)?;
             }
-            seen.refuse(params.order_by.iter().map(|key| &key.expr), ORDERING)?;
+            let mut types = params.args.iter().filter_map(|arg| seen.of(arg));
+            if orders && types.any(|ty| has(&ty, is_struct)) {
+                let name = function.func.name();
+                return plan_err!("not supported: {name} of structs: name a field");
+            }
+            let mut keys = params.order_by.iter().map(|key| &key.expr);
+            seen.refuse(keys.clone(), ORDERING)?;
+            // DataFusion compares what it has gathered in another way than rows.
+            if let Some(ty) = keys.find_map(|key| seen.of(key).filter(|ty| has(ty, is_struct))) {
+                return plan_err!(
+                    "not supported: {} ordered by a struct, {}: name its fields",
+                    function.func.name(),
+                    type_name(&ty)
+                );
+            }
             let first = params.args.first().and_then(|arg| seen.of(arg));
             if function.func.name() == "array_agg" && first.is_some_and(|ty| is_list(&ty)) {
                 return plan_err!("not supported: array_agg of arrays");
@@ -202,8 +263,14 @@ fn compares(expr: &Expr, seen: &Seen<'_>) -> Result<()> {
             seen.refuse([left.as_ref(), right.as_ref()], EQUALITY)
         }
         Expr::InList(list) => seen.refuse([list.expr.as_ref()], EQUALITY),
-        Expr::InSubquery(subquery) => seen.refuse([subquery.expr.as_ref()], EQUALITY),
-        Expr::SetComparison(comparison) => seen.refuse([comparison.expr.as_ref()], EQUALITY),
+        Expr::InSubquery(subquery) => {
+            seen.refuse([subquery.expr.as_ref()], EQUALITY)?;
+            seen.searched(&subquery.expr, "a subquery that is searched for")
+        }
+        Expr::SetComparison(comparison) => {
+            seen.refuse([comparison.expr.as_ref()], EQUALITY)?;
+            seen.searched(&comparison.expr, "a subquery that is searched for")
+        }
         _ => Ok(()),
     }
 }
@@ -214,8 +281,39 @@ fn adapt(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Between(between) => within(between, schema),
         Expr::Case(case) => of_case(case, schema),
         Expr::ScalarFunction(function) => arguments(function, schema),
+        Expr::IsNull(inner) if is_row(&inner, schema) => called("row is null", vec![*inner]),
+        Expr::IsNotNull(inner) if is_row(&inner, schema) => called("row is not null", vec![*inner]),
+        Expr::BinaryExpr(binary) => distinct(binary, schema),
         expr => Ok(Transformed::no(expr)),
     }
+}
+
+fn is_row(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|ty| is_struct(&ty))
+}
+
+fn called(name: &str, args: Vec<Expr>) -> Result<Transformed<Expr>> {
+    Ok(Transformed::yes(special(name)?.call(args)))
+}
+
+/// `is distinct from` of structs, whose types must be one.
+fn distinct(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let alike = matches!(
+        binary.op,
+        Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
+    );
+    let both = [&*binary.left, &*binary.right];
+    if !alike || !both.iter().any(|side| is_row(side, schema)) {
+        return Ok(Transformed::no(Expr::BinaryExpr(binary)));
+    }
+    let types = both.map(|side| side.get_type(schema));
+    let [left, right] = types;
+    let to = together(&[left?, right?])?;
+    refuse(&to, EQUALITY)?;
+    let BinaryExpr { left, op, right } = binary;
+    let side = |expr: Box<Expr>| fitted(*expr, &to, schema).map(Box::new);
+    let binary = BinaryExpr::new(side(left)?, op, side(right)?);
+    Ok(Transformed::yes(Expr::BinaryExpr(binary)))
 }
 
 /// The special type among these expressions, if one has such a type.
@@ -223,10 +321,15 @@ fn special_of<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     schema: &DFSchema,
 ) -> Option<DataType> {
-    let mut types = exprs
+    let types = exprs
         .into_iter()
         .filter_map(|expr| expr.get_type(schema).ok());
-    types.find(is_special)
+    let types: Vec<DataType> = types.filter(is_special).collect();
+    // A row takes the names of a struct that has some.
+    let has_names = |ty: &&DataType| fields(ty).is_some_and(|fields| !is_unnamed(fields));
+    let first = types.first()?;
+    let named = types.iter().find(has_names).filter(|_| is_struct(first));
+    Some(named.unwrap_or(first).clone())
 }
 
 /// `expr` as one of type `to`.
@@ -241,7 +344,7 @@ fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
         return Ok(expr);
     }
     let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
-    let alike = is_list(&from) && is_list(to);
+    let alike = is_list(&from) && is_list(to) || is_struct(&from) && is_struct(to);
     if open || alike {
         let cast = conversion(expr.clone(), &from, to, true)?;
         return Ok(cast.unwrap_or(expr));
@@ -266,7 +369,7 @@ fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let expr = fitted(*expr, &to, schema)?;
     let items = list.into_iter().map(|item| fitted(item, &to, schema));
     let items = items.collect::<Result<Vec<_>>>()?;
-    if !is_list(&to) {
+    if !has_parts(&to) {
         return Ok(Transformed::yes(Expr::InList(InList {
             expr: Box::new(expr),
             list: items,
@@ -298,7 +401,7 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let expr = fitted(*expr, &to, schema)?;
     let (low, high) = (fitted(*low, &to, schema)?, fitted(*high, &to, schema)?);
     let compare = |left: Expr, op: Operator, name: &str, right: Expr| {
-        if is_list(&to) {
+        if has_parts(&to) {
             return Ok::<_, datafusion::error::DataFusionError>(
                 special(name)?.call(vec![left, right]),
             );
@@ -326,8 +429,13 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if values.is_none() && tests.is_none() {
         return Ok(Transformed::no(Expr::Case(case)));
     }
-    if tests.as_ref().is_some_and(|ty| has_json(ty) || is_list(ty)) {
-        return plan_err!("not supported: `case` of an array or JSON: write `case when a = b`");
+    if tests
+        .as_ref()
+        .is_some_and(|ty| has_json(ty) || has_parts(ty))
+    {
+        return plan_err!(
+            "not supported: `case` of an array, a struct or JSON: write `case when a = b`"
+        );
     }
     let fit = |expr: &mut Box<Expr>, to: &Option<DataType>| {
         if let Some(to) = to {
@@ -356,7 +464,7 @@ fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<
     if ALIKE.contains(&func.name())
         && let Some(to) = special_of(&args, schema)
     {
-        if func.name() != "coalesce" && (has_json(&to) || is_list(&to)) {
+        if func.name() != "coalesce" && (has_json(&to) || has_parts(&to)) {
             return plan_err!("not supported: {} of type {}", func.name(), type_name(&to));
         }
         let args = args.into_iter().map(|arg| fitted(arg, &to, schema));

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StructArray,
+};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -34,12 +36,15 @@ fn field(own: &FieldRef) -> FieldRef {
         Arc::new(field.with_metadata(metadata))
     };
     match data_type {
-        DataType::Struct(_) => match json_kind(data_type) {
+        DataType::Struct(fields) => match json_kind(data_type) {
             Some(kind) => marked(
                 DataType::Utf8View,
                 &[(JSON_TYPE, kind.name()), (EXTENSION, "arrow.json")],
             ),
-            None => Arc::clone(own),
+            None => {
+                let fields = DataType::Struct(fields.iter().map(field).collect());
+                Arc::new(own.as_ref().clone().with_data_type(fields))
+            }
         },
         DataType::List(item) => {
             let item = field(item);
@@ -58,6 +63,14 @@ fn values(own: &ArrayRef, to: &FieldRef) -> Result<ArrayRef> {
             let items = values(all.values(), item)?;
             let (offsets, nulls) = (all.offsets().clone(), all.nulls().cloned());
             Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let all = own.as_struct();
+            let columns = all.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| values(column, field));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let nulls = all.nulls().cloned();
+            Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?)
         }
         _ => Arc::clone(own),
     })
@@ -100,7 +113,7 @@ pub(crate) fn rows(own: SendableRecordBatchStream) -> SendableRecordBatchStream 
     Box::pin(RecordBatchStreamAdapter::new(seen, rows))
 }
 
-/// `rows` with arrays and uuids as PostgreSQL writes them: `{1,2,NULL}`.
+/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`.
 ///
 /// # Errors
 /// Those of writing a value.

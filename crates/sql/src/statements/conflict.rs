@@ -21,8 +21,9 @@ use table::{Definition, Key, Keys, Table};
 use tokio::sync::Mutex;
 
 use crate::error::{Error, Result};
+use crate::frontend::grammar;
 use crate::messages::nearest::unknown_column;
-use crate::names::column_name;
+use crate::names::{base, column_name};
 use crate::resources::budget::Held;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -278,6 +279,7 @@ impl Update {
             let Some(ident) = name.0.last().and_then(ObjectNamePart::as_ident) else {
                 return Err(Error::coded("42703", format!("{name} is no column")));
             };
+            grammar::assigned(name, Some(base(&definition.name)))?;
             let column = position(definition, ident)?;
             if columns.contains(&column) {
                 return Err(Error::coded(

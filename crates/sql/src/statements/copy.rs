@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, UInt64Type};
+use arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
 use datafusion::catalog::TableProvider;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::config::ConfigNonZeroUsize;
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
 use crate::frontend::expression;
 use crate::functions::convert::cast_to;
-use crate::functions::lists::types::base;
+use crate::functions::lists::types::is_special;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, exact, table_name, written};
 use crate::run::answer::Answer;
@@ -90,29 +90,41 @@ pub(crate) async fn to(
     Ok(Answer::changed(Some(written), &context.clock))
 }
 
-/// `plan` with columns that a file of this format can hold: JSON is text, in CSV arrays are, and uuids but in formats that
-/// have bytes.
+/// `plan` with columns that a file of this format can hold: JSON is text, in CSV arrays and structs are, and uuids but in
+/// formats that have bytes.
 fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
-    let has_bytes = matches!(format, "parquet" | "arrow");
-    let text = |data_type: &DataType| match data_type {
-        DataType::List(_) => format == "csv" || json_kind(base(data_type)).is_some(),
-        DataType::FixedSizeBinary(_) => !has_bytes,
-        data_type => json_kind(data_type).is_some(),
-    };
     let fields = plan.schema().fields();
-    if !fields.iter().any(|field| text(field.data_type())) {
+    if !fields.iter().any(|field| is_special(field.data_type())) {
         return Ok(plan);
     }
     let columns = plan.schema().iter().map(|(table, field)| {
         let column = Expr::from((table, field));
-        if text(field.data_type()) {
-            Expr::Cast(Cast::new(Box::new(column), DataType::Utf8View)).alias(field.name())
-        } else {
+        let wanted = type_in_file(field.data_type(), format);
+        if wanted == *field.data_type() {
             column
+        } else {
+            Expr::Cast(Cast::new(Box::new(column), wanted)).alias(field.name())
         }
     });
     let columns: Vec<Expr> = columns.collect();
     Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+fn type_in_file(data_type: &DataType, format: &str) -> DataType {
+    let within = |field: &FieldRef| {
+        let data_type = type_in_file(field.data_type(), format);
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    };
+    match data_type {
+        DataType::List(_) | DataType::Struct(_) if format == "csv" => DataType::Utf8View,
+        DataType::Struct(_) if json_kind(data_type).is_some() => DataType::Utf8View,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
+        DataType::List(item) => DataType::List(within(item)),
+        DataType::FixedSizeBinary(_) if !matches!(format, "parquet" | "arrow") => {
+            DataType::Utf8View
+        }
+        plain => plain.clone(),
+    }
 }
 
 /// Refuses targets that cannot be written, before a long query runs.

@@ -32,6 +32,8 @@ enum TypeRecord {
     Uuid,
     Json,
     Jsonb,
+    /// Names and types of the fields. Builds before refuse tables that have it.
+    Struct(Vec<(String, TypeRecord)>),
 }
 
 impl TypeRecord {
@@ -59,9 +61,15 @@ impl TypeRecord {
             BinaryView => TypeRecord::Binary,
             List(item) => TypeRecord::List(Box::new(TypeRecord::of(item.data_type())?)),
             FixedSizeBinary(16) => TypeRecord::Uuid,
-            Struct(_) => match json_kind(data_type)? {
-                JsonKind::Text => TypeRecord::Json,
-                JsonKind::Normal => TypeRecord::Jsonb,
+            Struct(fields) => match json_kind(data_type) {
+                Some(JsonKind::Text) => TypeRecord::Json,
+                Some(JsonKind::Normal) => TypeRecord::Jsonb,
+                None => {
+                    let fields = fields.iter().map(|field| {
+                        Some((field.name().clone(), TypeRecord::of(field.data_type())?))
+                    });
+                    TypeRecord::Struct(fields.collect::<Option<_>>()?)
+                }
             },
             _ => return None,
         })
@@ -95,6 +103,12 @@ impl TypeRecord {
             TypeRecord::Uuid => uuid_type(),
             TypeRecord::Json => json_type(),
             TypeRecord::Jsonb => jsonb_type(),
+            TypeRecord::Struct(fields) => {
+                let fields = fields
+                    .iter()
+                    .map(|(name, own)| Some(Field::new(name, own.data_type()?, true)));
+                DataType::Struct(fields.collect::<Option<_>>()?)
+            }
             _ => return None,
         })
     }

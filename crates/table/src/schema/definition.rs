@@ -282,7 +282,7 @@ impl Definition {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what: format!(
-                    "arrays and JSON stand in no key, but column '{}' would",
+                    "arrays, structs and JSON stand in no key, but column '{}' would",
                     self.columns[*column].name
                 ),
             });

@@ -3,10 +3,11 @@
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::{CastOptions, cast_with_options};
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
+use crate::schema::types::json_kind;
 
 /// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
 fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
@@ -20,9 +21,22 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
             Null | List(_) | LargeList(_) | FixedSizeList(_, _) | ListView(_) | LargeListView(_)
         ),
         FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
-        Struct(_) => *from != Null,
+        Struct(_) if json_kind(to).is_some() => *from != Null,
+        Struct(own) => match from {
+            Null => false,
+            Struct(given) if json_kind(from).is_none() => is_other_struct(given, own),
+            _ => true,
+        },
         _ => matches!(from, List(_) | Struct(_)),
     }
+}
+
+/// Whether structs have other fields than those that are wanted.
+fn is_other_struct(given: &Fields, own: &Fields) -> bool {
+    let same = |(given, own): (&FieldRef, &FieldRef)| {
+        given.name() == own.name() && !is_of_another_kind(given.data_type(), own.data_type())
+    };
+    given.len() != own.len() || !given.iter().zip(own).all(same)
 }
 
 /// Casts `batch`, whose columns stand in the table's order, to the definition's types.

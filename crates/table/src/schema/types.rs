@@ -1,21 +1,27 @@
 //! The types of the values that tables store.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 
 /// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
 /// become views, dictionaries the type of their values, other decimals `Decimal128`, all kinds of lists `List`. 16 bytes
-/// are a [uuid](uuid_type), and of structs only [JSON](json_type) is stored. `None` if such values cannot be stored.
+/// are a [uuid](uuid_type). Structs stay as they are, with fields that may all be NULL; one is [JSON](json_type). `None` if
+/// such values cannot be stored.
 pub fn stored_type(from: &DataType) -> Option<DataType> {
-    of_depth(from, MOST_DIMENSIONS)
+    of_depth(from, MOST_DIMENSIONS, MOST_LEVELS)
 }
 
 /// The most dimensions of an array.
 const MOST_DIMENSIONS: usize = 6;
 
-/// The same for a value within which arrays may stand in one another so deep.
-fn of_depth(from: &DataType, depth: usize) -> Option<DataType> {
+/// The most levels of arrays and structs in one another.
+const MOST_LEVELS: usize = 32;
+
+/// The same for a value within which arrays may stand directly in one another so deep, and arrays and structs to so many
+/// levels.
+fn of_depth(from: &DataType, depth: usize, levels: usize) -> Option<DataType> {
     use DataType::*;
     Some(match from {
         Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => from.clone(),
@@ -28,21 +34,38 @@ fn of_depth(from: &DataType, depth: usize) -> Option<DataType> {
         Utf8 | LargeUtf8 | Utf8View | Null => Utf8View,
         FixedSizeBinary(16) => uuid_type(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
-        Dictionary(_, value) => return of_depth(value, depth),
+        Dictionary(_, value) => return of_depth(value, depth, levels),
         List(item)
         | LargeList(item)
         | FixedSizeList(item, _)
         | ListView(item)
         | LargeListView(item) => {
-            let item = of_depth(item.data_type(), depth.checked_sub(1)?)?;
+            let item = of_depth(
+                item.data_type(),
+                depth.checked_sub(1)?,
+                levels.checked_sub(1)?,
+            )?;
             List(Arc::new(Field::new_list_field(item, true)))
         }
-        Struct(_) => match json_kind(from)? {
-            JsonKind::Text => json_type(),
-            JsonKind::Normal => jsonb_type(),
+        Struct(fields) => match json_kind(from) {
+            Some(kind) => kind.data_type(),
+            None => Struct(stored_fields(fields, levels.checked_sub(1)?)?),
         },
         _ => return None,
     })
+}
+
+/// The fields of a struct as they are stored: at least one, no two of a name, and each may be NULL.
+fn stored_fields(fields: &Fields, levels: usize) -> Option<Fields> {
+    let mut names = HashSet::new();
+    if fields.is_empty() || !fields.iter().all(|field| names.insert(field.name())) {
+        return None;
+    }
+    let stored = fields.iter().map(|field| {
+        let data_type = of_depth(field.data_type(), MOST_DIMENSIONS, levels)?;
+        Some(Field::new(field.name(), data_type, true))
+    });
+    stored.collect()
 }
 
 /// The type of uuids: 16 bytes.
@@ -50,8 +73,8 @@ pub fn uuid_type() -> DataType {
     DataType::FixedSizeBinary(16)
 }
 
-/// The two types of JSON. Both are texts within a struct of one field, whose name tells them apart: so they are taken
-/// neither for one another nor for texts.
+/// The two types of JSON. Both are texts within a struct of one field, whose name tells them apart, and from structs that
+/// people have: so they are taken neither for one another nor for texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
     /// As it was written: `json`.
@@ -69,9 +92,17 @@ impl JsonKind {
         }
     }
 
+    /// The name of the field that the text is. Nobody calls a field so.
+    fn field(self) -> &'static str {
+        match self {
+            JsonKind::Text => "\u{1}json",
+            JsonKind::Normal => "\u{1}jsonb",
+        }
+    }
+
     /// The type.
     pub fn data_type(self) -> DataType {
-        let text = Field::new(self.name(), DataType::Utf8View, true);
+        let text = Field::new(self.field(), DataType::Utf8View, true);
         DataType::Struct(Fields::from(vec![text]))
     }
 }
@@ -98,5 +129,5 @@ pub fn json_kind(data_type: &DataType) -> Option<JsonKind> {
         return None;
     }
     let kinds = [JsonKind::Text, JsonKind::Normal];
-    kinds.into_iter().find(|kind| kind.name() == field.name())
+    kinds.into_iter().find(|kind| kind.field() == field.name())
 }

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::grammar::query::{sort_key, wildcard, window};
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
+use crate::functions::lists::names::{WHOLE, WHOLE_OUTER};
 
 /// Checks one expression, but not those inside it.
 #[expect(
@@ -152,9 +153,13 @@ pub(super) fn check(expr: &Expr) -> Result<()> {
         Expr::Convert { .. } => Err(refused_for("convert", "use `cast`")),
         Expr::Collate { .. } => Err(refused_for("collate", "texts are ordered by their bytes")),
         Expr::Prefixed { prefix, value: _ } => Err(refused(&format!("{prefix} before a string"))),
-        Expr::Struct { .. } => Err(refused("struct")),
+        Expr::Struct { .. } => Err(refused_for(
+            "struct(...)",
+            "use `row(...)`, or `struct_pack(a := ...)`, which has names",
+        )),
         Expr::Named { .. } => Err(refused("as in a struct")),
-        Expr::Dictionary(_) | Expr::Map(_) => Err(Error::unsupported("maps are not supported")),
+        Expr::Dictionary(_) => Err(Error::invalid("a struct has fields")),
+        Expr::Map(_) => Err(Error::unsupported("maps are not supported")),
         Expr::Array(_) => Err(Error::unsupported("arrays are not supported")),
         Expr::MatchAgainst { .. } => Err(refused("match against")),
         Expr::Wildcard(_) | Expr::QualifiedWildcard(_, _) => {
@@ -184,6 +189,8 @@ fn binary(op: &BinaryOperator) -> Result<()> {
         | PGNotLikeMatch | PGNotILikeMatch => Ok(()),
         Arrow | LongArrow | HashArrow | HashLongArrow | HashMinus | AtArrow | ArrowAt
         | PGOverlap | Question | QuestionAnd | QuestionPipe => Ok(()),
+        // The row of a table, which no statement writes so.
+        BinaryOperator::Custom(name) if name == WHOLE || name == WHOLE_OUTER => Ok(()),
         // The generic grammar's name of `^`.
         BitwiseXor | PGExp => Ok(()),
         other => Err(Error::unsupported(format!(

@@ -17,4 +17,4 @@ mod statement;
 pub(crate) use calls::check as check_calls;
 pub(crate) use checker::check;
 pub(crate) use refuse::{none_of, refused, refused_for};
-pub(crate) use statement::{foreign_key, primary_key_parts, unique_parts};
+pub(crate) use statement::{assigned, foreign_key, primary_key_parts, unique_parts};

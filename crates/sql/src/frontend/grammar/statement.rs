@@ -3,9 +3,10 @@
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, Delete,
     ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
-    KeyOrIndexDisplay, NullsDistinctOption, ObjectType, OnCommit, OnInsert, OrderByExpr,
-    OrderByOptions, PrimaryKeyConstraint, Set, ShowStatementOptions, SqliteOnConflict, Statement,
-    TableObject, Truncate, TruncateTableTarget, UniqueConstraint, Update, UpdateTableFromKind,
+    KeyOrIndexDisplay, NullsDistinctOption, ObjectName, ObjectNamePart, ObjectType, OnCommit,
+    OnInsert, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, Set, ShowStatementOptions,
+    SqliteOnConflict, Statement, TableFactor, TableObject, Truncate, TruncateTableTarget,
+    UniqueConstraint, Update, UpdateTableFromKind,
 };
 
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ use crate::frontend::grammar::query::table_with_joins;
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 use crate::frontend::overriding::overriding;
 use crate::frontend::table_options::keys_hold;
+use crate::names::column_name;
 
 /// Checks the parts of a statement outside its queries. Statements that are not supported at all are refused where they
 /// would run.
@@ -242,7 +244,16 @@ fn update(statement: &Update) -> Result<()> {
     ])?;
     for Assignment { target, value: _ } in assignments {
         match target {
-            AssignmentTarget::ColumnName(_) => {}
+            AssignmentTarget::ColumnName(name) => {
+                let own = match &table.relation {
+                    TableFactor::Table {
+                        alias: Some(alias), ..
+                    } => Some(column_name(&alias.name)),
+                    TableFactor::Table { name, .. } => last(&name.0),
+                    _ => None,
+                };
+                assigned(name, own.as_deref())?;
+            }
             AssignmentTarget::Tuple(_) => {
                 return Err(refused_for(
                     "set (a, b) = ...",
@@ -256,6 +267,23 @@ fn update(statement: &Update) -> Result<()> {
             tables.iter().try_for_each(table_with_joins)
         }
         None => Ok(()),
+    }
+}
+
+fn last(parts: &[ObjectNamePart]) -> Option<String> {
+    parts.last()?.as_ident().map(column_name)
+}
+
+/// Checks what an assignment names: a column, which may have the name of its table before it.
+pub(crate) fn assigned(name: &ObjectName, table: Option<&str>) -> Result<()> {
+    match name.0.split_last() {
+        Some((_, before)) if !before.is_empty() && last(before).as_deref() != table => {
+            Err(refused_for(
+                &format!("set {name} = ..."),
+                "assign the whole struct: set s = row(...)",
+            ))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -234,7 +234,7 @@ fn function(name: &str, args: Vec<Expr>) -> Expr {
 }
 
 /// The arguments of a call without names, clauses or `*`.
-fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
+pub(super) fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
     let FunctionArguments::List(FunctionArgumentList {
         duplicate_treatment: None,
         args,
@@ -422,33 +422,50 @@ fn unwrapped(expr: &Expr) -> &Expr {
     }
 }
 
-/// `(a, b) = (c, d)` is `a = c and b = d`, also for NULL.
+/// `(a, b) = (c, d)` is `a = c and b = d`, and `(a, b) < (c, d)` is `a < c or a = c and b < d`, also for NULL.
 fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
-    let comparison = matches!(
-        op,
-        BinaryOperator::Eq
-            | BinaryOperator::NotEq
-            | BinaryOperator::Lt
-            | BinaryOperator::LtEq
-            | BinaryOperator::Gt
-            | BinaryOperator::GtEq
-    );
-    match (unwrapped(left), unwrapped(right)) {
-        (Expr::Tuple(left), Expr::Tuple(right)) if comparison => match op {
-            BinaryOperator::Eq => equal(left, right).map(Some),
-            BinaryOperator::NotEq => Ok(Some(not(equal(left, right)?))),
-            _ => Err(Error::unsupported(
-                "rows of several values can only be compared by `=`, `<>` and `in`: write out which value decides",
-            )),
-        },
-        (Expr::Tuple(_), _) | (_, Expr::Tuple(_)) => Err(Error::unsupported(
-            "a row of several values can only be compared with another row of values",
-        )),
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    // A row beside another value is a value itself.
+    let (Expr::Tuple(left), Expr::Tuple(right)) = (unwrapped(left), unwrapped(right)) else {
+        return Ok(None);
+    };
+    match op {
+        Eq => equal(left, right).map(Some),
+        NotEq => Ok(Some(not(equal(left, right)?))),
+        Lt | LtEq | Gt | GtEq => ordered(left, op, right).map(Some),
         _ => Ok(None),
     }
 }
 
-fn equal(left: &[Expr], right: &[Expr]) -> Result<Expr, Error> {
+fn ordered(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Expr, Error> {
+    alike(left, right)?;
+    let strict = match op {
+        BinaryOperator::LtEq => BinaryOperator::Lt,
+        BinaryOperator::GtEq => BinaryOperator::Gt,
+        other => other.clone(),
+    };
+    let binary = |left: Expr, op: &BinaryOperator, right: Expr| {
+        Expr::Nested(Box::new(Expr::BinaryOp {
+            left: Box::new(left),
+            op: op.clone(),
+            right: Box::new(right),
+        }))
+    };
+    let mut pairs = left.iter().zip(right).rev();
+    let Some((last, other)) = pairs.next() else {
+        return Ok(null());
+    };
+    let mut found = binary(last.clone(), op, other.clone());
+    for (left, right) in pairs {
+        let less = binary(left.clone(), &strict, right.clone());
+        let same = binary(left.clone(), &BinaryOperator::Eq, right.clone());
+        let same = binary(same, &BinaryOperator::And, found);
+        found = binary(less, &BinaryOperator::Or, same);
+    }
+    Ok(found)
+}
+
+fn alike(left: &[Expr], right: &[Expr]) -> Result<(), Error> {
     if left.len() != right.len() || left.is_empty() {
         return Err(Error::coded(
             "42601",
@@ -459,6 +476,11 @@ fn equal(left: &[Expr], right: &[Expr]) -> Result<Expr, Error> {
             ),
         ));
     }
+    Ok(())
+}
+
+fn equal(left: &[Expr], right: &[Expr]) -> Result<Expr, Error> {
+    alike(left, right)?;
     let pairs = left.iter().zip(right).map(|(left, right)| Expr::BinaryOp {
         left: Box::new(left.clone()),
         op: BinaryOperator::Eq,
@@ -483,10 +505,8 @@ fn among(expr: &Expr, list: &[Expr], negated: bool) -> Rewritten {
     let mut equals = Vec::with_capacity(list.len());
     for item in list {
         let Expr::Tuple(item) = unwrapped(item) else {
-            return Err(Error::coded(
-                "42601",
-                "a row of several values can only be looked up in a list of such rows",
-            ));
+            // Among values, it is one itself.
+            return Ok(None);
         };
         equals.push(equal(row, item)?);
     }

@@ -8,13 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident, ObjectName, OrderBy,
-    OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TrimWhereField,
-    TypedString, Visit, VisitMut, Visitor, VisitorMut,
+    AccessExpr, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident, ObjectName,
+    OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
+    TrimWhereField, TypedString, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::rewrite::rows::{is_field, sources};
 use crate::frontend::rewrite::shape::leftmost;
 use crate::messages::tags::{shown, tagged};
 use crate::names::column_name;
@@ -75,9 +76,15 @@ struct Output {
 
 fn outputs(select: &Select) -> Vec<Output> {
     let mut outputs = Vec::with_capacity(select.projection.len());
+    let sources = sources(select);
+    // A field of a column is called otherwise by the planner.
+    let is_natural = |expr: &Expr| match expr {
+        Expr::CompoundIdentifier(parts) => !is_field(parts, &sources),
+        other => is_column(other),
+    };
     for (at, item) in select.projection.iter().enumerate() {
         let (name, natural, explicit) = match item {
-            SelectItem::UnnamedExpr(expr) => (figure(expr).name(), is_column(expr), false),
+            SelectItem::UnnamedExpr(expr) => (figure(expr).name(), is_natural(expr), false),
             SelectItem::ExprWithAlias { alias, .. } => (column_name(alias), true, true),
             _ => continue,
         };
@@ -281,7 +288,13 @@ fn figure(expr: &Expr) -> Figure {
             None => Figure::None,
         },
         Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => figure(inner),
-        Expr::CompoundFieldAccess { root, .. } => figure(root),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            let fields = access_chain.iter().rev().find_map(|access| match access {
+                AccessExpr::Dot(Expr::Identifier(ident)) => Some(column_name(ident)),
+                _ => None,
+            });
+            fields.map_or_else(|| figure(root), Figure::Name)
+        }
         Expr::Cast {
             expr,
             data_type,
@@ -318,6 +331,8 @@ fn figure(expr: &Expr) -> Figure {
 fn called(function: &Function) -> Figure {
     let ObjectName(parts) = &function.name;
     match parts.last().and_then(|part| part.as_ident()) {
+        // What an operator stands for.
+        Some(ident) if ident.value.contains(' ') => Figure::None,
         Some(ident) => Figure::Name(column_name(ident)),
         None => Figure::None,
     }

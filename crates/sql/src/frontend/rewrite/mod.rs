@@ -11,6 +11,7 @@ mod columns;
 mod escapes;
 mod precision;
 mod qualified;
+mod rows;
 mod series;
 mod sets;
 mod shape;
@@ -20,5 +21,7 @@ mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, questions, tables, without_materialized};
+pub(crate) use tokens::{
+    abort, end, explained, numbers, questions, structs, tables, without_materialized,
+};
 pub(crate) use tree::{query, statement};

@@ -1,4 +1,4 @@
-//! Arrays and JSON as the parser reads them, as calls of functions.
+//! Arrays, structs and JSON as the parser reads them, as calls of functions.
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -16,7 +16,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 16] = [
+pub(super) const NAMES: [&str; 18] = [
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
@@ -32,7 +32,9 @@ pub(super) const NAMES: [&str; 16] = [
     "jsonb_object_agg",
     "regexp_matches",
     "regexp_split_to_table",
+    "row",
     "string_to_table",
+    "struct_pack",
 ];
 
 /// A call of one of the functions whose names statements cannot write.
@@ -60,13 +62,23 @@ fn number(value: &str) -> Expr {
     Expr::value(Value::Number(value.into(), false))
 }
 
-/// `array[...]`, `a[1]`, `array(select ...)`, `x = any(a)`.
+/// A constant in quotes.
+pub(super) fn text(value: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(value.into()))
+}
+
+/// `array[...]`, `a[1]`, `(s).a`, `{'a': 1}`, `array(select ...)`, `x = any(a)`.
 ///
 /// # Errors
 /// For what arrays do not have.
 pub(super) fn expr(expr: &mut Expr) -> Result<Option<Expr>> {
     Ok(match expr {
         Expr::Array(array) => Some(call(names::MAKE, std::mem::take(&mut array.elem))),
+        Expr::Dictionary(fields) => {
+            let fields = std::mem::take(fields).into_iter();
+            let args = fields.flat_map(|field| [text(&column_name(&field.key)), *field.value]);
+            Some(call(names::STRUCT, args.collect()))
+        }
         Expr::CompoundFieldAccess { root, access_chain } => Some(accessed(root, access_chain)?),
         Expr::AnyOp {
             left,
@@ -102,65 +114,94 @@ fn compared(left: &Expr, op: &str, right: &Expr, all: bool) -> Result<Expr> {
     Ok(call(name, vec![left.clone(), right.clone()]))
 }
 
-/// `a[1]`, `t.a[1][2]`, `a[1:2]`.
+/// `a[1]`, `t.a[1][2]`, `a[1:2]`, `(s).a`, `a[1].b`, `s['a']`.
 fn accessed(root: &Expr, chain: &[AccessExpr]) -> Result<Expr> {
     let mut names = match root {
         Expr::Identifier(ident) => vec![ident.clone()],
         Expr::CompoundIdentifier(parts) => parts.clone(),
         _ => vec![],
     };
-    let (mut bounds, mut is_slice) = (Vec::new(), false);
-    for access in chain {
-        match access {
-            AccessExpr::Dot(Expr::Identifier(ident)) if !names.is_empty() && bounds.is_empty() => {
-                names.push(ident.clone());
-            }
+    let begun = chain.iter().take_while(|access| match access {
+        AccessExpr::Dot(Expr::Identifier(ident)) if !names.is_empty() => {
+            names.push(ident.clone());
+            true
+        }
+        _ => false,
+    });
+    let rest = &chain[begun.count()..];
+    let mut value = match &names[..] {
+        [] => root.clone(),
+        [only] => Expr::Identifier(only.clone()),
+        _ => Expr::CompoundIdentifier(names),
+    };
+    let mut bounds = Bounds::default();
+    for access in rest {
+        let field = match access {
+            AccessExpr::Dot(Expr::Identifier(ident)) => Some(text(&column_name(ident))),
             AccessExpr::Dot(other) => {
                 return Err(Error::unsupported(format!(
                     "`.{other}` behind a value is not supported"
                 )));
             }
-            AccessExpr::Subscript(Subscript::Index { index }) => {
-                bounds.push((None, Some(index.clone())));
+            AccessExpr::Subscript(Subscript::Index {
+                index: index @ Expr::Value(constant),
+            }) if matches!(constant.value, Value::SingleQuotedString(_)) => Some(index.clone()),
+            AccessExpr::Subscript(subscript) => {
+                bounds.add(subscript)?;
+                None
             }
-            AccessExpr::Subscript(Subscript::Slice {
+        };
+        if let Some(name) = field {
+            value = call(names::FIELD, vec![bounds.take(value), name]);
+        }
+    }
+    Ok(bounds.take(value))
+}
+
+/// The subscripts behind a value.
+#[derive(Default)]
+struct Bounds {
+    all: Vec<(Option<Expr>, Option<Expr>)>,
+    is_slice: bool,
+}
+
+impl Bounds {
+    fn add(&mut self, subscript: &Subscript) -> Result<()> {
+        match subscript {
+            Subscript::Index { index } => self.all.push((None, Some(index.clone()))),
+            Subscript::Slice {
                 lower_bound,
                 upper_bound,
                 stride: None,
-            }) => {
-                is_slice = true;
-                bounds.push((lower_bound.clone(), upper_bound.clone()));
+            } => {
+                self.is_slice = true;
+                self.all.push((lower_bound.clone(), upper_bound.clone()));
             }
-            AccessExpr::Subscript(Subscript::Slice { .. }) => {
+            Subscript::Slice { .. } => {
                 return Err(Error::unsupported("a step in a slice is not supported"));
             }
         }
+        Ok(())
     }
-    let value = match &names[..] {
-        [] => root.clone(),
-        [only] => Expr::Identifier(only.clone()),
-        _ => Expr::CompoundIdentifier(names),
-    };
-    if bounds.is_empty() {
-        return Ok(value);
-    }
-    let mut args = vec![value];
-    for (lower, upper) in bounds {
-        if is_slice {
-            args.push(lower.unwrap_or_else(|| number("1")));
-            args.push(upper.unwrap_or_else(|| number("9223372036854775807")));
-        } else {
-            args.extend(upper);
+
+    /// What they take of `value`; there are none afterwards.
+    fn take(&mut self, value: Expr) -> Expr {
+        let Bounds { all, is_slice } = std::mem::take(self);
+        if all.is_empty() {
+            return value;
         }
+        let mut args = vec![value];
+        for (lower, upper) in all {
+            if is_slice {
+                args.push(lower.unwrap_or_else(|| number("1")));
+                args.push(upper.unwrap_or_else(|| number("9223372036854775807")));
+            } else {
+                args.extend(upper);
+            }
+        }
+        let names = [names::SUBSCRIPT, names::SLICE];
+        call(names[usize::from(is_slice)], args)
     }
-    Ok(call(
-        if is_slice {
-            names::SLICE
-        } else {
-            names::SUBSCRIPT
-        },
-        args,
-    ))
 }
 
 /// The functions that gather values, and those that make JSON of what `array_agg` has gathered.
@@ -193,6 +234,9 @@ pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
     if let Some(made) = aggregated(&name, function, &list.args)? {
         return Ok(Some(made));
     }
+    if name == "struct_pack" {
+        return packed(&list.args).map(Some);
+    }
     match (&name[..], &list.args[..]) {
         ("gen_random_uuid", []) => {
             let mut made = function.clone();
@@ -207,6 +251,25 @@ pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
         }
         _ => Ok(None),
     }
+}
+
+/// `struct_pack(a := 1, b := 'x')`.
+fn packed(args: &[FunctionArg]) -> Result<Expr> {
+    let mut all = Vec::with_capacity(2 * args.len());
+    for arg in args {
+        let FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            ..
+        } = arg
+        else {
+            return Err(Error::invalid(
+                "struct_pack takes values with names: struct_pack(a := 1)",
+            ));
+        };
+        all.extend([text(&column_name(name)), value.clone()]);
+    }
+    Ok(call(names::STRUCT, all))
 }
 
 /// `json_agg(x)`, of what `array_agg(x)` gathers.

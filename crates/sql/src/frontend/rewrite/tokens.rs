@@ -61,6 +61,41 @@ pub(crate) fn abort(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens
 }
 
+/// The type `struct(a int, b text)` as the parser knows it: `struct<a int, b text>`. A call has no two words one behind the
+/// other.
+pub(crate) fn structs(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let whole: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let token = |place: usize| whole.get(place).map(|&at| &tokens[at].token);
+    let is_type = |place: usize| {
+        let named = matches!(token(place), Some(Token::Word(word)) if word.keyword == Keyword::STRUCT && word.quote_style.is_none());
+        named
+            && token(place + 1) == Some(&Token::LParen)
+            && matches!(token(place + 2), Some(Token::Word(_)))
+            && matches!(token(place + 3), Some(Token::Word(_)))
+    };
+    let mut brackets = Vec::new();
+    for place in (0..whole.len()).filter(|place| is_type(*place)) {
+        let mut open = 0;
+        let closing = (place + 1..whole.len()).find(|&at| {
+            match token(at) {
+                Some(Token::LParen) => open += 1,
+                Some(Token::RParen) => open -= 1,
+                _ => {}
+            }
+            open == 0
+        });
+        if let Some(closing) = closing {
+            brackets.extend([(whole[place + 1], Token::Lt), (whole[closing], Token::Gt)]);
+        }
+    }
+    for (at, bracket) in brackets {
+        tokens[at].token = bracket;
+    }
+    tokens
+}
+
 /// The format of `explain (format json)` as the parser knows it: `pgjson`; and `text`: `indent`.
 pub(crate) fn explained(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let whole: Vec<usize> = (0..tokens.len())

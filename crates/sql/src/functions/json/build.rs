@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Fields};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err, plan_err};
 use table::{JsonKind, json_kind, json_type, jsonb_type};
@@ -13,8 +13,11 @@ use crate::functions::arguments::is_text;
 use crate::functions::items::to_texts;
 use crate::functions::json::normal;
 use crate::functions::json::value::{texts, values};
-use crate::functions::lists::types::{is_list, item, list_of, lists, plain, range};
+use crate::functions::lists::types::{
+    fields, is_list, is_struct, item, list_of, lists, plain, range,
+};
 use crate::functions::own::Own;
+use crate::messages::types::type_name;
 
 type Returns = fn(&[DataType]) -> Result<DataType>;
 
@@ -28,6 +31,7 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("to_jsonb", any, jsonb, |args, rows| {
             one(args, rows, JsonKind::Normal)
         }),
+        Own::new("row_to_json", row, json, rows_of),
         Own::new("array_to_json", array, json, |args, rows| {
             one(args, rows, JsonKind::Text)
         }),
@@ -71,6 +75,21 @@ fn any(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
+/// A row, and whether its fields stand on lines of their own.
+fn row(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [ty] if is_struct(ty) => Ok(vec![plain(ty)]),
+        [ty, pretty] if is_struct(ty) && matches!(pretty, DataType::Boolean | DataType::Null) => {
+            Ok(vec![plain(ty), DataType::Boolean])
+        }
+        [other, ..] => plan_err!(
+            "function row_to_json takes a row, and not type {}",
+            type_name(other)
+        ),
+        [] => plan_err!("function row_to_json takes a row"),
+    }
+}
+
 fn array(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
         [ty] if is_list(ty) => Ok(vec![plain(ty)]),
@@ -90,7 +109,7 @@ fn pairs(types: &[DataType]) -> Result<Vec<DataType>> {
     let keys = types.iter().step_by(2);
     if keys
         .clone()
-        .any(|key| is_list(key) || json_kind(key).is_some())
+        .any(|key| is_list(key) || matches!(key, DataType::Struct(_)))
     {
         return plan_err!("key value must be scalar, not array, composite, or json");
     }
@@ -148,8 +167,8 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
         };
         return Ok((0..own.len()).map(of).collect());
     }
-    if let DataType::Struct(fields) = data_type {
-        return members(values, fields);
+    if let Some(fields) = fields(data_type) {
+        return members(values, fields, &vec![false; values.len()]);
     }
     let is_plain = data_type.is_numeric();
     let found = match data_type {
@@ -192,8 +211,8 @@ fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
     Ok(Arc::new((0..values.len()).map(of).collect::<StringArray>()))
 }
 
-/// Structs, which files have, as objects.
-fn members(values: &ArrayRef, fields: &arrow::datatypes::Fields) -> Result<Vec<String>> {
+/// Structs as objects; each with its members on lines of their own where `pretty` says so.
+fn members(values: &ArrayRef, fields: &Fields, pretty: &[bool]) -> Result<Vec<String>> {
     let own = values.as_struct();
     let columns = own.columns().iter().map(json_of);
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -203,7 +222,11 @@ fn members(values: &ArrayRef, fields: &arrow::datatypes::Fields) -> Result<Vec<S
         }
         let mut out = "{".to_string();
         for (at, (field, column)) in fields.iter().zip(&columns).enumerate() {
-            out.push_str(if at > 0 { "," } else { "" });
+            out.push_str(match (at, pretty[row]) {
+                (0, _) => "",
+                (_, false) => ",",
+                (_, true) => ",\n ",
+            });
             normal::quote(field.name(), &mut out);
             out.push(':');
             out.push_str(&column[row]);
@@ -212,6 +235,20 @@ fn members(values: &ArrayRef, fields: &arrow::datatypes::Fields) -> Result<Vec<S
         out
     };
     Ok((0..own.len()).map(of).collect())
+}
+
+/// The objects of rows; NULL where a row is, or whether it is to be pretty.
+fn rows_of(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let (own, flags) = (&args[0], args.get(1).map(|flags| flags.as_boolean()));
+    let pretty = |row: usize| flags.is_some_and(|flags| flags.is_valid(row) && flags.value(row));
+    let pretty: Vec<bool> = (0..rows).map(pretty).collect();
+    let Some(fields) = fields(own.data_type()) else {
+        return exec_err!("a row is no struct");
+    };
+    let mut found = members(own, fields, &pretty)?.into_iter();
+    let valid = |row: usize| own.is_valid(row) && flags.is_none_or(|flags| flags.is_valid(row));
+    let texts = (0..rows).map(|row| found.next().filter(|_| valid(row)));
+    made(JsonKind::Text, texts)
 }
 
 /// JSON that was put together, in the form of its kind.
@@ -335,9 +372,19 @@ fn from_texts(args: &[ArrayRef], rows: usize, kind: JsonKind) -> Result<ArrayRef
 fn aggregated(args: &[ArrayRef], rows: usize, kind: JsonKind) -> Result<ArrayRef> {
     let own = lists(&args[0]);
     let items = json_of(own.values())?;
+    // PostgreSQL begins a line for each array or row but the first.
+    let parts = is_list(own.values().data_type()) || is_struct(own.values().data_type());
     let of = |row: usize| {
-        own.is_valid(row)
-            .then(|| format!("[{}]", items[range(own, row)].join(", ")))
+        let mut text = "[".to_string();
+        for (place, at) in range(own, row).enumerate() {
+            text.push_str(if place > 0 { ", " } else { "" });
+            if place > 0 && parts && own.values().is_valid(at) {
+                text.push_str("\n ");
+            }
+            text.push_str(&items[at]);
+        }
+        text.push(']');
+        own.is_valid(row).then_some(text)
     };
     made(kind, (0..rows).map(of))
 }

@@ -17,6 +17,7 @@ pub(crate) mod value;
 use crate::functions::own::Own;
 
 pub(crate) use parts::TABLES;
+pub(crate) use pretty::IS_JSON;
 
 pub(super) fn all() -> Vec<Own> {
     build::all()

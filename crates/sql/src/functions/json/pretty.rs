@@ -5,12 +5,17 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringViewArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
+use table::json_kind;
 
 use crate::functions::arguments::is_text;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::normal;
 use crate::functions::json::value::{named, texts};
 use crate::functions::own::Own;
+use crate::messages::types::type_name;
+
+/// The name of the function that `is json` becomes.
+pub(crate) const IS_JSON: &str = "is json";
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -20,7 +25,7 @@ pub(super) fn all() -> Vec<Own> {
             |_| Ok(DataType::Utf8View),
             pretty,
         ),
-        Own::new("is json", tested, |_| Ok(DataType::Boolean), is_json),
+        Own::new(IS_JSON, tested, |_| Ok(DataType::Boolean), is_json),
     ]
 }
 
@@ -67,16 +72,27 @@ fn put(text: &str, depth: usize, out: &mut String) {
     }
 }
 
-/// A text, and the kind of JSON that it is tested for: `value`, `scalar`, `array` or `object`.
+/// A text or JSON, and the kind of JSON that it is tested for: `value`, `scalar`, `array` or `object`.
 fn tested(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
         [text, kind] if is_text(text) && is_text(kind) => Ok(vec![DataType::Utf8View; 2]),
-        _ => plan_err!("`is json` takes a text: cast what it tests"),
+        [json, kind] if json_kind(json).is_some() && is_text(kind) => {
+            Ok(vec![json.clone(), DataType::Utf8View])
+        }
+        [other, ..] => plan_err!(
+            "cannot use type {} in IS JSON predicate: cast what it tests to a text",
+            type_name(other)
+        ),
+        [] => plan_err!("`is json` takes a text"),
     }
 }
 
 fn is_json(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let (own, kinds) = (args[0].as_string_view(), args[1].as_string_view());
+    let own = match json_kind(args[0].data_type()) {
+        Some(_) => texts(&args[0]),
+        None => args[0].as_string_view().clone(),
+    };
+    let kinds = args[1].as_string_view();
     let of = |row: usize| {
         let text = own.is_valid(row).then(|| own.value(row))?;
         let found = Kind::of(text);

@@ -1,16 +1,18 @@
-//! Comparisons of arrays and of their items.
+//! Comparisons of arrays, of their items, and of structs.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, DynComparator, Float32Array, Float64Array, ListArray, make_comparator,
+    Array, ArrayRef, AsArray, DynComparator, Float32Array, Float64Array, ListArray, StructArray,
+    make_comparator,
 };
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::Result;
+use table::json_kind;
 
-use crate::functions::lists::types::{base, lists};
+use crate::functions::lists::types::{has, lists};
 
 /// How values are compared: NULL is the greatest, and equal to NULL.
 const ORDER: SortOptions = SortOptions {
@@ -18,9 +20,13 @@ const ORDER: SortOptions = SortOptions {
     nulls_first: false,
 };
 
-/// Whether DataFusion compares arrays of this type for equality as PostgreSQL does: floats it takes by their bits.
+/// Whether DataFusion compares arrays and structs of this type for equality as PostgreSQL does: floats it takes by their
+/// bits.
 pub(crate) fn is_plain(ty: &DataType) -> bool {
-    !base(ty).is_floating() && !matches!(base(ty), DataType::Interval(_) | DataType::Struct(_))
+    let odd = |ty: &DataType| {
+        ty.is_floating() || matches!(ty, DataType::Interval(_)) || json_kind(ty).is_some()
+    };
+    !has(ty, odd)
 }
 
 /// What compares values of two arrays of one type by their places.
@@ -58,7 +64,16 @@ fn normal(values: &ArrayRef) -> Result<ArrayRef> {
             let values: Float64Array = values.as_primitive::<Float64Type>().unary(one);
             Arc::new(values)
         }
-        DataType::List(field) if base(values.data_type()).is_floating() => {
+        DataType::Struct(fields) if has(values.data_type(), DataType::is_floating) => {
+            let own = values.as_struct();
+            let columns = own.columns().iter().map(normal);
+            Arc::new(StructArray::try_new(
+                fields.clone(),
+                columns.collect::<Result<_>>()?,
+                own.nulls().cloned(),
+            )?)
+        }
+        DataType::List(field) if has(values.data_type(), DataType::is_floating) => {
             let own = lists(values);
             Arc::new(ListArray::try_new(
                 field.clone(),

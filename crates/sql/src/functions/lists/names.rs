@@ -16,3 +16,11 @@ pub(crate) const SERIES: &str = "array series";
 pub(crate) const SUBSCRIPTS: &str = "array subscripts";
 /// The name of the function that gives all that `regexp_matches` finds, an array for each.
 pub(crate) const MATCHES: &str = "array matches";
+/// The name of the function that `row(...)` and `struct_pack(a := 1)` become.
+pub(crate) const STRUCT: &str = "struct of";
+/// The name of the function that `(s).a` becomes.
+pub(crate) const FIELD: &str = "struct field";
+/// The operator that stands for a row of a table, of a column that may have its name and of that name.
+pub(crate) const WHOLE: &str = "whole row";
+/// The same for a table that an outer join may leave without a row.
+pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";

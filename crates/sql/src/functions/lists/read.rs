@@ -1,14 +1,16 @@
-//! Arrays from texts: `{1,2,NULL}`, as PostgreSQL reads them.
+//! Arrays and structs from texts: `{1,2,NULL}` and `(1,x,)`, as PostgreSQL reads them.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ListArray, StringArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, ListArray, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, exec_err};
 
 use crate::functions::items::from_texts;
-use crate::functions::lists::types::{base, dimensions, list_of};
+use crate::functions::lists::types::{base, dimensions, fields, is_list, list_of};
+use crate::functions::structs::text;
 
 /// What stands between braces.
 enum Node {
@@ -17,11 +19,46 @@ enum Node {
     Array(Vec<Node>),
 }
 
-/// The arrays of type `to` that texts say.
+/// The values of type `to` that texts say.
 ///
 /// # Errors
-/// For a text that is no array of so many dimensions, and those of reading its items.
+/// For a text that is none: no array of so many dimensions, no struct of such fields.
 pub(crate) fn read(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
+    match fields(to) {
+        Some(fields) => structs(texts, fields),
+        None if is_list(to) => arrays(texts, to),
+        None => from_texts(&(Arc::new(texts.clone()) as ArrayRef), to),
+    }
+}
+
+fn structs(texts: &StringArray, fields: &Fields) -> Result<ArrayRef> {
+    let mut columns = vec![Vec::with_capacity(texts.len()); fields.len()];
+    for text in texts {
+        let values = match text {
+            Some(text) => text::parse(text, fields.len())?,
+            None => vec![None; fields.len()],
+        };
+        for (column, value) in columns.iter_mut().zip(values) {
+            column.push(value);
+        }
+    }
+    let columns = columns.into_iter().zip(fields).map(|(column, field)| {
+        let found = read(&StringArray::from(column), field.data_type())?;
+        if found.data_type() == field.data_type() {
+            return Ok(found);
+        }
+        Ok(cast(&found, field.data_type())?)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let nulls = texts.nulls().cloned();
+    Ok(Arc::new(StructArray::try_new(
+        fields.clone(),
+        columns,
+        nulls,
+    )?))
+}
+
+fn arrays(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
     let depth = dimensions(to);
     let mut levels = vec![vec![0i32]; depth];
     let mut leaves: Vec<Option<String>> = Vec::new();
@@ -36,8 +73,7 @@ pub(crate) fn read(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
             None => put(vec![], &mut levels, &mut leaves),
         }
     }
-    let leaves = StringViewArray::from_iter(leaves);
-    let mut items = from_texts(&(Arc::new(leaves) as ArrayRef), base(to))?;
+    let mut items = read(&StringArray::from(leaves), base(to))?;
     let mut item = base(to).clone();
     for (level, ends) in levels.into_iter().enumerate().rev() {
         let nulls = (level == 0).then(|| NullBuffer::from(valid.clone()));

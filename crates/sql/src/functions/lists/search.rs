@@ -1,4 +1,4 @@
-//! Items that arrays have: `@>`, `&&`, `array_position`; and comparisons of arrays.
+//! Items that arrays have: `@>`, `&&`, `array_position`; and comparisons of arrays and structs.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use datafusion::common::{Result, exec_err};
 use crate::functions::lists::compare::{comparator, compared};
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::types::{
-    count, dimensions, list_and_item, list_argument, list_of, lists, range, together,
+    count, dimensions, is_struct, list_and_item, list_argument, list_of, lists, range, together,
 };
 use crate::functions::own::Own;
 
@@ -23,22 +23,22 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("array overlaps", two_lists, boolean, |args, rows| {
             found(&args[0], &args[1], rows, false)
         }),
-        Own::new("array eq", two_lists, boolean, |args, _| {
+        Own::new("array eq", two_alike, boolean, |args, _| {
             ordered(args, Ordering::is_eq)
         }),
-        Own::new("array ne", two_lists, boolean, |args, _| {
+        Own::new("array ne", two_alike, boolean, |args, _| {
             ordered(args, Ordering::is_ne)
         }),
-        Own::new("array lt", two_lists, boolean, |args, _| {
+        Own::new("array lt", two_alike, boolean, |args, _| {
             ordered(args, Ordering::is_lt)
         }),
-        Own::new("array le", two_lists, boolean, |args, _| {
+        Own::new("array le", two_alike, boolean, |args, _| {
             ordered(args, Ordering::is_le)
         }),
-        Own::new("array gt", two_lists, boolean, |args, _| {
+        Own::new("array gt", two_alike, boolean, |args, _| {
             ordered(args, Ordering::is_gt)
         }),
-        Own::new("array ge", two_lists, boolean, |args, _| {
+        Own::new("array ge", two_alike, boolean, |args, _| {
             ordered(args, Ordering::is_ge)
         }),
         Own::new(
@@ -65,6 +65,16 @@ pub(super) fn two_lists(types: &[DataType]) -> Result<Vec<DataType>> {
         [_, DataType::Null] => of(0)?,
         _ => together(&[of(0)?, of(1)?])?,
     };
+    Ok(vec![both.clone(), both])
+}
+
+/// Two arrays of the same items, or two structs of the same fields.
+fn two_alike(types: &[DataType]) -> Result<Vec<DataType>> {
+    if !types.iter().any(is_struct) {
+        return two_lists(types);
+    }
+    count("of two structs", types, 2..=2)?;
+    let both = together(types)?;
     Ok(vec![both.clone(), both])
 }
 

@@ -1,9 +1,9 @@
-//! The types of arrays.
+//! The types of arrays and structs.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::type_union_resolution;
 use table::{json_kind, uuid_type};
@@ -28,9 +28,35 @@ pub(crate) fn is_list(ty: &DataType) -> bool {
     item(ty).is_some()
 }
 
-/// Whether values of this type are arrays, uuids or JSON, which DataFusion casts otherwise or not at all.
+/// The fields of a struct. JSON is none.
+pub(crate) fn fields(ty: &DataType) -> Option<&Fields> {
+    match ty {
+        DataType::Struct(fields) if json_kind(ty).is_none() => Some(fields),
+        _ => None,
+    }
+}
+
+/// Whether values of this type are structs.
+pub(crate) fn is_struct(ty: &DataType) -> bool {
+    fields(ty).is_some()
+}
+
+/// Whether values of this type are arrays, structs, uuids or JSON, which DataFusion casts otherwise or not at all.
 pub(crate) fn is_special(ty: &DataType) -> bool {
-    is_list(ty) || *ty == uuid_type() || json_kind(ty).is_some()
+    is_list(ty) || *ty == uuid_type() || matches!(ty, DataType::Struct(_))
+}
+
+/// Whether `is` holds for a type, or for one of those within it.
+pub(crate) fn has(ty: &DataType, is: fn(&DataType) -> bool) -> bool {
+    is(ty)
+        || item(ty).is_some_and(|item| has(item, is))
+        || fields(ty).is_some_and(|all| all.iter().any(|field| has(field.data_type(), is)))
+}
+
+/// Whether the fields are those of a row without names, which are called `f1`, `f2` and so on.
+pub(crate) fn is_unnamed(fields: &Fields) -> bool {
+    let mut numbered = fields.iter().enumerate();
+    numbered.all(|(at, field)| *field.name() == format!("f{}", at + 1))
 }
 
 /// Arrays of these items.
@@ -38,16 +64,21 @@ pub(crate) fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
-/// The one type in which arrays of a kind are computed with: with texts and bytes as views, and `item` as the name of
-/// the field.
+/// The one type in which arrays and structs of a kind are computed with: with texts and bytes as views, `item` as the name
+/// of the field of an array, and fields of structs that may be NULL.
 pub(crate) fn plain(ty: &DataType) -> DataType {
     match ty {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
         DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
         DataType::Dictionary(_, value) => plain(value),
-        ty => match item(ty) {
-            Some(item) => list_of(plain(item)),
-            None => ty.clone(),
+        ty => match (item(ty), fields(ty)) {
+            (Some(item), _) => list_of(plain(item)),
+            (_, Some(fields)) => {
+                let of =
+                    |field: &Arc<Field>| Field::new(field.name(), plain(field.data_type()), true);
+                DataType::Struct(fields.iter().map(of).collect())
+            }
+            _ => ty.clone(),
         },
     }
 }
@@ -84,7 +115,16 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
     if known.iter().all(|ty| ty == first) {
         return Ok(first.clone());
     }
-    let (depth, text) = (dimensions(first), is_text(base(first)));
+    let depth = dimensions(first);
+    if is_struct(base(first)) {
+        let mut others = known.iter();
+        if others.any(|other| dimensions(other) != depth) {
+            return refused(&known[1]);
+        }
+        let bases: Vec<&DataType> = known.iter().map(base).collect();
+        return Ok((0..depth).fold(structs_together(&bases)?, |ty, _| list_of(ty)));
+    }
+    let text = is_text(base(first));
     for other in &known {
         let numbers = base(first).is_numeric() == base(other).is_numeric();
         if dimensions(other) != depth || is_text(base(other)) != text || !numbers {
@@ -96,6 +136,33 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
         Some(base) => Ok((0..depth).fold(plain(&base), |ty, _| list_of(ty))),
         None => refused(&known[1]),
     }
+}
+
+/// The same for structs: field by field. The names are those of the first that has some.
+fn structs_together(types: &[&DataType]) -> Result<DataType> {
+    let all: Option<Vec<&Fields>> = types.iter().map(|ty| fields(ty)).collect();
+    let width = |fields: &&Fields| fields.len() == all.as_ref().map_or(0, |all| all[0].len());
+    let Some(all) = all.as_ref().filter(|all| all.iter().all(width)) else {
+        let other = types
+            .iter()
+            .find(|ty| **ty != types[0])
+            .unwrap_or(&types[0]);
+        return plan_err!(
+            "types {} and {} cannot be matched",
+            type_name(types[0]),
+            type_name(other)
+        );
+    };
+    let named = all.iter().find(|fields| !is_unnamed(fields));
+    let fields = named
+        .unwrap_or(&all[0])
+        .iter()
+        .enumerate()
+        .map(|(at, field)| {
+            let types: Vec<DataType> = all.iter().map(|own| own[at].data_type().clone()).collect();
+            Ok(Field::new(field.name(), together(&types)?, true))
+        });
+    Ok(DataType::Struct(fields.collect::<Result<Fields>>()?))
 }
 
 /// The array that a function takes as its argument `at`.

@@ -1,4 +1,4 @@
-//! Arrays as texts: `{1,2,NULL}`, as PostgreSQL writes them.
+//! Arrays and structs as texts: `{1,2,NULL}` and `(1,x,)`, as PostgreSQL writes them.
 
 use std::sync::Arc;
 
@@ -7,24 +7,58 @@ use arrow::compute::cast;
 use datafusion::common::Result;
 
 use crate::functions::items::to_texts;
-use crate::functions::lists::types::{is_list, lists, plain, range};
+use crate::functions::lists::types::{is_list, is_struct, lists, plain, range};
+use crate::functions::structs::text;
 
-/// The texts of arrays.
+/// The texts of arrays or structs.
 ///
 /// # Errors
-/// Those of writing the items.
-pub(crate) fn write(arrays: &ArrayRef) -> Result<ArrayRef> {
-    let arrays = cast(arrays, &plain(arrays.data_type()))?;
-    let own = lists(&arrays);
+/// Those of writing what is in them.
+pub(crate) fn write(values: &ArrayRef) -> Result<ArrayRef> {
+    Ok(Arc::new(texts(values)?))
+}
+
+/// The texts of values, which may be arrays or structs themselves.
+fn texts(values: &ArrayRef) -> Result<StringViewArray> {
+    if is_list(values.data_type()) {
+        arrays(&cast(values, &plain(values.data_type()))?)
+    } else if is_struct(values.data_type()) {
+        structs(values)
+    } else {
+        Ok(to_texts(values)?.as_string_view().clone())
+    }
+}
+
+fn arrays(arrays: &ArrayRef) -> Result<StringViewArray> {
+    let own = lists(arrays);
     let items = texts(own.values())?;
     let of = |row: usize| {
         let mut text = String::new();
-        let empty = is_empty(&arrays, row);
+        let empty = is_empty(arrays, row);
         braces(own, row, &items, empty, &mut text);
         text
     };
     let rows = (0..own.len()).map(|row| own.is_valid(row).then(|| of(row)));
-    Ok(Arc::new(StringViewArray::from_iter(rows)))
+    Ok(StringViewArray::from_iter(rows))
+}
+
+fn structs(structs: &ArrayRef) -> Result<StringViewArray> {
+    let own = structs.as_struct();
+    let fields = own.columns().iter().map(texts);
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    let of = |row: usize| {
+        let mut text = "(".to_string();
+        for (at, field) in fields.iter().enumerate() {
+            text.push_str(if at > 0 { "," } else { "" });
+            if field.is_valid(row) {
+                text::quoted(field.value(row), &mut text);
+            }
+        }
+        text.push(')');
+        text
+    };
+    let rows = (0..own.len()).map(|row| own.is_valid(row).then(|| of(row)));
+    Ok(StringViewArray::from_iter(rows))
 }
 
 /// An array without values has no dimensions.
@@ -59,16 +93,6 @@ fn braces(
         }
     }
     out.push('}');
-}
-
-/// The texts of items, which may be arrays themselves.
-fn texts(items: &ArrayRef) -> Result<StringViewArray> {
-    let texts = if is_list(items.data_type()) {
-        write(items)?
-    } else {
-        to_texts(items)?
-    };
-    Ok(texts.as_string_view().clone())
 }
 
 /// An item, in quotes where it would be read as something else.

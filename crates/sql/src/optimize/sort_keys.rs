@@ -1,0 +1,87 @@
+//! The order of arrays and structs: a NULL in them is greater than other values, wherever those stand that are NULL
+//! themselves.
+//!
+//! DataFusion takes `nulls first` for what is in them, too. So where they do not stand at the end where the greatest values
+//! are, a key of its own says which values are NULL.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, SortExpr};
+
+use crate::functions::lists::types::{is_list, is_struct};
+use crate::functions::special;
+use crate::optimize::expressions::rewritten;
+
+/// `plan` with these keys, in sorts and in the arguments of functions.
+pub(super) fn ordered(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let plan = plan.transform_up_with_subqueries(sort)?.data;
+    rewritten(plan, function)
+}
+
+fn sort(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Sort(mut sort) = plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let schema = Arc::clone(sort.input.schema());
+    let changed = spell(&mut sort.expr, &schema)?;
+    Ok(told(LogicalPlan::Sort(sort), changed))
+}
+
+fn function(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match expr {
+        Expr::AggregateFunction(mut function) => {
+            let changed = spell(&mut function.params.order_by, schema)?;
+            told(Expr::AggregateFunction(function), changed)
+        }
+        Expr::WindowFunction(mut function) => {
+            let changed = spell(&mut function.params.order_by, schema)?
+                || guarded(&mut function.params.order_by, schema)?;
+            told(Expr::WindowFunction(function), changed)
+        }
+        expr => Transformed::no(expr),
+    })
+}
+
+fn told<T>(value: T, changed: bool) -> Transformed<T> {
+    if changed {
+        Transformed::yes(value)
+    } else {
+        Transformed::no(value)
+    }
+}
+
+/// Whether the first key of a window, a struct, got one before it: DataFusion has no frames of rows by a struct alone.
+fn guarded(keys: &mut Vec<SortExpr>, schema: &DFSchema) -> Result<bool> {
+    let is_first = |key: &SortExpr| key.expr.get_type(schema).is_ok_and(|ty| is_struct(&ty));
+    let Some(first) = keys.first().filter(|key| is_first(key)) else {
+        return Ok(false);
+    };
+    let is_null = special("no value")?.call(vec![first.expr.clone()]);
+    let key = SortExpr::new(is_null, !first.nulls_first, false);
+    keys.insert(0, key);
+    Ok(true)
+}
+
+/// Adds the keys that are needed; whether there are any.
+fn spell(keys: &mut Vec<SortExpr>, schema: &DFSchema) -> Result<bool> {
+    let odd = |key: &SortExpr| {
+        let ty = key.expr.get_type(schema);
+        key.asc == key.nulls_first && ty.is_ok_and(|ty| is_list(&ty) || is_struct(&ty))
+    };
+    if !keys.iter().any(odd) {
+        return Ok(false);
+    }
+    let mut all = Vec::with_capacity(keys.len() + 1);
+    for mut key in std::mem::take(keys) {
+        if odd(&key) {
+            let is_null = special("no value")?.call(vec![key.expr.clone()]);
+            all.push(SortExpr::new(is_null, !key.nulls_first, false));
+            key.nulls_first = !key.asc;
+        }
+        all.push(key);
+    }
+    *keys = all;
+    Ok(true)
+}

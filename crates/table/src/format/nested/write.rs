@@ -1,0 +1,162 @@
+//! Values into the bytes in which they lie in pages.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, StringViewArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+
+use crate::error::{Error, Result};
+use crate::schema::json_kind;
+
+/// The version of the layout of arrays and structs.
+pub(super) const VERSION: u8 = 1;
+
+/// The type in which values of a stored type lie in pages, where that is another one.
+pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::List(_) | DataType::FixedSizeBinary(_) => Some(DataType::BinaryView),
+        DataType::Struct(_) if json_kind(data_type).is_some() => Some(DataType::Utf8View),
+        DataType::Struct(_) => Some(DataType::BinaryView),
+        _ => None,
+    }
+}
+
+/// Values as they lie in pages.
+///
+/// # Errors
+/// [`Error::TooLong`] for an array whose items are too many to be counted, [`Error::Kind`] for a type that is not stored.
+pub(crate) fn to_storage(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        DataType::Struct(_) if json_kind(array.data_type()).is_some() => {
+            let values = array.as_struct();
+            let texts = values.column(0).as_string_view();
+            let nulls = NullBuffer::union(values.nulls(), texts.nulls());
+            let (views, buffers, _) = texts.clone().into_parts();
+            Ok(Arc::new(StringViewArray::try_new(views, buffers, nulls)?))
+        }
+        DataType::FixedSizeBinary(_) => {
+            let values = array.as_fixed_size_binary();
+            Ok(Arc::new(BinaryViewArray::from_iter(values.iter())))
+        }
+        DataType::List(_) | DataType::Struct(_) => {
+            let mut out = BinaryViewBuilder::with_capacity(array.len());
+            let mut bytes = Vec::new();
+            for row in 0..array.len() {
+                if array.is_null(row) {
+                    out.append_null();
+                    continue;
+                }
+                bytes.clear();
+                bytes.push(VERSION);
+                put_values(array, &mut std::iter::once(row), &mut bytes)?;
+                out.append_value(&bytes);
+            }
+            Ok(Arc::new(out.finish()))
+        }
+        _ => Ok(array.clone()),
+    }
+}
+
+fn put_length(length: usize, out: &mut Vec<u8>) -> Result<()> {
+    let length = u32::try_from(length).map_err(|_| Error::TooLong {
+        column: "of arrays".into(),
+        bytes: length as u64,
+        limit: u32::MAX.into(),
+    })?;
+    out.extend(length.to_le_bytes());
+    Ok(())
+}
+
+/// Appends a bit for each of `count` values: whether it is not NULL.
+fn put_bitmap(valid: impl Iterator<Item = usize>, count: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + count.div_ceil(8), 0);
+    for at in valid {
+        out[start + at / 8] |= 1 << (at % 8);
+    }
+}
+
+/// Appends the items of an array.
+fn put_items(items: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
+    let count = items.len();
+    put_length(count, out)?;
+    let nulls = items.logical_nulls().filter(|n| n.null_count() > 0);
+    out.push(nulls.is_some().into());
+    if let Some(nulls) = &nulls {
+        put_bitmap(nulls.valid_indices(), count, out);
+    }
+    let mut valid = (0..count).filter(|at| nulls.as_ref().is_none_or(|n| n.is_valid(*at)));
+    put_values(items, &mut valid, out)
+}
+
+/// Appends the values at `places`, of which none is NULL.
+fn put_values(
+    values: &ArrayRef,
+    places: &mut dyn Iterator<Item = usize>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    match values.data_type() {
+        DataType::Boolean => {
+            let values = values.as_boolean();
+            out.extend(places.map(|at| u8::from(values.value(at))));
+        }
+        DataType::Utf8View => {
+            let values = values.as_string_view();
+            for at in places {
+                put_bytes(values.value(at).as_bytes(), out)?;
+            }
+        }
+        DataType::BinaryView => {
+            let values = values.as_binary_view();
+            for at in places {
+                put_bytes(values.value(at), out)?;
+            }
+        }
+        DataType::Struct(_) if json_kind(values.data_type()).is_some() => {
+            let values = values.as_struct().column(0).as_string_view();
+            for at in places {
+                put_bytes(values.value(at).as_bytes(), out)?;
+            }
+        }
+        DataType::Struct(_) => {
+            let columns = values.as_struct().columns();
+            for at in places {
+                let valid = (0..columns.len()).filter(|field| columns[*field].is_valid(at));
+                put_bitmap(valid, columns.len(), out);
+                for column in columns.iter().filter(|column| column.is_valid(at)) {
+                    put_values(column, &mut std::iter::once(at), out)?;
+                }
+            }
+        }
+        DataType::FixedSizeBinary(_) => {
+            let values = values.as_fixed_size_binary();
+            for at in places {
+                out.extend_from_slice(values.value(at));
+            }
+        }
+        DataType::List(_) => {
+            let values = values.as_list::<i32>();
+            for at in places {
+                put_items(&values.value(at), out)?;
+            }
+        }
+        fixed => {
+            let Some(width) = fixed.primitive_width() else {
+                return Err(Error::Kind(format!("an array of {fixed}")));
+            };
+            let data = values.to_data();
+            let bytes = &data.buffers()[0].as_slice()[data.offset() * width..];
+            for at in places {
+                out.extend_from_slice(&bytes[at * width..(at + 1) * width]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    put_length(bytes.len(), out)?;
+    out.extend_from_slice(bytes);
+    Ok(())
+}
