@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use table::Privileges;
 
 use crate::error::{Error, Result};
+use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::frontend::missing;
 use crate::frontend::parameters::{Readied, readied};
 use crate::frontend::parse::{Parsed, Statement};
@@ -39,6 +40,8 @@ pub struct PreparedStatement {
     parameters: Vec<DataType>,
     columns: Option<SchemaRef>,
     verb: &'static str,
+    /// What it asks for, if it is a query for the row of one key.
+    asked: Option<KeyQuery>,
 }
 
 impl PreparedStatement {
@@ -56,6 +59,18 @@ impl PreparedStatement {
     /// What it is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
     pub fn verb(&self) -> &'static str {
         self.verb
+    }
+
+    /// What it asks for with these texts for its parameters, if it is a query for the row of one key and each text is plainly
+    /// of the type of its parameter.
+    fn asked(&self, values: &[Option<&str>]) -> Option<(&KeyQuery, Vec<KeyValue>)> {
+        let asked = self.asked.as_ref()?;
+        if values.len() != self.parameters.len() {
+            return None;
+        }
+        let values = self.parameters.iter().zip(values);
+        let values = values.map(|(data_type, text)| KeyValue::of_parameter(data_type, *text));
+        Some((asked, values.collect::<Option<_>>()?))
     }
 }
 
@@ -84,6 +99,7 @@ impl Session {
                     parameters: Vec::new(),
                     columns: None,
                     verb,
+                    asked: None,
                 }));
             }
             let (instance, open) = (Arc::clone(self.instance()), self.shared());
@@ -97,6 +113,7 @@ impl Session {
                 let columns = describe::columns(&mut context, shape).await?;
                 entered.succeed();
                 Ok(PreparedStatement {
+                    asked: readied.key_query(),
                     readied,
                     parameters,
                     columns,
@@ -156,6 +173,11 @@ impl Session {
     ) -> BoxFuture<'a, Result<AnswerStream>> {
         async move {
             let started = Instant::now();
+            if let Some((asked, values)) = statement.asked(values)
+                && let Some(answer) = self.looked_up(asked, &values, started).await?
+            {
+                return Ok(self.finished(answer));
+            }
             let bound = statement.readied.bind(&statement.parameters, values)?;
             self.stream_parsed(bound, started).await
         }
