@@ -109,6 +109,8 @@ const OTHERS: [&str; 16] = [
 type Outcome = (
     Result<(SchemaRef, Option<RecordBatch>), (String, String)>,
     bool,
+    // Of a prepared statement: the types of its parameters, and its columns.
+    Option<(Vec<DataType>, Option<SchemaRef>)>,
 );
 
 struct Setting {
@@ -123,11 +125,14 @@ struct Setting {
 
 fn outcome(answer: Result<(SchemaRef, Vec<RecordBatch>, &'static str), Error>) -> Outcome {
     match answer {
-        Err(e) => (Err((e.sqlstate().to_string(), e.to_string())), false),
+        Err(e) => {
+            let said = (e.sqlstate().to_string(), e.to_string());
+            (Err(said), false, None)
+        }
         Ok((schema, batches, ran_on)) => {
             let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
             let all = (rows > 0).then(|| concat_batches(&schema, &batches).unwrap());
-            (Ok((schema, all)), ran_on == "index")
+            (Ok((schema, all)), ran_on == "index", None)
         }
     }
 }
@@ -159,10 +164,15 @@ impl Setting {
         (text, types): (&str, &[Option<DataType>]),
         values: &[Option<&str>],
     ) -> Outcome {
-        outcome(self.workers.handle().block_on(async {
+        let mut described = None;
+        let done = self.workers.handle().block_on(async {
             let statement = session.prepare(text, types).await?.unwrap();
+            let parameters = statement.parameters().to_vec();
+            described = Some((parameters, statement.columns().cloned()));
             drained(session.run(&statement, values).await?).await
-        }))
+        });
+        let (rows, found, _) = outcome(done);
+        (rows, found, described)
     }
 }
 
@@ -401,7 +411,7 @@ fn ask(random: &mut fastrand::Rng, setting: &Setting) -> usize {
             if outcome.0.is_err() && after != sql::TransactionStatus::Idle {
                 setting.run("rollback; begin").unwrap();
             }
-            (outcome.0, outcome.1, after)
+            (outcome.0, outcome.1, (outcome.2, after))
         });
         assert_eq!(
             (&fast.0, fast.2),

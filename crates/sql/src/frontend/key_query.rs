@@ -124,20 +124,59 @@ impl KeyQuery {
         definition: &'t Definition,
         parameters: &[KeyValue],
     ) -> Option<(&'t Key, Vec<ArrayRef>)> {
-        let name = |column: &usize| &definition.columns[*column].name;
-        let key = definition.keys.iter().find(|key| {
-            let is_named = |column: &usize| {
-                let name = name(column);
-                self.values.iter().any(|(other, _)| other == name)
-            };
-            key.columns.len() == self.values.len() && key.columns.iter().all(is_named)
-        })?;
+        let key = self.named(definition)?;
         let value = |column: &usize| {
-            let (_, value) = self.values.iter().find(|(own, _)| own == name(column))?;
-            value.column(parameters, &definition.columns[*column])
+            let column = &definition.columns[*column];
+            let (_, value) = self.values.iter().find(|(own, _)| *own == column.name)?;
+            value.column(parameters, column)
         };
         let values = key.columns.iter().map(value).collect::<Option<Vec<_>>>()?;
         Some((key, values))
+    }
+
+    /// The key whose columns the query names, each once.
+    fn named<'t>(&self, definition: &'t Definition) -> Option<&'t Key> {
+        let is_named = |column: &usize| {
+            let name = &definition.columns[*column].name;
+            self.values.iter().any(|(other, _)| other == name)
+        };
+        definition
+            .keys
+            .iter()
+            .find(|key| key.columns.len() == self.values.len() && key.columns.iter().all(is_named))
+    }
+
+    /// The types of the parameters, some of which are `declared`: those of the columns that they are compared with. None if the
+    /// query names no key, a parameter stands in several places, or is of a type that would have to be converted.
+    pub(crate) fn parameters(
+        &self,
+        definition: &Definition,
+        declared: &[Option<DataType>],
+    ) -> Option<Vec<DataType>> {
+        self.named(definition)?;
+        let mut types: Vec<Option<DataType>> = vec![None; self.values.len()];
+        let mut count = 0;
+        for (column, value) in &self.values {
+            let KeyValue::Parameter(at) = value else {
+                continue;
+            };
+            let own = &definition.columns[definition.position(column).ok()?].data_type;
+            let whole = [DataType::Int16, DataType::Int32, DataType::Int64];
+            let others = [DataType::Utf8View, DataType::Boolean, DataType::Date32];
+            let known = match declared.get(*at).cloned().flatten() {
+                None if whole.contains(own) || others.contains(own) => own.clone(),
+                Some(said) if said == *own && others.contains(own) => said,
+                Some(said) if whole.contains(&said) && whole.contains(own) => said,
+                _ => return None,
+            };
+            if types.get_mut(*at)?.replace(known).is_some() {
+                return None;
+            }
+            count += 1;
+        }
+        // Each has a type that comes before the last.
+        types.truncate(count);
+        types.into_iter().collect()
     }
 }
 

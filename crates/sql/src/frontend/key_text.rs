@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
         if !self.take('=') {
             return None;
         }
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '\'';
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '\'' | '$');
         if !self.0.starts_with([' ', '\t', '\n', '\r']) && !self.0.starts_with(plain) {
             return None;
         }
@@ -213,6 +213,8 @@ impl<'t> Reader<'t> {
             self.text()?
         } else if self.0.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
             self.number()?
+        } else if self.0.starts_with('$') {
+            self.parameter()?
         } else if self.word("null") {
             KeyValue::Null
         } else if self.word("true") {
@@ -262,6 +264,18 @@ impl<'t> Reader<'t> {
         Some(KeyValue::Whole(if negative { -number } else { number }))
     }
 
+    fn parameter(&mut self) -> Option<KeyValue> {
+        let digits = &self.0[1..];
+        let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, rest) = digits.split_at(length);
+        if !(1..=3).contains(&length) || digits.starts_with('0') {
+            return None;
+        }
+        let number: usize = digits.parse().ok()?;
+        self.0 = rest;
+        Some(KeyValue::Parameter(number - 1))
+    }
+
     /// The end of the text, perhaps behind a semicolon.
     fn end(&mut self) -> Option<()> {
         self.take(';');
@@ -291,6 +305,7 @@ mod tests {
             "select t.a from t where t.a = null and t.b = true and c = FALSE",
             "select id, value as key from data d where d.id = 'x'\n",
             "select a, a as a, a from t where a = 007",
+            "select a from t where a = $2 and b =$1",
         ] {
             let read = of_text(text);
             assert!(read.is_some(), "{text}");
@@ -340,11 +355,11 @@ mod tests {
     /// Texts of parts of such queries, and of words that are none: where one is read, the parser reads it alike.
     #[test]
     fn what_is_read_the_parser_reads_alike() {
-        const PARTS: [&str; 44] = [
+        const PARTS: [&str; 45] = [
             "select", "SELECT", "*", "a", "b", "A", "id", "name", "value", "\"a\"", "\"A b\"", ",",
-            ".", "t", "t.", ".a", "x", "as", "from", "where", "=", "= ", "1", "-1", "- 1", "'x'",
-            "'it''s'", "null", "true", "and", "or", ";", "(", ")", "user", "date", "time", "limit",
-            "join", "on", "only", "lateral", "key", "is",
+            ".", "t", "t.", ".a", "x", "as", "from", "where", "=", "= ", "1", "-1", "- 1", "$1",
+            "'x'", "'it''s'", "null", "true", "and", "or", ";", "(", ")", "user", "date", "time",
+            "limit", "join", "on", "only", "lateral", "key", "is",
         ];
         let mut random = fastrand::Rng::with_seed(0xA11);
         let mut read = 0;

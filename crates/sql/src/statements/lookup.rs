@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use futures::FutureExt;
 use memory::Traffic;
@@ -73,10 +73,7 @@ pub(crate) async fn answer(
     if !table.has_index(key) {
         return Ok(None);
     }
-    if let Some(tables) = &found.checked_in {
-        let rights = scope.rights(tables)?;
-        rights.check(tables, &found.name, Privileges::SELECT)?;
-    }
+    found.check(scope)?;
     let instance = &scope.instance;
     let traffic = Arc::new(Traffic::new(instance.workers().nodes()));
     instance.work.begin(&traffic);
@@ -84,17 +81,7 @@ pub(crate) async fn answer(
     clock.planned();
     clock.ran_on = "index";
     let row = table.find(key, &values).await?.into_iter().flatten().next();
-    let (positions, schema) = match columns {
-        None => ((0..definition.columns.len()).collect(), table.schema()),
-        Some(columns) => {
-            let (positions, names): (Vec<usize>, Vec<String>) = columns.into_iter().unzip();
-            let own = table.schema().project(&positions)?;
-            let fields = own.fields().iter().zip(names);
-            let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
-            let schema = Schema::new(fields.collect::<Vec<Field>>());
-            (positions, Arc::new(schema))
-        }
-    };
+    let (positions, schema) = chosen(table, columns)?;
     let seen = visible::schema(&schema);
     let mut batches = Vec::new();
     if let Some(row) = row {
@@ -110,6 +97,60 @@ pub(crate) async fn answer(
     Ok(Some(Answer::rows_of(seen, batches, &clock)))
 }
 
+/// The types of the parameters of `query`, some of which are `declared`, and its columns; none if it is to be planned to know
+/// them.
+///
+/// # Errors
+/// As [`within`], before any row is looked for.
+pub(crate) async fn described(
+    instance: &Arc<Instance>,
+    shared: Shared,
+    query: &KeyQuery,
+    declared: &[Option<DataType>],
+) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
+    let mut entered = Entered::new(Arc::clone(instance), shared).await?;
+    let described = of_table(&mut entered.scope(), query, declared)?;
+    entered.succeed();
+    Ok(described)
+}
+
+fn of_table(
+    scope: &mut Scope<'_>,
+    query: &KeyQuery,
+    declared: &[Option<DataType>],
+) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
+    if scope.always_plans() || scope.has_given() {
+        return Ok(None);
+    }
+    let Some(found) = found(scope, &query.table)? else {
+        return Ok(None);
+    };
+    let definition = found.table.definition();
+    let (Some(columns), Some(parameters)) = (
+        query.columns(definition),
+        query.parameters(definition, declared),
+    ) else {
+        return Ok(None);
+    };
+    found.check(scope)?;
+    let (_, schema) = chosen(&found.table, columns)?;
+    Ok(Some((parameters, visible::schema(&schema))))
+}
+
+/// The positions of the columns of an answer, and its schema; `columns` as [`KeyQuery::columns`] gives them.
+fn chosen(table: &Table, columns: Option<Vec<(usize, String)>>) -> Result<(Vec<usize>, SchemaRef)> {
+    let own = table.schema();
+    let Some(columns) = columns else {
+        return Ok(((0..own.fields().len()).collect(), own));
+    };
+    let (positions, names): (Vec<usize>, Vec<String>) = columns.into_iter().unzip();
+    let own = own.project(&positions)?;
+    let fields = own.fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    let schema = Schema::new(fields.collect::<Vec<Field>>());
+    Ok((positions, Arc::new(schema)))
+}
+
 /// A table that a query names.
 struct Found {
     /// Its name in the catalog.
@@ -117,6 +158,17 @@ struct Found {
     table: Arc<Table>,
     /// Where it is looked up whether it may be read; none if everybody may.
     checked_in: Option<Arc<Tables>>,
+}
+
+impl Found {
+    /// That whose statement it is may read the table.
+    fn check(&self, scope: &Scope<'_>) -> Result<()> {
+        let Some(tables) = &self.checked_in else {
+            return Ok(());
+        };
+        let rights = scope.rights(tables)?;
+        rights.check(tables, &self.name, Privileges::SELECT)
+    }
 }
 
 /// The table that the statement means by a name; none if it is another thing than a table, or is to be planned.
