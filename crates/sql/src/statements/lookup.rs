@@ -41,6 +41,11 @@ pub(crate) async fn within(
         entered.succeed();
         Ok(answer)
     };
+    caught(work).await
+}
+
+/// What `work` gives; a panic in it is an error, as one on a worker is.
+async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done,
         Err(panic) => Err(Error::of_panic(panic.as_ref())),
@@ -108,10 +113,13 @@ pub(crate) async fn described(
     query: &KeyQuery,
     declared: &[Option<DataType>],
 ) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
-    let mut entered = Entered::new(Arc::clone(instance), shared).await?;
-    let described = of_table(&mut entered.scope(), query, declared)?;
-    entered.succeed();
-    Ok(described)
+    let work = async {
+        let mut entered = Entered::new(Arc::clone(instance), shared).await?;
+        let described = of_table(&mut entered.scope(), query, declared)?;
+        entered.succeed();
+        Ok(described)
+    };
+    caught(work).await
 }
 
 fn of_table(
