@@ -74,16 +74,19 @@ pub(crate) async fn run(
     }
 }
 
+/// Runs a query.
+async fn select(scope: &mut Scope<'_>, query: Sql, started: Instant) -> Result<Answer> {
+    if let Some(asked) = KeyQuery::of_sql(&query)
+        && let Some(answer) = lookup::answer(scope, (&asked, &[]), started).await?
+    {
+        return Ok(answer);
+    }
+    query::run(scope.read(started).await?, query).await
+}
+
 async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Result<Answer> {
     match statement {
-        Sql::Query(ref asked) => {
-            if let Some(asked) = KeyQuery::of_query(asked)
-                && let Some(answer) = lookup::answer(scope, (&asked, &[]), started).await?
-            {
-                return Ok(answer);
-            }
-            query::run(scope.read(started).await?, statement).await
-        }
+        Sql::Query(_) => select(scope, statement, started).await,
         Sql::Insert(insert) => dml::insert(scope, insert, None, started).await,
         Sql::Delete(delete) => dml::delete(scope, delete, None, started).await,
         Sql::Update(update) => dml::update(scope, update, None, started).await,
