@@ -287,13 +287,11 @@ impl<'t> Reader<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::parse::parse;
+    use crate::frontend::parameters::readied;
 
     /// What the parser makes of a text.
     fn parsed(text: &str) -> Option<KeyQuery> {
-        let mut statements = parse(text).ok()?;
-        let statement = statements.pop().filter(|_| statements.is_empty())?;
-        KeyQuery::of_statement(&statement.statement)
+        readied(text).ok()??.key_query()
     }
 
     #[test]
