@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, SchemaRef};
-use sql::{Error, Session};
+use sql::{Error, Session, TransactionStatus};
 use workers::Workers;
 
 /// A column: its name as it is written, its type, and some of its values as they are written.
@@ -402,14 +402,18 @@ fn ask(random: &mut fastrand::Rng, setting: &Setting) -> usize {
     for way in 0..3 {
         let [fast, slow] = [0, 1].map(|which| {
             let session = &setting.sessions[which];
+            // Both begin from the same.
+            if session.transaction() != TransactionStatus::Idle {
+                setting.run("savepoint q").unwrap();
+            }
             let outcome = match way {
                 0 => setting.execute(session, &whole),
                 1 => setting.stream(session, &whole),
                 _ => setting.prepared(session, (&placed, &types), &texts),
             };
             let after = session.transaction();
-            if outcome.0.is_err() && after != sql::TransactionStatus::Idle {
-                setting.run("rollback; begin").unwrap();
+            if after == TransactionStatus::Failed {
+                setting.run("rollback to q").unwrap();
             }
             (outcome.0, outcome.1, (outcome.2, after))
         });
