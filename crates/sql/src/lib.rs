@@ -6,7 +6,8 @@
 //! * **One snapshot per statement, or per transaction.** A statement sees the tables as they were when it began, or when
 //!   the transaction began that `begin` started in its session, with what that has changed. Transactions that
 //!   write take turns; statements that read wait for nobody.
-//! * **One set of workers.** Statements run on [`workers::Workers`], on whichever runtime they are awaited.
+//! * **One set of workers.** Statements run on [`workers::Workers`], on whichever runtime they are awaited. Only the row
+//!   of one key is looked up where it is awaited: to wake a worker takes longer.
 //! * **One memory limit.** Operators reserve memory from the [`memory::Budget`] that the buffer pool uses too. Sorts
 //!   and aggregates share it equally and spill; operators that cannot spill fail with an error that names the limit.
 //! * **Errors for people.** [`Error`] displays as one line without the layers it came through.

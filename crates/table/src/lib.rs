@@ -57,7 +57,7 @@ pub use catalog::setting::{set, setting};
 pub use catalog::space::definition;
 pub use catalog::statistics::ColumnStatistics;
 pub use catalog::table::Table;
-pub use catalog::tables::{Catalog, Materialized, Tables, has_schemas};
+pub use catalog::tables::{Catalog, Materialized, Tables, has_roles, has_schemas, has_views};
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use error::{Error, Result};
 pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};

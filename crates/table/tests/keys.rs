@@ -208,6 +208,16 @@ fn check(tx: &Transaction, model: &Model, random: &mut fastrand::Rng) {
     let ids = fetched.column(0).as_primitive::<Int64Type>().values();
     let wanted: Vec<i64> = there.iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, &wanted);
+    let traffic = memory::Traffic::new(tx.base().pool().nodes());
+    for (at, row) in rows.iter().enumerate() {
+        let one = block_on(table.row(&[1, 0, 3, 2, 1], *row, (&traffic, 0))).unwrap();
+        let all = block_on(table.fetch(&[1, 0, 3, 2, 1], &[*row])).unwrap();
+        assert_eq!(one, all.columns(), "{at}");
+    }
+    for row in [u64::MAX, u64::from(u16::MAX), 1 << 40] {
+        let one = block_on(table.row(&[0], row, (&traffic, 0))).is_ok();
+        assert_eq!(one, block_on(table.fetch(&[0], &[row])).is_ok(), "{row}");
+    }
     let own: Vec<Row> = wanted.iter().map(|id| model.rows[id].clone()).collect();
     let both = batch(&own);
     let key = &table.definition().keys[1];

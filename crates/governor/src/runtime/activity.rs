@@ -16,6 +16,8 @@ pub(super) struct Activity {
     count: u64,
     /// Whether statements ran since the last look.
     news: bool,
+    /// Whether the governing thread looks again within a period, or is about to.
+    looks: bool,
     stop: bool,
 }
 
@@ -33,14 +35,15 @@ pub(super) enum Next {
 }
 
 impl Activity {
-    /// Counts a statement that begins; `true` if it is the only one that runs.
+    /// Counts a statement that begins; `true` if the governing thread is to be woken: it is the only one that runs, and the
+    /// thread does not look within a period by itself. Short statements one after the other do not wake it each.
     pub(super) fn begin(&mut self, now: Instant) -> bool {
         self.running += 1;
         let first = self.running == 1;
         if first {
             self.since = Some(now);
         }
-        first
+        first && !self.looks
     }
 
     /// Counts a statement that ends.
@@ -85,6 +88,21 @@ impl Activity {
     ///
     /// How long to wait, if there is nothing to do yet.
     pub(super) fn next(
+        &mut self,
+        begun: Instant,
+        now: Instant,
+        period: Duration,
+        rest: Duration,
+    ) -> Result<Next, Duration> {
+        let next = self.what_is_next(begun, now, period, rest);
+        self.looks = match next {
+            Ok(next) => next != Next::Rest,
+            Err(left) => left <= period,
+        };
+        next
+    }
+
+    fn what_is_next(
         &mut self,
         begun: Instant,
         now: Instant,
@@ -149,6 +167,16 @@ mod tests {
         assert_eq!(activity.next(at(50), at(70), PERIOD, REST), Err(ms(30)));
         assert_eq!(activity.next(at(50), at(100), PERIOD, REST), Ok(Next::Look));
         assert_eq!(activity.next(at(100), at(110), PERIOD, REST), Err(ms(950)));
+        assert!(activity.begin(at(110)), "it would look too late");
+        assert_eq!(activity.next(at(100), at(110), PERIOD, REST), Err(ms(40)));
+        activity.end(at(115));
+        assert!(!activity.begin(at(120)), "it looks by itself");
+        activity.end(at(125));
+        // Nothing of the last wait is left.
+        activity.active = Duration::ZERO;
+        activity.news = false;
+        activity.count -= 2;
+        activity.ended = Some(at(60));
         assert_eq!(
             activity.next(at(100), at(1060), PERIOD, REST),
             Ok(Next::Rest)

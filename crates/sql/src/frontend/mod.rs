@@ -27,6 +27,8 @@ pub(crate) mod grants;
 pub(crate) mod graphs;
 pub(crate) mod identity;
 pub(crate) mod kept;
+pub(crate) mod key_query;
+pub(crate) mod key_text;
 pub(crate) mod like;
 pub(crate) mod materialized;
 pub(crate) mod mentioned;

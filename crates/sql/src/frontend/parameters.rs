@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
+use crate::frontend::key_query::KeyQuery;
 use crate::frontend::parse::{Parsed, Statement, bound, parse, rewritten, syntax};
 use crate::frontend::prepared::{Prepared, number};
 use crate::frontend::{distinct, rewrite};
@@ -96,6 +97,18 @@ impl Readied {
         match self {
             Readied::Whole(_) => 0,
             Readied::Waiting(prepared, _) => prepared.parameters(),
+        }
+    }
+
+    /// What the statement asks for, if it is a query for the row of one key.
+    pub(crate) fn key_query(&self) -> Option<KeyQuery> {
+        match self {
+            Readied::Whole(parsed) => KeyQuery::of_statement(&parsed.statement),
+            Readied::Waiting(prepared, _) => {
+                let mut statement = prepared.statement().clone();
+                rewrite::statement(&mut statement).ok()?;
+                KeyQuery::of_sql(&statement)
+            }
         }
     }
 

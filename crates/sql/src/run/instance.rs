@@ -19,6 +19,7 @@ use crate::resources::sequences::Sequences;
 use crate::resources::turn::{Turn, Turns};
 use crate::resources::work::Work;
 use crate::run::environment;
+use crate::run::kept_values::KeptValues;
 use crate::run::options::{Executor, Options};
 
 /// SQL over one open store: its tables, the workers that run statements, and the memory that they may use.
@@ -47,6 +48,8 @@ pub struct Instance {
     pub(crate) execution: Execution,
     /// The state that each statement gets a clone of.
     pub(crate) template: SessionState,
+    /// Expressions over rows that statements have compiled.
+    pub(super) values: KeptValues,
     /// `Some` until dropped.
     workers: Option<Arc<Workers>>,
 }
@@ -89,6 +92,7 @@ impl Instance {
             executor: options.executor,
             execution,
             template,
+            values: KeptValues::default(),
             workers: Some(workers),
         }))
     }

@@ -20,6 +20,7 @@ mod functions;
 pub(crate) mod generated;
 mod given;
 pub(crate) mod instance;
+mod kept_values;
 mod merged;
 pub(crate) mod native;
 pub(crate) mod options;

@@ -19,6 +19,7 @@ use crate::functions::convert::cast_to;
 use crate::names::base;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
+use crate::run::kept_values::{Asked, Compiled};
 
 /// What rows are called, and their columns.
 pub(crate) type Rows<'r> = (&'r ast::Ident, &'r SchemaRef);
@@ -26,10 +27,7 @@ pub(crate) type Rows<'r> = (&'r ast::Ident, &'r SchemaRef);
 /// Expressions over rows.
 #[derive(Clone, Debug)]
 pub(crate) struct RowValues {
-    /// Each over the columns of the one before; the first over those of the rows.
-    stages: Vec<Vec<Arc<dyn PhysicalExpr>>>,
-    /// The type of each.
-    types: Vec<DataType>,
+    compiled: Compiled,
     /// Whether they follow from the rows alone.
     fixed: bool,
 }
@@ -49,6 +47,21 @@ impl RowValues {
     ) -> Result<RowValues> {
         // Its columns are called by its name, with or without the schema.
         let name = &ast::Ident::with_quote('"', base(&name.value));
+        let asked = Asked {
+            rows: (name.value.clone(), Arc::clone(schema)),
+            other: other.map(|(name, schema)| (name.value.clone(), Arc::clone(schema))),
+            items: items.clone(),
+            types: cast_to.to_vec(),
+        };
+        let asked = Some(asked).filter(Asked::is_plain);
+        if let Some(asked) = &asked
+            && let Some(kept) = context.instance.values.get(asked)
+        {
+            return Ok(RowValues {
+                compiled: kept,
+                fixed: true,
+            });
+        }
         let rows = |schema: &SchemaRef| -> Result<_> {
             Ok(Arc::new(MemTable::try_new(schema.clone(), vec![vec![]])?))
         };
@@ -81,11 +94,11 @@ impl RowValues {
             let columns = plan.schema().columns().into_iter().map(Expr::Column);
             stages.push(compiled(context, columns, &all)?);
         }
-        Ok(RowValues {
-            stages,
-            types,
-            fixed,
-        })
+        let compiled = Compiled { stages, types };
+        if let Some(asked) = asked.filter(|_| fixed) {
+            context.instance.values.keep(asked, compiled.clone());
+        }
+        Ok(RowValues { compiled, fixed })
     }
 
     /// Whether the values follow from the rows alone, and not from the time or the session.
@@ -95,7 +108,7 @@ impl RowValues {
 
     /// The types of the values.
     pub(crate) fn types(&self) -> &[DataType] {
-        &self.types
+        &self.compiled.types
     }
 
     /// The values for rows, whose columns are those of the table, and then those of `excluded`.
@@ -104,7 +117,7 @@ impl RowValues {
     /// Those of the expressions: overflow, division by zero, ...
     pub(crate) fn evaluate(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let mut batch = rows.clone();
-        for stage in &self.stages {
+        for stage in &self.compiled.stages {
             let values = stage.iter().map(|expr| {
                 let value = expr.evaluate(&batch)?;
                 value.into_array(batch.num_rows())

@@ -5,6 +5,7 @@ use std::time::Instant;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
 
 use crate::error::{Error, Result};
+use crate::frontend::key_query::KeyQuery;
 use crate::frontend::parse::Statement;
 use crate::names::table_name;
 use crate::run::answer::Answer;
@@ -73,12 +74,19 @@ pub(crate) async fn run(
     }
 }
 
+/// Runs a query.
+async fn select(scope: &mut Scope<'_>, query: Sql, started: Instant) -> Result<Answer> {
+    if let Some(asked) = KeyQuery::of_sql(&query)
+        && let Some(answer) = lookup::answer(scope, (&asked, &[]), started).await?
+    {
+        return Ok(answer);
+    }
+    query::run(scope.read(started).await?, query).await
+}
+
 async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Result<Answer> {
     match statement {
-        Sql::Query(ref asked) => match lookup::answer(scope, asked, started).await? {
-            Some(answer) => Ok(answer),
-            None => query::run(scope.read(started).await?, statement).await,
-        },
+        Sql::Query(_) => select(scope, statement, started).await,
         Sql::Insert(insert) => dml::insert(scope, insert, None, started).await,
         Sql::Delete(delete) => dml::delete(scope, delete, None, started).await,
         Sql::Update(update) => dml::update(scope, update, None, started).await,

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     path: Arc<SessionPath>,
     /// What a server has been told of the session.
     settings: Arc<SessionSettings>,
+    /// Whether queries for the row of one key are planned as all others.
+    plans: bool,
 }
 
 impl Shared {
@@ -53,6 +55,15 @@ impl Shared {
             user: None,
             path: Arc::default(),
             settings: Arc::default(),
+            plans: false,
+        }
+    }
+
+    /// The same whose queries are all planned.
+    pub(crate) fn planning(self) -> Shared {
+        Shared {
+            plans: true,
+            ..self
         }
     }
 
@@ -102,6 +113,7 @@ pub(crate) struct Entered {
     temporary: Arc<Temporary>,
     path: Arc<SessionPath>,
     settings: Arc<SessionSettings>,
+    plans: bool,
 }
 
 impl Entered {
@@ -118,6 +130,7 @@ impl Entered {
             user,
             path,
             settings,
+            plans,
         } = shared;
         let mut guard = open.lock_owned().await;
         let open = match guard.as_mut() {
@@ -136,6 +149,7 @@ impl Entered {
             temporary,
             path,
             settings,
+            plans,
         })
     }
 
@@ -155,6 +169,7 @@ impl Entered {
             user: self.user.clone(),
             path: Arc::clone(&self.path),
             settings: Arc::clone(&self.settings),
+            plans: self.plans,
         }
     }
 

@@ -20,6 +20,8 @@ use parking_lot::Mutex;
 use table::Privileges;
 
 use crate::error::{Error, Result};
+use crate::frontend::key_query::{KeyQuery, KeyValue};
+use crate::frontend::key_text;
 use crate::frontend::missing;
 use crate::frontend::parameters::{Readied, readied};
 use crate::frontend::parse::{Parsed, Statement};
@@ -30,15 +32,25 @@ use crate::run::instance::Instance;
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::session::Session;
-use crate::statements::{copy, describe, references};
+use crate::statements::{copy, describe, lookup, references};
+
+/// What has been read of a statement.
+#[derive(Clone, Debug)]
+enum Reading {
+    Done(Readied),
+    /// Its text alone: that of a query for the row of one key, which is read when that has to be planned.
+    Waits(Arc<str>),
+}
 
 /// A statement that was read and looked at once and runs any number of times: see [`Session::prepare`].
 #[derive(Clone, Debug)]
 pub struct PreparedStatement {
-    readied: Readied,
+    readied: Reading,
     parameters: Vec<DataType>,
     columns: Option<SchemaRef>,
     verb: &'static str,
+    /// What it asks for, if it is a query for the row of one key.
+    asked: Option<KeyQuery>,
 }
 
 impl PreparedStatement {
@@ -57,6 +69,18 @@ impl PreparedStatement {
     pub fn verb(&self) -> &'static str {
         self.verb
     }
+
+    /// What it asks for with these texts for its parameters, if it is a query for the row of one key and each text is plainly
+    /// of the type of its parameter.
+    fn asked(&self, values: &[Option<&str>]) -> Option<(&KeyQuery, Vec<KeyValue>)> {
+        let asked = self.asked.as_ref()?;
+        if values.len() != self.parameters.len() {
+            return None;
+        }
+        let values = self.parameters.iter().zip(values);
+        let values = values.map(|(data_type, text)| KeyValue::of_parameter(data_type, *text));
+        Some((asked, values.collect::<Option<_>>()?))
+    }
 }
 
 impl Session {
@@ -72,6 +96,11 @@ impl Session {
         declared: &'a [Option<DataType>],
     ) -> BoxFuture<'a, Result<Option<PreparedStatement>>> {
         async move {
+            if let Some(asked) = key_text::of_text(text)
+                && let Some(known) = self.described(text, asked, declared).await?
+            {
+                return Ok(Some(known));
+            }
             let Some(readied) = readied(text)? else {
                 return Ok(None);
             };
@@ -80,10 +109,11 @@ impl Session {
             let verb = verb(&shape);
             if readied.parameters() == 0 && !describe::returns(&shape) {
                 return Ok(Some(PreparedStatement {
-                    readied,
+                    readied: Reading::Done(readied),
                     parameters: Vec::new(),
                     columns: None,
                     verb,
+                    asked: None,
                 }));
             }
             let (instance, open) = (Arc::clone(self.instance()), self.shared());
@@ -97,7 +127,8 @@ impl Session {
                 let columns = describe::columns(&mut context, shape).await?;
                 entered.succeed();
                 Ok(PreparedStatement {
-                    readied,
+                    asked: readied.key_query(),
+                    readied: Reading::Done(readied),
                     parameters,
                     columns,
                     verb,
@@ -106,6 +137,25 @@ impl Session {
             self.with_room(room, work).await.map(Some)
         }
         .boxed()
+    }
+
+    /// A query for the row of one key as a prepared statement; none if it is to be planned to know its columns.
+    async fn described(
+        &self,
+        text: &str,
+        asked: KeyQuery,
+        declared: &[Option<DataType>],
+    ) -> Result<Option<PreparedStatement>> {
+        let described = lookup::described(self.instance(), self.shared(), &asked, declared);
+        Ok(described
+            .await?
+            .map(|(parameters, columns)| PreparedStatement {
+                readied: Reading::Waits(text.into()),
+                parameters,
+                columns: Some(columns),
+                verb: "SELECT",
+                asked: Some(asked),
+            }))
     }
 
     /// The names that the one statement of `text` reads rows by and that no table, view or array has: where data frames
@@ -156,7 +206,19 @@ impl Session {
     ) -> BoxFuture<'a, Result<AnswerStream>> {
         async move {
             let started = Instant::now();
-            let bound = statement.readied.bind(&statement.parameters, values)?;
+            if let Some((asked, values)) = statement.asked(values)
+                && let Some(answer) = self.looked_up(asked, &values, started).await?
+            {
+                return Ok(self.finished(answer));
+            }
+            let types = &statement.parameters;
+            let bound = match &statement.readied {
+                Reading::Done(readied) => readied.bind(types, values)?,
+                Reading::Waits(text) => match readied(text)? {
+                    Some(readied) => readied.bind(types, values)?,
+                    None => return Err(Error::coded("42601", "expected a statement")),
+                },
+            };
             self.stream_parsed(bound, started).await
         }
         .boxed()

@@ -1,212 +1,210 @@
 //! Queries for the row of one key, `select a, b from t where id = 5`: answered from the index, without a plan.
 //!
-//! Planning takes many times as long as such a row takes to find. Any other query, and any that says more, is planned.
+//! Planning takes many times as long as such a row takes to find; so does handing the statement to a worker. So what a session
+//! knows as such a query from its text, its tree or its preparation is answered where the session is awaited. Any other
+//! query, and any that says more, is planned.
 
-use std::sync::{Arc, LazyLock};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement as Sql,
-    TableFactor, WildcardAdditionalOptions,
-};
-use table::{Privileges, Table};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use futures::FutureExt;
+use memory::Traffic;
+use table::{Privileges, Table, Tables};
 
-use crate::error::Result;
-use crate::frontend::constant::Constant;
-use crate::frontend::parse::{Statement, parse};
-use crate::names::{column_name, written};
+use crate::error::{Error, Result};
+use crate::frontend::key_query::{KeyQuery, KeyValue};
+use crate::names::known;
 use crate::run::answer::Answer;
+use crate::run::clock::Clock;
+use crate::run::instance::Instance;
 use crate::run::visible;
-use crate::statements::scope::Scope;
-use crate::statements::transaction::clock;
+use crate::statements::entered::{Entered, Shared};
+use crate::statements::scope::{Look, Scope};
 
-/// The answer of `query` if it asks for the row of one key; none if it is to be planned.
+/// The answer of `query` as a statement of a session, with these parameters; none if it is to be planned.
 ///
 /// # Errors
-/// Those of reading the catalog, the index and the row.
-pub(crate) async fn answer(
-    scope: &Scope<'_>,
-    query: &Query,
+/// Those of [`answer`]; if the transaction in progress has failed. It has failed after any of them.
+pub(crate) async fn within(
+    instance: &Arc<Instance>,
+    shared: Shared,
+    (query, parameters): (&KeyQuery, &[KeyValue]),
     started: Instant,
 ) -> Result<Option<Answer>> {
-    // The name may be that of rows which a part of the statement has given.
-    if scope.has_given() {
+    let work = async {
+        let mut entered = Entered::new(Arc::clone(instance), shared).await?;
+        let asked = (query, parameters);
+        let answer = answer(&mut entered.scope(), asked, started).await?;
+        entered.succeed();
+        Ok(answer)
+    };
+    caught(work).await
+}
+
+/// What `work` gives; a panic in it is an error, as one on a worker is.
+async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(done) => done,
+        Err(panic) => Err(Error::of_panic(panic.as_ref())),
+    }
+}
+
+/// The answer of `query`, with these parameters, if it asks for the row of one key; none if it is to be planned.
+///
+/// # Errors
+/// [`Error::Denied`] for whom may not read the table; those of reading the catalog, the index and the row.
+pub(crate) async fn answer(
+    scope: &mut Scope<'_>,
+    (query, parameters): (&KeyQuery, &[KeyValue]),
+    started: Instant,
+) -> Result<Option<Answer>> {
+    // The name may be that of rows which the caller, or a part of the statement, has given.
+    if scope.always_plans() || scope.has_given() {
         return Ok(None);
     }
-    let Some(wanted) = Wanted::of(query).filter(|_| scope.is_alone()) else {
+    let Some(found) = found(scope, &query.table)? else {
         return Ok(None);
     };
+    let table = &found.table;
+    let definition = table.definition();
+    let (Some(columns), Some((key, values))) =
+        (query.columns(definition), query.key(definition, parameters))
+    else {
+        return Ok(None);
+    };
+    if !table.has_index(key) {
+        return Ok(None);
+    }
+    found.check(scope)?;
     let instance = &scope.instance;
-    let tables = instance.catalog.tables(&instance.store.snapshot())?;
-    let name = scope.path().resolve(&tables, &wanted.table);
-    let Some(table) = tables.get(&name) else {
-        return Ok(None);
-    };
-    let (Some(columns), Some((key, values))) = (wanted.columns(table), wanted.key(table)) else {
-        return Ok(None);
-    };
-    let rights = scope.rights(&tables)?;
-    rights.check(&tables, &name, Privileges::SELECT)?;
-    let mut clock = clock(instance, started);
+    let traffic = Arc::new(Traffic::new(instance.workers().nodes()));
+    instance.work.begin(&traffic);
+    let mut clock = Clock::new(started, Arc::clone(&traffic));
     clock.planned();
     clock.ran_on = "index";
     let row = table.find(key, &values).await?.into_iter().flatten().next();
-    let (positions, names): (Vec<usize>, Vec<String>) = columns.into_iter().unzip();
-    let schema = table.schema().project(&positions)?;
-    let fields = schema.fields().iter().zip(names);
-    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+    let (positions, schema) = chosen(table, columns)?;
+    let seen = visible::schema(&schema);
     let mut batches = Vec::new();
     if let Some(row) = row {
-        batches.push(
-            table
-                .fetch(&positions, &[row])
-                .await?
-                .with_schema(Arc::clone(&schema))?,
-        );
+        let node = workers::here().map_or(0, |here| here.node);
+        let values = table.row(&positions, row, (&traffic, node)).await?;
+        let one = RecordBatch::try_new(Arc::clone(&schema), values)?;
+        batches.push(if Arc::ptr_eq(&seen, &schema) {
+            one
+        } else {
+            visible::batch(&one, &seen)?
+        });
     }
-    let seen = visible::schema(&schema);
-    let batches = batches.iter().map(|rows| visible::batch(rows, &seen));
-    let batches = batches.collect::<Result<Vec<_>>>()?;
     Ok(Some(Answer::rows_of(seen, batches, &clock)))
 }
 
-/// What a query asks for.
-struct Wanted<'q> {
-    table: String,
-    /// None for all.
-    items: Option<Vec<(&'q Ident, String)>>,
-    /// Columns, and the value of each.
-    values: Vec<(String, Constant<'q>)>,
+/// The types of the parameters of `query`, some of which are `declared`, and its columns; none if it is to be planned to know
+/// them.
+///
+/// # Errors
+/// As [`within`], before any row is looked for.
+pub(crate) async fn described(
+    instance: &Arc<Instance>,
+    shared: Shared,
+    query: &KeyQuery,
+    declared: &[Option<DataType>],
+) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
+    let work = async {
+        let mut entered = Entered::new(Arc::clone(instance), shared).await?;
+        let described = of_table(&mut entered.scope(), query, declared)?;
+        entered.succeed();
+        Ok(described)
+    };
+    caught(work).await
 }
 
-/// `select * from t` without what differs.
-static PLAIN: LazyLock<Option<Query>> = LazyLock::new(|| {
-    let parsed = parse("select * from t where a = 1").ok()?.pop()?;
-    let Statement::Sql(statement) = parsed.statement else {
-        return None;
+fn of_table(
+    scope: &mut Scope<'_>,
+    query: &KeyQuery,
+    declared: &[Option<DataType>],
+) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
+    if scope.always_plans() || scope.has_given() {
+        return Ok(None);
+    }
+    let Some(found) = found(scope, &query.table)? else {
+        return Ok(None);
     };
-    let Sql::Query(query) = *statement else {
-        return None;
+    let definition = found.table.definition();
+    let (Some(columns), Some(parameters)) = (
+        query.columns(definition),
+        query.parameters(definition, declared),
+    ) else {
+        return Ok(None);
     };
-    Some(bare(&query)?.0)
-});
-
-/// A query of one table without its items, the table's name and its condition, and that name.
-fn bare(query: &Query) -> Option<(Query, ObjectName)> {
-    let mut query = query.clone();
-    let SetExpr::Select(select) = query.body.as_mut() else {
-        return None;
-    };
-    select.projection.clear();
-    select.selection = None;
-    let [from] = select.from.as_mut_slice() else {
-        return None;
-    };
-    let TableFactor::Table { name, .. } = &mut from.relation else {
-        return None;
-    };
-    let name = std::mem::replace(name, ObjectName(Vec::new()));
-    Some((query, name))
+    found.check(scope)?;
+    let (_, schema) = chosen(&found.table, columns)?;
+    Ok(Some((parameters, visible::schema(&schema))))
 }
 
-impl<'q> Wanted<'q> {
-    fn of(query: &'q Query) -> Option<Wanted<'q>> {
-        let SetExpr::Select(select) = query.body.as_ref() else {
-            return None;
+/// The positions of the columns of an answer, and its schema; `columns` as [`KeyQuery::columns`] gives them.
+fn chosen(table: &Table, columns: Option<Vec<(usize, String)>>) -> Result<(Vec<usize>, SchemaRef)> {
+    let own = table.schema();
+    let Some(columns) = columns else {
+        return Ok(((0..own.fields().len()).collect(), own));
+    };
+    let (positions, names): (Vec<usize>, Vec<String>) = columns.into_iter().unzip();
+    let own = own.project(&positions)?;
+    let fields = own.fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    let schema = Schema::new(fields.collect::<Vec<Field>>());
+    Ok((positions, Arc::new(schema)))
+}
+
+/// A table that a query names.
+struct Found {
+    /// Its name in the catalog.
+    name: String,
+    table: Arc<Table>,
+    /// Where it is looked up whether it may be read; none if everybody may.
+    checked_in: Option<Arc<Tables>>,
+}
+
+impl Found {
+    /// That whose statement it is may read the table.
+    fn check(&self, scope: &Scope<'_>) -> Result<()> {
+        let Some(tables) = &self.checked_in else {
+            return Ok(());
         };
-        let mut values = Vec::new();
-        conjuncts(select.selection.as_ref()?, &mut values)?;
-        let items = items(select)?;
-        let (bare, name) = bare(query)?;
-        if Some(&bare) != PLAIN.as_ref() {
-            return None;
+        let rights = scope.rights(tables)?;
+        rights.check(tables, &self.name, Privileges::SELECT)
+    }
+}
+
+/// The table that the statement means by a name; none if it is another thing than a table, or is to be planned.
+fn found(scope: &mut Scope<'_>, written: &str) -> Result<Option<Found>> {
+    let tables = match scope.look()? {
+        Look::Wait => return Ok(None),
+        Look::Tables(tables) => tables,
+        Look::Snapshot(snapshot) => {
+            let catalog = &scope.instance.catalog;
+            if scope.sees_one_schema() && scope.may_everything(&snapshot) {
+                // No other table is looked at.
+                let name = known(written);
+                let table = catalog.table(&snapshot, &name)?;
+                return Ok(table.map(|table| Found {
+                    name,
+                    table,
+                    checked_in: None,
+                }));
+            }
+            catalog.tables(&snapshot)?
         }
-        Some(Wanted {
-            table: written(&name).ok()?,
-            items,
-            values,
-        })
-    }
-
-    /// The positions of the columns, and their names in the answer.
-    fn columns(&self, table: &Table) -> Option<Vec<(usize, String)>> {
-        let definition = table.definition();
-        let Some(items) = &self.items else {
-            let names = definition.columns.iter().map(|column| column.name.clone());
-            return Some(names.enumerate().collect());
-        };
-        let column = |(ident, name): &(&Ident, String)| {
-            Some((definition.position(&column_name(ident)).ok()?, name.clone()))
-        };
-        items.iter().map(column).collect()
-    }
-
-    /// The key, and the values of its columns.
-    fn key<'t>(&self, table: &'t Table) -> Option<(&'t table::Key, Vec<ArrayRef>)> {
-        let definition = table.definition();
-        let key = definition.keys.iter().find(|key| {
-            let named = |column: &usize| {
-                let name = &definition.columns[*column].name;
-                self.values.iter().any(|(other, _)| other == name)
-            };
-            key.columns.len() == self.values.len() && key.columns.iter().all(named)
-        })?;
-        let value = |column: &usize| {
-            let column = &definition.columns[*column];
-            let (_, value) = self.values.iter().find(|(name, _)| *name == column.name)?;
-            Constant::column(&[*value], &column.data_type)
-        };
-        let values = key.columns.iter().map(value).collect::<Option<Vec<_>>>()?;
-        table.has_index(key).then_some((key, values))
-    }
-}
-
-fn items(select: &Select) -> Option<Option<Vec<(&Ident, String)>>> {
-    let all =
-        |options: &WildcardAdditionalOptions| *options == WildcardAdditionalOptions::default();
-    if let [SelectItem::Wildcard(options)] = select.projection.as_slice() {
-        return all(options).then_some(None);
-    }
-    let items: Option<Vec<_>> = select.projection.iter().map(item).collect();
-    Some(Some(items.filter(|items| !items.is_empty())?))
-}
-
-fn item(item: &SelectItem) -> Option<(&Ident, String)> {
-    match item {
-        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some((ident, column_name(ident))),
-        SelectItem::ExprWithAlias {
-            expr: Expr::Identifier(ident),
-            alias,
-        } => Some((ident, column_name(alias))),
-        _ => None,
-    }
-}
-
-fn conjuncts<'q>(condition: &'q Expr, values: &mut Vec<(String, Constant<'q>)>) -> Option<()> {
-    match condition {
-        Expr::Nested(inner) => conjuncts(inner, values),
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::And,
-            right,
-        } => {
-            conjuncts(left, values)?;
-            conjuncts(right, values)
-        }
-        Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Eq,
-            right,
-        } => {
-            let (Expr::Identifier(ident), value) = (left.as_ref(), Constant::of(right)?) else {
-                return None;
-            };
-            values.push((column_name(ident), value));
-            Some(())
-        }
-        _ => None,
-    }
+    };
+    let name = scope.path().resolve(&tables, written);
+    let table = tables.get(&name).cloned();
+    let table = table.filter(|_| tables.materialized(&name).is_none());
+    Ok(table.map(|table| Found {
+        name,
+        table,
+        checked_in: Some(tables),
+    }))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use store::Snapshot;
 use table::{Acl, ROLES, Tables};
 
 use crate::error::Result;
@@ -33,6 +34,8 @@ pub(crate) struct Caller {
     pub path: Arc<SessionPath>,
     /// What a server has been told of the session.
     pub settings: Arc<SessionSettings>,
+    /// Whether queries for the row of one key are planned as all others.
+    pub plans: bool,
 }
 
 impl Caller {
@@ -58,6 +61,16 @@ impl Caller {
 pub(crate) fn may_be(tables: &Tables, user: &str, role: &str) -> bool {
     tables.role(user).is_some_and(|own| own.superuser)
         || rights::reached(tables, user, false).contains(role)
+}
+
+/// Where a statement finds the tables that it reads.
+pub(crate) enum Look {
+    /// In what is committed.
+    Snapshot(Snapshot),
+    /// In its transaction.
+    Tables(Arc<Tables>),
+    /// In its transaction, which has to wait for the turn to write first.
+    Wait,
 }
 
 /// What a statement sees and writes to.
@@ -109,9 +122,33 @@ impl<'t> Scope<'t> {
         Scope { given, ..self }
     }
 
-    /// Whether parts of the statement have given rows, whose names come before those of the catalog.
+    /// Whether the caller or parts of the statement have given rows, which the statement may mean by a name.
     pub(crate) fn has_given(&self) -> bool {
-        !self.given.is_empty()
+        !self.given.is_empty() || !self.caller.frames.is_empty()
+    }
+
+    /// Whether all queries are planned.
+    pub(crate) fn always_plans(&self) -> bool {
+        self.caller.plans
+    }
+
+    /// Where the statement finds the tables that it reads.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn look(&mut self) -> Result<Look> {
+        let Some(transaction) = &mut self.transaction else {
+            return Ok(Look::Snapshot(self.instance.store.snapshot()));
+        };
+        Ok(match transaction.look(&self.instance)? {
+            Some(tables) => Look::Tables(tables),
+            None => Look::Wait,
+        })
+    }
+
+    /// Whether the statement may do everything, without looking at whom things belong to.
+    pub(crate) fn may_everything(&self, snapshot: &Snapshot) -> bool {
+        self.caller.role().is_none() || !table::has_roles(snapshot)
     }
 
     /// Whether the statement is a transaction of its own.

@@ -17,6 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::error::{Error, Result};
 use crate::frontend::definition;
 use crate::frontend::files;
+use crate::frontend::key_query::{KeyQuery, KeyValue};
+use crate::frontend::key_text;
 use crate::frontend::parameters::Readied;
 use crate::frontend::parse::{Parsed, Statement, parse};
 use crate::frontend::schemas;
@@ -33,6 +35,7 @@ use crate::run::{native, query};
 use crate::settings::Setting;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
+use crate::statements::lookup;
 use crate::statements::prepare::Names;
 use crate::statements::references;
 
@@ -181,12 +184,8 @@ impl Session {
 
     /// How deep the tree of a statement may become that has this depth itself: views come to it, or what it executes.
     fn room(&self, depth: usize, executes: bool) -> usize {
-        let tables = self
-            .instance
-            .catalog
-            .tables(&self.instance.store.snapshot());
-        let views = tables.is_ok_and(|tables| !tables.views().is_empty());
-        if views || executes || self.transaction() != TransactionStatus::Idle {
+        let views = || table::has_views(&self.instance.store.snapshot());
+        if views() || executes || self.transaction() != TransactionStatus::Idle {
             depth.max(guard::ROOMY)
         } else {
             depth
@@ -203,8 +202,20 @@ impl Session {
     pub fn execute<'a>(&'a self, text: &'a str) -> BoxFuture<'a, Result<Vec<Answer>>> {
         async move {
             let mut started = Instant::now();
+            if let Some(asked) = key_text::of_text(text)
+                && let Some(answer) = self.looked_up(&asked, &[], started).await?
+            {
+                return Ok(vec![answer]);
+            }
             let mut answers = Vec::new();
             for Parsed { statement, depth } in self.parsed(text).await? {
+                if let Some(asked) = KeyQuery::of_statement(&statement)
+                    && let Some(answer) = self.looked_up(&asked, &[], started).await?
+                {
+                    answers.push(answer);
+                    started = Instant::now();
+                    continue;
+                }
                 let (open, names) = (self.open.clone(), self.prepared.clone());
                 let room = self.room(depth, is_execute(&statement));
                 let work = within(Arc::clone(&self.instance), open, names, statement, started);
@@ -228,6 +239,11 @@ impl Session {
 
     async fn stream_one(&self, text: &str) -> Result<AnswerStream> {
         let started = Instant::now();
+        if let Some(asked) = key_text::of_text(text)
+            && let Some(answer) = self.looked_up(&asked, &[], started).await?
+        {
+            return Ok(self.finished(answer));
+        }
         let mut statements = self.parsed(text).await?;
         match (statements.pop(), statements.is_empty()) {
             (Some(parsed), true) => self.stream_parsed(parsed, started).await,
@@ -242,6 +258,12 @@ impl Session {
         started: Instant,
     ) -> Result<AnswerStream> {
         let verb = verb(&statement);
+        let asked = KeyQuery::of_statement(&statement);
+        if let Some(asked) = asked
+            && let Some(answer) = self.looked_up(&asked, &[], started).await?
+        {
+            return Ok(self.finished(answer));
+        }
         let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
                 let depth = self.room(depth, false);
@@ -252,11 +274,31 @@ impl Session {
                 let room = self.room(depth, is_execute(&other));
                 let work = within(Arc::clone(&self.instance), open, names, other, started);
                 let answer = self.on_workers(guard::polled_with_room(room, work)).await?;
-                finished(answer, &self.instance)
+                self.finished(answer)
             }
         };
         answer.verb = verb;
         Ok(answer)
+    }
+
+    /// The answer of a query for the row of one key, with these parameters; none if it is to be planned. It is found
+    /// where this is awaited, and not on a worker: that costs less than to hand it over.
+    pub(super) async fn looked_up(
+        &self,
+        asked: &KeyQuery,
+        parameters: &[KeyValue],
+        started: Instant,
+    ) -> Result<Option<Answer>> {
+        let open = self.open.clone();
+        lookup::within(&self.instance, open, (asked, parameters), started).await
+    }
+
+    /// A handle of this session whose queries are all planned, those for the row of one key, too: for tests that compare the
+    /// two.
+    #[doc(hidden)]
+    pub fn always_planning(mut self) -> Session {
+        self.open = self.open.planning();
+        self
     }
 
     pub(super) fn instance(&self) -> &Arc<Instance> {
@@ -369,6 +411,21 @@ impl Session {
         }
     }
 
+    /// A complete answer as a stream.
+    pub(super) fn finished(&self, answer: Answer) -> AnswerStream {
+        let (sender, rows) = mpsc::channel(answer.batches.len().max(1));
+        for batch in answer.batches {
+            let _ = sender.try_send(Ok(batch));
+        }
+        let nodes = self.instance.workers().nodes();
+        let clock = Clock::new(Instant::now(), Arc::new(memory::Traffic::new(nodes)));
+        let mut stream = AnswerStream::new(answer.schema, rows, clock, None);
+        stream.changed = answer.changed;
+        stream.notices = answer.notices;
+        stream.finished = Some(answer.statistics);
+        stream
+    }
+
     /// Runs `work` on the workers; a panic in it is an error, and dropping this future aborts it.
     async fn on_workers<T: Send + 'static>(
         &self,
@@ -474,21 +531,4 @@ async fn begin(
     let (stream, clock) = query::open(context, query).await?;
     let number = entered.succeed();
     Ok((stream, clock, number))
-}
-
-/// A complete answer as a stream.
-fn finished(answer: Answer, instance: &Instance) -> AnswerStream {
-    let (sender, rows) = mpsc::channel(answer.batches.len().max(1));
-    for batch in answer.batches {
-        let _ = sender.try_send(Ok(batch));
-    }
-    let clock = Clock::new(
-        Instant::now(),
-        Arc::new(memory::Traffic::new(instance.workers().nodes())),
-    );
-    let mut stream = AnswerStream::new(answer.schema, rows, clock, None);
-    stream.changed = answer.changed;
-    stream.notices = answer.notices;
-    stream.finished = Some(answer.statistics);
-    stream
 }

@@ -170,14 +170,24 @@ code: "25P02",
         instance: &Arc<Instance>,
         started: Instant,
     ) -> Result<StatementContext> {
-        if self.seen.is_none() {
-            if self.modes.serializable && !self.modes.read_only {
-                self.begin_writing(instance, &[]).await?;
-            } else {
-                self.see(instance, instance.store.snapshot())?;
-            }
+        if self.look(instance)?.is_none() {
+            self.begin_writing(instance, &[]).await?;
         }
         self.context(instance, started)
+    }
+
+    /// The tables that a statement sees; none if it has to wait for the turn to write first.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn look(&mut self, instance: &Instance) -> Result<Option<Arc<Tables>>> {
+        if self.seen.is_none() {
+            if self.modes.serializable && !self.modes.read_only {
+                return Ok(None);
+            }
+            self.see(instance, instance.store.snapshot())?;
+        }
+        Ok(self.tables())
     }
 
     fn see(&mut self, instance: &Instance, snapshot: Snapshot) -> Result<()> {

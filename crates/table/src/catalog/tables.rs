@@ -123,6 +123,33 @@ impl Catalog {
         *kept = Kept { bodies, latest };
         Ok(tables)
     }
+
+    /// The table called `name` of a snapshot that is not of a transaction under way, without looking at any other. None if
+    /// there is no such table, and for one whose rows are those of a query.
+    ///
+    /// # Errors
+    /// As [`tables`](Catalog::tables).
+    pub fn table(&self, snapshot: &Snapshot, name: &str) -> Result<Option<Arc<Table>>> {
+        let entry = key::table(name);
+        let Some(value) = snapshot.get(key::DIRECTORY, &entry) else {
+            return Ok(None);
+        };
+        let query = snapshot.get(key::DIRECTORY, &key::materialized(name));
+        if query.is_some() {
+            return Ok(None);
+        }
+        let (name, space) = key::directory_entry(&entry, &value)?;
+        let mut kept = self.kept.lock();
+        let body = body(snapshot, &name, space, kept.bodies.get(&space))?;
+        if !snapshot.is_open() {
+            kept.bodies.insert(space, Arc::clone(&body));
+        }
+        Ok(Some(Arc::new(Table {
+            body,
+            snapshot: snapshot.clone(),
+            chosen: None,
+        })))
+    }
 }
 
 /// The views of a snapshot.
@@ -183,10 +210,21 @@ fn materialized(snapshot: &Snapshot) -> Result<BTreeMap<String, (bool, Arc<str>)
 
 /// Whether a snapshot has any schema.
 pub fn has_schemas(snapshot: &Snapshot) -> bool {
-    snapshot
-        .prefix(key::DIRECTORY, key::SCHEMA)
-        .next()
-        .is_some()
+    has_any(snapshot, key::SCHEMA)
+}
+
+/// Whether a snapshot has any view.
+pub fn has_views(snapshot: &Snapshot) -> bool {
+    has_any(snapshot, key::VIEW)
+}
+
+/// Whether a snapshot has any role.
+pub fn has_roles(snapshot: &Snapshot) -> bool {
+    has_any(snapshot, key::ROLE)
+}
+
+fn has_any(snapshot: &Snapshot, prefix: &[u8]) -> bool {
+    snapshot.prefix(key::DIRECTORY, prefix).next().is_some()
 }
 
 /// The schemas of a snapshot.

@@ -77,21 +77,58 @@ impl<'p> PinnedChunk<'p> {
 
     /// Pins the pages in which `wanted` rows lie.
     pub(crate) async fn hold(&mut self, wanted: &Mask) -> Result<()> {
-        let pool: &'p Pool = self.pool;
         for index in 0..self.matrix.pages.len() {
             if self.pages[index].is_none() && wanted.any_in(self.page_rows(index)) {
-                let pin = pin(pool, self.matrix.pages[index].id).await?;
-                self.check_length(index, pin.len())?;
-                if self.matrix.pages[index].long {
-                    let mut text = pin.to_vec();
-                    for id in &self.matrix.pages[index].more {
-                        text.extend_from_slice(&self::pin(pool, *id).await?);
-                    }
-                    self.long.insert(index, text);
-                }
-                self.pages[index] = Some(pin);
+                self.hold_page(index).await?;
             }
         }
+        self.hold_validity().await
+    }
+
+    /// The pages that one row needs.
+    pub(crate) fn pages_of(&self, row: u32) -> impl Iterator<Item = PageId> {
+        let page = self.page_of(row).map(|index| &self.matrix.pages[index]);
+        let values = page.into_iter().flat_map(|page| {
+            let more = page.more.iter().copied();
+            std::iter::once(page.id).chain(more)
+        });
+        values.chain(self.matrix.validity)
+    }
+
+    /// Pins the pages in which one row lies.
+    pub(crate) async fn hold_row(&mut self, row: u32) -> Result<()> {
+        if let Some(index) = self.page_of(row) {
+            self.hold_page(index).await?;
+        }
+        self.hold_validity().await
+    }
+
+    /// The page in which a row lies; none where no page has values.
+    fn page_of(&self, row: u32) -> Option<usize> {
+        let pages = &self.matrix.pages;
+        pages
+            .partition_point(|page| page.first <= row)
+            .checked_sub(1)
+    }
+
+    async fn hold_page(&mut self, index: usize) -> Result<()> {
+        let (pool, matrix): (&'p Pool, &'p Matrix) = (self.pool, self.matrix);
+        let page = &matrix.pages[index];
+        let pin = pin(pool, page.id).await?;
+        self.check_length(index, pin.len())?;
+        if page.long {
+            let mut text = pin.to_vec();
+            for id in &page.more {
+                text.extend_from_slice(&self::pin(pool, *id).await?);
+            }
+            self.long.insert(index, text);
+        }
+        self.pages[index] = Some(pin);
+        Ok(())
+    }
+
+    async fn hold_validity(&mut self) -> Result<()> {
+        let pool: &'p Pool = self.pool;
         if let (None, Some(id)) = (&self.validity, self.matrix.validity) {
             let pin = pin(pool, id).await?;
             if pin.len() < (self.rows as usize).div_ceil(8) {
