@@ -16,3 +16,11 @@ pub(crate) const SERIES: &str = "array series";
 pub(crate) const SUBSCRIPTS: &str = "array subscripts";
 /// The name of the function that gives all that `regexp_matches` finds, an array for each.
 pub(crate) const MATCHES: &str = "array matches";
+/// The name of the function below the rows of `_pg_expandarray`.
+pub(crate) const EXPANDED: &str = "array expanded";
+/// The name of the function that `(row).x` becomes, of a row of `_pg_expandarray`.
+pub(crate) const ITEM_OF: &str = "row x";
+/// The name of the function that `(row).n` becomes.
+pub(crate) const PLACE_OF: &str = "row n";
+/// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.
+pub(crate) const PLACES: &str = "array places";

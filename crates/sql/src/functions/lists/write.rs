@@ -8,17 +8,23 @@ use datafusion::common::Result;
 
 use crate::functions::items::to_texts;
 use crate::functions::lists::types::{is_list, lists, plain, range};
+use crate::messages::numbers::is_vector;
 
 /// The texts of arrays.
 ///
 /// # Errors
 /// Those of writing the items.
 pub(crate) fn write(arrays: &ArrayRef) -> Result<ArrayRef> {
+    let vectors = is_vector(arrays.data_type());
     let arrays = cast(arrays, &plain(arrays.data_type()))?;
     let own = lists(&arrays);
     let items = texts(own.values())?;
     let of = |row: usize| {
         let mut text = String::new();
+        if vectors {
+            let items: Vec<&str> = range(own, row).map(|item| items.value(item)).collect();
+            return items.join(" ");
+        }
         let empty = is_empty(&arrays, row);
         braces(own, row, &items, empty, &mut text);
         text
