@@ -15,7 +15,7 @@ const COLUMNS: &str = "select table_name, column_name, ordinal_position, is_null
 
 const REMARKS: &str = "select c.relname, d.objsubid, d.description from pg_catalog.pg_description d join pg_catalog.pg_class c on d.objoid = c.oid where d.objsubid > 0";
 
-const KEYS: &str = "select c.relname, k.conname, k.contype, k.conkey, p.relname, k.confkey from pg_catalog.pg_constraint k join pg_catalog.pg_class c on k.conrelid = c.oid left join pg_catalog.pg_class p on k.confrelid = p.oid order by c.relname, k.conname";
+const KEYS: &str = "select c.relname, k.conname, k.contype, k.conkey::text, p.relname, k.confkey::text from pg_catalog.pg_constraint k join pg_catalog.pg_class c on k.conrelid = c.oid left join pg_catalog.pg_class p on k.confrelid = p.oid order by c.relname, k.conname";
 
 /// The tables and views that are asked for, by name.
 ///

@@ -197,6 +197,24 @@ fn call(parts: &[Part<'_>]) -> Option<Command> {
             _ => return None,
         }
     }
+    if let [
+        Part::Word(from),
+        Part::Word(view),
+        Part::Word(which),
+        Part::Word(column),
+        Part::Sign('='),
+        Part::Text(process) | Part::Word(process),
+    ] = &after[end + 1..]
+        && [from, view, which, column] == ["from", "pg_stat_activity", "where", "pid"]
+        && arguments == ["pid"]
+    {
+        // So Superset stops what a tab of it runs.
+        return Some(Command::Call {
+            function: function.clone(),
+            arguments: vec![process.clone()],
+            label: function.clone(),
+        });
+    }
     let label = match &after[end + 1..] {
         [] => function.clone(),
         [Part::Word(label)] => label.clone(),
@@ -371,6 +389,19 @@ mod tests {
         };
         let text = "SELECT pg_catalog.set_config('a.b', 'it''s', false) AS x";
         assert_eq!(read(text), Some(wanted));
+    }
+
+    #[test]
+    fn a_session_is_stopped_by_its_number_in_the_list_of_sessions() {
+        let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid='17'";
+        let wanted = Command::Call {
+            function: "pg_terminate_backend".into(),
+            arguments: vec!["17".into()],
+            label: "pg_terminate_backend".into(),
+        };
+        assert_eq!(read(text), Some(wanted));
+        assert_eq!(read(&text.replace("pid=", "usesysid=")), None);
+        assert_eq!(read(&text.replace("='17'", ">'17'")), None);
     }
 
     #[test]

@@ -26,15 +26,14 @@ const BATCH_BYTES: usize = 8 << 20;
 const PIECE: usize = 64 << 20;
 
 impl Conversation {
-    /// Runs a `copy` through the connection.
-    pub(crate) fn copy(&mut self, transfer: &Transfer, text: &str) -> Result<(), Failed> {
+    /// Runs a `copy` through the connection; what it is called when it is done.
+    pub(crate) fn copy(&mut self, transfer: &Transfer, text: &str) -> Result<String, Failed> {
         let rows = if transfer.is_incoming() {
             self.copy_in(transfer, text)?
         } else {
             self.copy_out(transfer, text)?
         };
-        backend::complete(&mut self.channel.out, &format!("COPY {rows}"));
-        Ok(())
+        Ok(format!("COPY {rows}"))
     }
 
     fn copy_out(&mut self, transfer: &Transfer, text: &str) -> Result<u64, Failed> {
@@ -44,8 +43,9 @@ impl Conversation {
         let writer = Writer::new(&transfer.format);
         let binary = writer.is_binary();
         backend::copying(&mut self.channel.out, b'H', columns, binary);
-        if let Some(head) = writer.head(&schema) {
-            backend::copied(&mut self.channel.out, |out| out.extend(head));
+        let mut head = writer.head(&schema).unwrap_or_default();
+        if !binary && !head.is_empty() {
+            backend::copied(&mut self.channel.out, |out| out.append(&mut head));
         }
         let mut sent = 0;
         loop {
@@ -59,14 +59,21 @@ impl Conversation {
             let rows = Rows::new(&batch, vec![binary; columns]).map_err(unwritten)?;
             let writers = rows.writers().map_err(unwritten)?;
             for at in 0..rows.len() {
-                backend::copied(&mut self.channel.out, |out| writer.row(&writers, at, out));
+                // Drivers read the head of the binary format and the first row from one message, as PostgreSQL sends them.
+                backend::copied(&mut self.channel.out, |out| {
+                    out.append(&mut head);
+                    writer.row(&writers, at, out);
+                });
                 self.send(false)?;
             }
             sent += rows.len() as u64;
             self.shared.counts.rows.add(rows.len() as u64);
         }
         if let Some(end) = writer.end() {
-            backend::copied(&mut self.channel.out, |out| out.extend(end));
+            backend::copied(&mut self.channel.out, |out| {
+                out.append(&mut head);
+                out.extend(end);
+            });
         }
         backend::bare(&mut self.channel.out, b'c');
         Ok(sent)

@@ -230,10 +230,7 @@ impl Conversation {
                     Ok(State::Sending(Box::new(sending)))
                 }
             },
-            What::Copy(transfer) => {
-                self.copy(transfer, text)?;
-                Ok(State::Done("COPY".into()))
-            }
+            What::Copy(transfer) => Ok(State::Done(self.copy(transfer, text)?)),
             What::Engine(statement) => {
                 self.together(statement)?;
                 let values: Vec<_> = portal.values.iter().map(Option::as_deref).collect();

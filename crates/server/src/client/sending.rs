@@ -110,8 +110,12 @@ impl Sending {
             .as_ref()
             .is_some_and(|told| told.len() != columns && columns > 0)
         {
-            let message = "cached plan must not change result type: prepare the statement again";
-            return Err(Report::error(errors::NOT_SUPPORTED, message));
+            // Drivers know by these very words, or by the routine, that they must prepare it again.
+            let message = "cached plan must not change result type";
+            return Err(Report {
+                routine: Some("RevalidateCachedQuery"),
+                ..Report::error(errors::NOT_SUPPORTED, message)
+            });
         }
         Ok(Sending {
             formats: if columns == 0 {

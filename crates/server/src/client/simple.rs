@@ -82,7 +82,9 @@ impl Conversation {
         }
         let transfer = sql::transfer(text).map_err(atoll::Error::from);
         if let Some(transfer) = transfer.map_err(|e| self.reported(&e, text))? {
-            return self.copy(&transfer, text);
+            let tag = self.copy(&transfer, text)?;
+            backend::complete(&mut self.channel.out, &tag);
+            return Ok(());
         }
         let alone = self.session.transaction() == TransactionStatus::Idle;
         match self.timed(text, |it| it.session.query(text)) {

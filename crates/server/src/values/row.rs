@@ -209,6 +209,7 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
         DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, |value, out| {
             calendar::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
+        vector if sql::type_number(vector) == types::INT2VECTOR => vector_of(column),
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => list(column),
         _ => shown(column)?,
     })
@@ -299,7 +300,11 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             binary::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
-            binary_list(column, types::item(oid).unwrap_or(types::TEXT))
+            let item = match oid {
+                types::INT2VECTOR => types::INT2,
+                oid => types::item(oid).unwrap_or(types::TEXT),
+            };
+            binary_list(column, item)
         }
         _ => shown(column)?,
     })
@@ -396,6 +401,18 @@ fn binary_list(column: &ArrayRef, oid: u32) -> Write<'_> {
                 backend::field(out, |out| write(at, out));
             }
         }
+    })
+}
+
+/// Writes vectors as text: items with spaces between them.
+fn vector_of(column: &ArrayRef) -> Write<'_> {
+    Box::new(move |at, out| {
+        let Some(items) = items(column, at) else {
+            return;
+        };
+        let numbers = items.as_primitive::<Int16Type>().values();
+        let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        out.extend(texts.join(" ").bytes());
     })
 }
 

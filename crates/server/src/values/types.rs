@@ -8,6 +8,7 @@ pub(crate) const BOOL: u32 = 16;
 pub(crate) const BYTEA: u32 = 17;
 pub(crate) const INT8: u32 = 20;
 pub(crate) const INT2: u32 = 21;
+pub(crate) const INT2VECTOR: u32 = 22;
 pub(crate) const INT4: u32 = 23;
 pub(crate) const TEXT: u32 = 25;
 pub(crate) const OID: u32 = 26;
@@ -74,9 +75,10 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
         INT8 | OID => DataType::Int64,
         FLOAT4 => DataType::Float32,
         FLOAT8 => DataType::Float64,
-        // "char", name, text, char(n), varchar(n), xml. Also json, uuid and arrays: texts, which take the type of what they
-        // stand beside.
-        18 | 19 | TEXT | 1042 | VARCHAR | JSON | 142 | UUID | JSONB => DataType::Utf8View,
+        // "char", name, text, char(n), varchar(n), xml.
+        18 | 19 | TEXT | 1042 | VARCHAR | 142 => DataType::Utf8View,
+        JSON | JSONB | UUID => sql::special_type(oid).ok_or(oid)?,
+        // Arrays are texts, which take the type of what they stand beside: they may have any number of dimensions.
         array if item(array).is_some() => DataType::Utf8View,
         DATE => DataType::Date32,
         TIME => DataType::Time64(TimeUnit::Microsecond),

@@ -140,6 +140,8 @@ pub(crate) struct Report {
     pub message: String,
     /// The character in the text of the query, counted from 1.
     pub position: Option<usize>,
+    /// The function of PostgreSQL that says this, by which some drivers know what to do.
+    pub routine: Option<&'static str>,
 }
 
 impl Report {
@@ -150,6 +152,7 @@ impl Report {
             code,
             message: message.into(),
             position: None,
+            routine: None,
         }
     }
 
@@ -192,6 +195,9 @@ impl Report {
             part(b'M', &self.message);
             if let Some(position) = self.position {
                 part(b'P', &position.to_string());
+            }
+            if let Some(routine) = self.routine {
+                part(b'R', routine);
             }
             out.push(0);
         });

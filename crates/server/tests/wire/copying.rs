@@ -1,6 +1,6 @@
 //! `copy` through the connection.
 
-use crate::client::{Served, framed, kinds};
+use crate::client::{Served, bind, execute, framed, kinds, parse, sync};
 
 fn data(bytes: &[u8]) -> Vec<u8> {
     framed(Some(b'd'), bytes)
@@ -164,4 +164,39 @@ fn binary_rows_come_back_as_they_went() {
     assert_eq!(client.value("select count(*) from u"), "2");
     client.ask("create table v (a int, b bytea)");
     assert_eq!(client.code("copy v from stdin (format binary)"), "0A000");
+}
+
+/// Rust's driver reads them so, as PostgreSQL sends them: the head with the first row, and one message about the end.
+#[test]
+fn what_goes_out_in_binary_begins_with_its_head_and_ends_once() {
+    let served = Served::new();
+    let mut client = served.client();
+    for (rows, wanted) in [(2, "12HdddcCZ"), (0, "12HdcCZ")] {
+        let text =
+            format!("copy (select x from generate_series(1, {rows}) s(x)) to stdout with binary");
+        client.send(
+            &[
+                parse("", &text, &[]),
+                bind("", "", false, &[], false),
+                execute("", 0),
+                sync(),
+            ]
+            .concat(),
+        );
+        let all = client.answers();
+        assert_eq!(kinds(&all), wanted, "{all:?}");
+        let first = all.iter().find(|told| told.kind == 'd').unwrap();
+        let head = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+        let behind: &[u8] = match rows {
+            0 => &[0xff, 0xff],
+            _ => &[0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1],
+        };
+        assert_eq!(first.body, [&head[..], behind].concat());
+        let ends: Vec<String> = all
+            .iter()
+            .filter(|told| told.kind == 'C')
+            .map(crate::client::Told::text)
+            .collect();
+        assert_eq!(ends, [format!("COPY {rows}")]);
+    }
 }

@@ -48,6 +48,104 @@ fn parameters_are_typed_by_what_they_are_compared_with() {
         types_of(&mut client, "delete from t where a in ($1, $2)"),
         [23, 23]
     );
+    client.ask("create table s (u uuid, j jsonb, k json, l int[], m text[])");
+    for (condition, wanted) in [
+        ("u = $1", vec![2950]),
+        ("u in ($1, $2)", vec![2950, 2950]),
+        ("j @> $1 and u > $2", vec![3802, 2950]),
+        ("(j -> $1) = j and (k ->> $2) = 'x'", vec![25, 25]),
+        ("l @> $1 and $2 = m", vec![1007, 1015]),
+        ("u = any($1)", vec![2951]),
+        ("1 = any($1) and 'x' <> all($2)", vec![1016, 1015]),
+    ] {
+        let text = format!("select 1 from s where {condition}");
+        assert_eq!(types_of(&mut client, &text), wanted, "{condition}");
+    }
+    assert_eq!(
+        types_of(&mut client, "insert into s values ($1, $2, $3, $4, $5)"),
+        [2950, 3802, 114, 1007, 1015]
+    );
+}
+
+#[test]
+fn what_a_client_declares_as_a_uuid_or_as_json_is_one() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table s (u uuid, j jsonb)");
+    let uuid = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11";
+    let bytes: Vec<u8> = (0..32)
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&uuid.replace('-', "")[at..at + 2], 16).unwrap())
+        .collect();
+    let json = b"\x01{\"a\": 1}";
+    let values = |binary: bool| -> [Option<&[u8]>; 2] {
+        if binary {
+            [Some(&bytes), Some(json)]
+        } else {
+            [Some(uuid.as_bytes()), Some(&json[1..])]
+        }
+    };
+    for binary in [false, true] {
+        for text in [
+            "insert into s values ($1, $2)",
+            "select count(*) from s where u = $1 and j @> $2",
+            "select $1, $2",
+        ] {
+            client.send(
+                &[
+                    parse("", text, &[2950, 3802]),
+                    bind("", "", binary, &values(binary), false),
+                    describe(b'P', ""),
+                    execute("", 0),
+                    sync(),
+                ]
+                .concat(),
+            );
+            let all = client.answers();
+            if text.starts_with("insert") {
+                assert_eq!(kinds(&all), "12nCZ", "{all:?}");
+                continue;
+            }
+            assert_eq!(kinds(&all), "12TDCZ", "{text}: {all:?}");
+            let found = all.iter().find(|told| told.kind == 'D').unwrap().texts();
+            let wanted: Vec<Option<String>> = if text.contains("count") {
+                vec![Some((1 + i32::from(binary)).to_string())]
+            } else {
+                vec![Some(uuid.into()), Some("{\"a\": 1}".into())]
+            };
+            assert_eq!(found, wanted, "{text}");
+        }
+    }
+}
+
+/// Drivers know by these words and by the routine that they must prepare a statement again.
+#[test]
+fn a_statement_whose_columns_have_changed_says_so_as_drivers_expect() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int); insert into t values (1)");
+    client.send(
+        &[
+            parse("s", "select * from t", &[]),
+            describe(b'S', "s"),
+            sync(),
+        ]
+        .concat(),
+    );
+    client.answers();
+    client.ask("alter table t add column b int");
+    client.send(&[bind("", "s", false, &[], false), execute("", 0), sync()].concat());
+    let all = client.answers();
+    let told = all.iter().find(|told| told.kind == 'E').unwrap();
+    let parts = [b'C', b'M', b'R'].map(|key| told.part(key));
+    assert_eq!(
+        parts,
+        [
+            "0A000",
+            "cached plan must not change result type",
+            "RevalidateCachedQuery"
+        ]
+    );
 }
 
 #[test]

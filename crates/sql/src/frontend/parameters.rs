@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use table::uuid_type;
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
@@ -178,7 +179,15 @@ impl Visitor for Hints {
             expr, data_type, ..
         } = expr
         {
-            self.put(expr, Hint::Cast(data_type.clone()));
+            // A table is named by a text, or told by its number.
+            let of_relation = matches!(data_type, SqlType::Regclass)
+                || data_type.to_string().to_lowercase() == "pg_catalog.regclass";
+            let hint = if of_relation {
+                SqlType::Text
+            } else {
+                data_type.clone()
+            };
+            self.put(expr, Hint::Cast(hint));
         }
         ControlFlow::Continue(())
     }
@@ -228,6 +237,7 @@ fn argument(data_type: &DataType, value: Option<&str>) -> Result<Expr> {
         };
     }
     match data_type {
+        ty if *ty == uuid_type() => cast(literal(Value::SingleQuotedString(text.into())), ty),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
             Ok(literal(Value::SingleQuotedString(text.into())))
         }
@@ -326,6 +336,10 @@ mod tests {
 
     #[test]
     fn statements_say_what_types_their_parameters_have() {
+        let read = readied("select $1::regclass, $2::pg_catalog.regclass").unwrap();
+        let hints = read.unwrap().hints();
+        assert_eq!(hints[&0], Hint::Cast(SqlType::Text));
+        assert_eq!(hints[&1], Hint::Cast(SqlType::Text));
         let read = readied("select $2::date, $1 from t where a = $3 limit $1 offset $4").unwrap();
         let read = read.unwrap();
         assert_eq!(read.parameters(), 4);
@@ -351,6 +365,7 @@ mod tests {
             (DataType::Date32, "2020-02-29", "CAST('2020-02-29' AS DATE)"),
             (DataType::Binary, "\\x0aFF", "X'0aFF'"),
             (DataType::Binary, "a\\\\\\001", "X'615c01'"),
+            (uuid_type(), "a0ee", "CAST('a0ee' AS UUID)"),
         ];
         for (data_type, text, wanted) in cases {
             assert_eq!(shown(data_type, text).unwrap(), wanted);

@@ -3,8 +3,11 @@
 //! A constant in quotes takes the type of the other side, as in PostgreSQL. What stands in a plan besides such operators,
 //! [`optimize::special`](crate::optimize::special) looks after.
 
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::{DFSchema, Result, plan_err};
+use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -97,11 +100,24 @@ pub(crate) fn is_open(expr: &Expr, ty: &DataType) -> bool {
     is_text(ty) && matches!(expr, Expr::Literal(_, _))
 }
 
-/// `expr` as a value of type `to`, if it is an open constant; otherwise as it is.
+/// A parameter of this type.
+fn typed(id: String, ty: &DataType) -> Expr {
+    let field = Arc::new(Field::new("", ty.clone(), true));
+    Expr::Placeholder(Placeholder::new_with_field(id, Some(field)))
+}
+
+/// `expr` as a value of type `to`, if it is an open constant or a parameter; otherwise as it is.
 ///
 /// # Errors
 /// If there is no such cast.
 pub(crate) fn adapted(expr: Expr, from: &DataType, to: &DataType) -> Result<(Expr, DataType)> {
+    if let Expr::Placeholder(parameter) = expr {
+        // A parameter whose type nothing has told yet takes this one.
+        return Ok(match parameter.field {
+            None => (typed(parameter.id, to), to.clone()),
+            Some(_) => (Expr::Placeholder(parameter), from.clone()),
+        });
+    }
     if from == to || !is_open(&expr, from) {
         return Ok((expr, from.clone()));
     }
@@ -149,6 +165,15 @@ impl Operation {
         Ok(self)
     }
 
+    /// The same with a parameter on the right as a text: a key rather than a place, as in PostgreSQL.
+    fn with_key(self) -> Result<Operation> {
+        if matches!(self.right, Expr::Placeholder(_)) {
+            self.with(None, Some(&DataType::Utf8View))
+        } else {
+            Ok(self)
+        }
+    }
+
     fn of_json(self) -> Planned {
         use BinaryOperator::{
             Arrow, ArrowAt, AtArrow, Eq, HashArrow, HashLongArrow, HashMinus, LongArrow, Minus,
@@ -164,7 +189,8 @@ impl Operation {
                 _ => None,
             };
             if let Some(name) = name {
-                return call(name, vec![self.left, self.right]);
+                let own = self.with_key()?;
+                return call(name, vec![own.left, own.right]);
             }
             let name = match self.op {
                 HashArrow => Some("json get path"),
@@ -177,7 +203,7 @@ impl Operation {
             }
         }
         let own = match self.op {
-            Question | Minus => self,
+            Question | Minus => self.with_key()?,
             QuestionAnd | QuestionPipe | HashMinus => self.with(None, Some(&path))?,
             _ => self.with(jsonb, jsonb)?,
         };

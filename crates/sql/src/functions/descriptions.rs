@@ -18,6 +18,9 @@ use datafusion::logical_expr::{
 
 use crate::error::Error;
 
+/// The function that `x::regclass::text` becomes.
+pub(crate) const REGCLASS_TEXT: &str = "regclass text";
+
 /// What knows the catalog.
 pub(crate) trait Descriptions: Debug + Send + Sync {
     /// The comment on the table, view, sequence or key with this number, or on its column with this place, from 1 on.
@@ -32,6 +35,8 @@ pub(crate) trait Descriptions: Debug + Send + Sync {
     fn number(&self, text: &str) -> crate::error::Result<Option<i64>>;
     /// What makes the view, index or constraint with this number: its text.
     fn definition(&self, what: Made, number: i64) -> Option<String>;
+    /// What the table, view or sequence with this number is called, with its schema if it is not found without.
+    fn name(&self, relation: i64) -> Option<String>;
     /// Whether the table, view or sequence with this number is found without its schema.
     fn is_visible(&self, relation: i64) -> Option<bool>;
 }
@@ -55,6 +60,8 @@ enum What {
     Number,
     /// The same of what must be there: `'t'::regclass`.
     Relation,
+    /// The other way around: `1234::regclass::text`.
+    Name,
     Visible,
 }
 
@@ -67,6 +74,7 @@ impl What {
             "current_schemas" => What::Schemas,
             "to_regclass" => What::Number,
             "regclass" => What::Relation,
+            REGCLASS_TEXT => What::Name,
             "pg_table_is_visible" => What::Visible,
             "pg_get_viewdef" => What::Definition(Made::View),
             "pg_get_indexdef" => What::Definition(Made::Index),
@@ -124,6 +132,7 @@ impl ScalarUDFImpl for Description {
             What::Schemas => "current_schemas",
             What::Number => "to_regclass",
             What::Relation => "regclass",
+            What::Name => REGCLASS_TEXT,
             What::Visible => "pg_table_is_visible",
             What::Definition(Made::View) => "pg_get_viewdef",
             What::Definition(Made::Index) => "pg_get_indexdef",
@@ -138,7 +147,7 @@ impl ScalarUDFImpl for Description {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match (self.what, types) {
             (What::Column, [_, _]) => Ok(vec![DataType::Int64; 2]),
-            (What::Object | What::Visible, [_]) => Ok(vec![DataType::Int64]),
+            (What::Object | What::Visible | What::Name, [_]) => Ok(vec![DataType::Int64]),
             (What::Object, [_, _]) => Ok(vec![DataType::Int64, DataType::Utf8]),
             (What::Schemas, [_]) => Ok(vec![DataType::Boolean]),
             (What::Number | What::Relation, [_]) => Ok(vec![DataType::Utf8]),
@@ -167,7 +176,9 @@ impl ScalarUDFImpl for Description {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.what {
-            What::Object | What::Column | What::Schema | What::Definition(_) => DataType::Utf8,
+            What::Object | What::Column | What::Schema | What::Name | What::Definition(_) => {
+                DataType::Utf8
+            }
             What::Schemas => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
             What::Number | What::Relation => DataType::Int64,
             What::Visible => DataType::Boolean,
@@ -187,6 +198,15 @@ impl ScalarUDFImpl for Description {
                 let texts = arrays[0].as_string::<i32>().iter();
                 let numbers = texts.map(|text| text.map_or(Ok(None), |text| self.number(text)));
                 Arc::new(numbers.collect::<Result<Int64Array>>()?)
+            }
+            What::Name => {
+                let numbers = arrays[0].as_primitive::<Int64Type>().iter();
+                let name = |number: i64| {
+                    let name = self.descriptions.name(number);
+                    name.unwrap_or_else(|| number.to_string())
+                };
+                let names = numbers.map(|number| number.map(name));
+                Arc::new(names.collect::<StringArray>())
             }
             What::Visible => {
                 let numbers = arrays[0].as_primitive::<Int64Type>().iter();

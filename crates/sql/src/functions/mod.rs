@@ -16,9 +16,11 @@ pub(crate) mod convert;
 mod dates;
 pub(crate) mod descriptions;
 mod format;
+mod identifiers;
 pub(crate) mod intervals;
 mod items;
 pub(crate) mod json;
+pub(crate) mod like;
 pub(crate) mod lists;
 mod numeric;
 mod own;
@@ -62,6 +64,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(rounding::all())
         .chain(system::all())
         .chain(catalog::all())
+        .chain(identifiers::all())
+        .chain(like::all())
         .chain(lists::all())
         .chain(json::all())
         .chain(structs::all())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 
@@ -28,6 +28,12 @@ pub(super) fn all() -> Vec<Own> {
         }),
         Own::constant("current_database", text, |_, rows| all_of(CATALOG, rows))
             .or("current_catalog"),
+        // There are temporary tables, and no schema that has them.
+        Own::constant(
+            "pg_my_temp_schema",
+            |_| Ok(DataType::Int64),
+            |_, rows| Ok(Arc::new(Int64Array::from(vec![0; rows]))),
+        ),
         Own::constant("current_schema", text, |_, rows| all_of(SCHEMA, rows)),
         Own::constant("current_user", text, |_, rows| all_of(&user(), rows))
             .or("session_user")

@@ -37,13 +37,14 @@ const fn of(
 }
 
 /// The types that values have here.
-pub(crate) const TYPES: [PgType; 23] = [
+pub(crate) const TYPES: [PgType; 24] = [
     of(16, "bool", "boolean", 1, "B", 1000),
     of(17, "bytea", "bytea", -1, "U", 1001),
     of(18, "char", "\"char\"", 1, "Z", 1002),
     of(19, "name", "name", 64, "S", 1003),
     of(20, "int8", "bigint", 8, "N", 1016),
     of(21, "int2", "smallint", 2, "N", 1005),
+    of(22, "int2vector", "int2vector", -1, "A", 1006),
     of(23, "int4", "integer", 4, "N", 1007),
     of(25, "text", "text", -1, "S", 1009),
     of(26, "oid", "oid", 4, "N", 1028),
@@ -77,6 +78,15 @@ pub(crate) const TYPES: [PgType; 23] = [
     of(3802, "jsonb", "jsonb", -1, "U", 3807),
 ];
 
+/// The name of the items of arrays that count from 0 and have no braces around them as texts: PostgreSQL's `int2vector`,
+/// in which its catalog keeps places of columns.
+pub(crate) const VECTOR: &str = "int2vector";
+
+/// Whether a type is that of such arrays.
+pub(crate) fn is_vector(ty: &DataType) -> bool {
+    matches!(ty, DataType::List(item) if item.name() == VECTOR)
+}
+
 /// The number by which PostgreSQL's clients know a type. Those that it does not have go as the next larger one, or as text.
 ///
 /// ```
@@ -109,6 +119,7 @@ pub fn type_number(data_type: &DataType) -> u32 {
         DataType::Timestamp(_, Some(_)) => 1184,
         DataType::Interval(_) | DataType::Duration(_) => 1186,
         DataType::Dictionary(_, value) => type_number(value),
+        vector if is_vector(vector) => 22,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             let mut item = item.data_type();
             // Arrays of any number of dimensions have one type.
@@ -127,6 +138,16 @@ pub fn type_number(data_type: &DataType) -> u32 {
     }
 }
 
+/// The type here that PostgreSQL's clients know by this number, of those that are not Arrow's own: `uuid`, `json`, `jsonb`.
+pub fn special_type(number: u32) -> Option<DataType> {
+    match number {
+        114 => Some(table::json_type()),
+        2950 => Some(table::uuid_type()),
+        3802 => Some(table::jsonb_type()),
+        _ => None,
+    }
+}
+
 /// The number of the type of a column of an answer, in which JSON is a text that its metadata tells from others.
 pub fn column_number(field: &Field) -> u32 {
     let number = |field: &Field| match json_type_of(field) {
@@ -134,6 +155,9 @@ pub fn column_number(field: &Field) -> u32 {
         Some(_) => 3802,
         None => type_number(field.data_type()),
     };
+    if is_vector(field.data_type()) {
+        return number(field);
+    }
     let mut item = field;
     while let DataType::List(inner) = item.data_type() {
         item = inner;

@@ -8,7 +8,7 @@ use crate::frontend::views::query_text;
 use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::sequences::relation;
 use crate::messages::numbers::{schema_number, table_number};
-use crate::names::{PG_CATALOG, SCHEMA, catalog_name, of_schema, schema_of};
+use crate::names::{PG_CATALOG, SCHEMA, base, catalog_name, of_schema, quoted, schema_of};
 use crate::scan::catalog::{constraints, indexes};
 use crate::search_path::SearchPath;
 
@@ -118,6 +118,16 @@ impl Descriptions for Said {
                 .find(|own| own.number == number)
                 .map(|own| own.text),
         }
+    }
+
+    fn name(&self, number: i64) -> Option<String> {
+        let name = self.names().find(|name| table_number(name) == number)?;
+        let own = quoted(base(name));
+        Some(if self.path.sees(&self.tables, name) {
+            own
+        } else {
+            format!("{}.{own}", quoted(schema_of(name)))
+        })
     }
 
     fn is_visible(&self, number: i64) -> Option<bool> {

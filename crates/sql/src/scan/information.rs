@@ -41,13 +41,13 @@ pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
 
 /// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
 /// DataFusion uses Arrow's names of types, `schemata`, which has those of the system here, and `sequences` and those about
-/// rights, which it has not.
+/// rights and constraints, which it has not.
 pub(crate) async fn view(
     tables: &Arc<Tables>,
     rights: &Rights,
     name: &str,
 ) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
-    if let Some(view) = catalog::about_rights(tables, rights, name)? {
+    if let Some(view) = catalog::of_standard(tables, rights, name)? {
         return Ok(Some(view));
     }
     if name == "columns" {

@@ -1,10 +1,13 @@
 //! The columns that a statement returns, and the types of its parameters, before it runs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::MemTable;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Statement as Sql, TableFactor, TableObject,
 };
@@ -17,6 +20,8 @@ use crate::frontend::parse::{Statement, parse};
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::{grammar, rewrite};
+use crate::functions::lists::is_quantified;
+use crate::functions::lists::types::{list_of, plain};
 use crate::messages::tags::shown;
 use crate::names;
 use crate::optimize::rules;
@@ -51,8 +56,9 @@ pub(crate) async fn parameters(
     if types.contains(&None)
         && let Readied::Waiting(prepared, _) = readied
         && let Ok(plan) = planned(context, prepared.statement().clone()).await
-        && let Ok(found) = plan.get_parameter_types()
+        && let Ok(mut found) = plan.get_parameter_types()
     {
+        found.extend(arrays(&plan)?);
         for (at, data_type) in types.iter_mut().enumerate() {
             if data_type.is_none() {
                 *data_type = found.get(&format!("${}", at + 1)).cloned().flatten();
@@ -64,6 +70,32 @@ pub(crate) async fn parameters(
         Some(known) => known,
     };
     Ok(types.into_iter().map(known).collect())
+}
+
+/// The types of parameters that are the array of `x = any($1)`: arrays of what `x` is.
+fn arrays(plan: &LogicalPlan) -> Result<HashMap<String, Option<DataType>>> {
+    let mut found = HashMap::new();
+    plan.apply_with_subqueries(|node| {
+        let mut schema = DFSchema::empty();
+        for input in node.inputs() {
+            schema.merge(input.schema());
+        }
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::ScalarFunction(call) = expr
+                    && is_quantified(call.name())
+                    && let [value, Expr::Placeholder(parameter)] = &call.args[..]
+                    && parameter.field.is_none()
+                    && let Ok(ty) = value.get_type(&schema)
+                    && ty != DataType::Null
+                {
+                    found.insert(parameter.id.clone(), Some(list_of(plain(&ty))));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(found)
 }
 
 /// The type that SQL calls so.

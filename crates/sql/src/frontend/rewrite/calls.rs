@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{escapes, precision, sets, similar, special};
+use crate::frontend::rewrite::{epoch, escapes, precision, sets, similar, special};
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -98,6 +98,7 @@ impl VisitorMut for Calls {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         escapes::with_backslashes(expr);
+        epoch::expr(expr);
         if let Some(rounded) = precision::expr(expr) {
             *expr = rounded;
             return ControlFlow::Continue(());

@@ -4,12 +4,18 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Value, VisitorMut,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
+    Value, VisitorMut,
 };
 
 use crate::error::Error;
-use crate::names::PG_CATALOG;
+use crate::functions::descriptions::REGCLASS_TEXT;
+use crate::functions::lists::names::PLACES;
+use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, column_name};
+
+/// The function that gives the items of an array with their places.
+const EXPAND: &str = "_pg_expandarray";
 
 /// Takes the schema away, and the types that there are not.
 pub(super) struct Catalog;
@@ -20,6 +26,13 @@ impl VisitorMut for Catalog {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         if let Expr::Function(function) = expr {
             plain_sequence(function);
+            expanded(&mut function.name);
+        }
+        if let Expr::Case { conditions, .. } = expr {
+            conditions.iter_mut().for_each(user_of_path);
+        }
+        if let Some(other) = part_of_expanded(expr).or_else(|| name_of_relation(expr)) {
+            *expr = other;
         }
         // What `psql` asks about each column of a table, by queries within its query.
         let Expr::Subquery(query) = expr else {
@@ -30,6 +43,18 @@ impl VisitorMut for Catalog {
             *expr = Expr::Identifier(Ident::new("attdefault"));
         } else if text.contains("from pg_catalog.pg_collation") {
             *expr = Expr::Value(Value::Null.with_empty_span());
+        } else if text.contains("from pg_catalog.pg_sequence")
+            && text.contains("json_build_object")
+            && text.contains("attidentity")
+        {
+            // What SQLAlchemy asks about each column.
+            *expr = Expr::Cast {
+                kind: CastKind::Cast,
+                expr: Box::new(Expr::Identifier(Ident::new("attidentityoptions"))),
+                data_type: DataType::JSON,
+                array: false,
+                format: None,
+            };
         }
         ControlFlow::Continue(())
     }
@@ -37,7 +62,10 @@ impl VisitorMut for Catalog {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         match expr {
             Expr::Function(function) => without_schema(&mut function.name),
-            Expr::BinaryOp { op, .. } => plain_operator(op),
+            Expr::BinaryOp { left, op, right } => {
+                plain_operator(op);
+                no_routine(left, right);
+            }
             Expr::Collate {
                 expr: inner,
                 collation,
@@ -100,6 +128,97 @@ fn plain_sequence(function: &mut Function) {
     }
 }
 
+/// Takes the schema away from `information_schema._pg_expandarray`; whether it is that function.
+fn expanded(name: &mut ObjectName) -> bool {
+    let word = |at: usize| {
+        let part = name.0.get(at).and_then(ObjectNamePart::as_ident);
+        part.map(column_name).unwrap_or_default()
+    };
+    let (first, second) = (word(0), word(1));
+    if name.0.len() == 2 && first == INFORMATION_SCHEMA && second == EXPAND {
+        name.0.remove(0);
+        return true;
+    }
+    name.0.len() == 1 && first == EXPAND
+}
+
+/// `when s = '"$user"' then user`, as Grafana reads the search path: a column may be called `user` here, but not there.
+fn user_of_path(when: &mut CaseWhen) {
+    if let Expr::Identifier(ident) = &mut when.result
+        && ident.quote_style.is_none()
+        && ident.value.eq_ignore_ascii_case("user")
+        && when.condition.to_string().contains("'\"$user\"'")
+    {
+        ident.value = "current_user".into();
+    }
+}
+
+/// What is cast, and to which type.
+fn cast(expr: &Expr) -> Option<(&Expr, &DataType)> {
+    match expr {
+        Expr::Cast {
+            expr, data_type, ..
+        } => Some((expr, data_type)),
+        _ => None,
+    }
+}
+
+/// `1234::regclass::text`: the name of a table.
+fn name_of_relation(expr: &Expr) -> Option<Expr> {
+    let (inner, outer_type) = cast(expr)?;
+    let (value, inner_type) = cast(inner)?;
+    let of_relation = match inner_type {
+        DataType::Regclass => true,
+        DataType::Custom(name, _) => {
+            let name = name.to_string().to_lowercase();
+            name.strip_prefix("pg_catalog.").unwrap_or(&name) == "regclass"
+        }
+        _ => false,
+    };
+    let to_text = matches!(
+        outer_type,
+        DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_)
+    ) || matches!(outer_type, DataType::Custom(name, _) if name.to_string().to_lowercase() == "pg_catalog.text");
+    if !of_relation || !to_text {
+        return None;
+    }
+    let number = if is_text(value) {
+        called("regclass", value.clone())
+    } else {
+        value.clone()
+    };
+    let mut call = called(REGCLASS_TEXT, number);
+    if let Expr::Function(function) = &mut call {
+        function.name = ObjectName::from(vec![Ident::with_quote('"', REGCLASS_TEXT)]);
+    }
+    Some(call)
+}
+
+/// `(information_schema._pg_expandarray(a)).n` and `.x`: the places of the items of an array, and the items.
+fn part_of_expanded(expr: &Expr) -> Option<Expr> {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else {
+        return None;
+    };
+    let (Expr::Nested(inner), [AccessExpr::Dot(Expr::Identifier(column))]) =
+        (&**root, &access_chain[..])
+    else {
+        return None;
+    };
+    let Expr::Function(function) = &**inner else {
+        return None;
+    };
+    let mut function = function.clone();
+    let name = match column_name(column).as_str() {
+        "n" => PLACES,
+        "x" => "unnest",
+        _ => return None,
+    };
+    expanded(&mut function.name).then(|| {
+        function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
+        Expr::Function(function)
+    })
+}
+
 fn without_schema(name: &mut ObjectName) {
     if let [
         ObjectNamePart::Identifier(schema),
@@ -135,6 +254,27 @@ fn plain_operator(op: &mut BinaryOperator) {
         _ => return,
     };
     *op = plain;
+}
+
+/// `typreceive <> 0`: a function is its name here, and none is `-`, as PostgreSQL writes it.
+fn no_routine(left: &Expr, right: &mut Expr) {
+    let last = match left {
+        Expr::Identifier(ident) => Some(ident),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    };
+    let routine = last.is_some_and(|ident| {
+        let name = column_name(ident);
+        matches!(
+            name.as_str(),
+            "typinput" | "typoutput" | "typreceive" | "typsend"
+        )
+    });
+    if routine
+        && matches!(right, Expr::Value(value) if value.value == Value::Number("0".into(), false))
+    {
+        *right = Expr::Value(Value::SingleQuotedString("-".into()).with_empty_span());
+    }
 }
 
 fn called(name: &str, argument: Expr) -> Expr {

@@ -2,8 +2,11 @@
 
 use datafusion::sql::sqlparser::ast::{Expr, Value, ValueWithSpan};
 
-/// Writes a constant pattern with backslashes in the place of another escape character, or of none (`escape ''`). A
-/// pattern that is computed, or ends with the escape character, is left as it is.
+use crate::frontend::rewrite::special::call;
+use crate::functions::like::{PATTERN, escaped};
+
+/// Writes a pattern with backslashes in the place of another escape character, or of none (`escape ''`): a constant here,
+/// and one that is computed when it is. A constant that ends with the escape character is left as it is.
 pub(super) fn with_backslashes(expr: &mut Expr) {
     let (Expr::Like {
         pattern,
@@ -22,47 +25,25 @@ pub(super) fn with_backslashes(expr: &mut Expr) {
         Some(Value::SingleQuotedString(text)) if text.chars().count() <= 1 => text.chars().next(),
         _ => return,
     };
-    if let Expr::Value(ValueWithSpan {
-        value: Value::SingleQuotedString(text),
-        ..
-    }) = pattern.as_mut()
-        && escape != Some('\\')
-        && let Some(other) = escaped(text, escape)
-    {
-        *text = other;
-        *escape_char = None;
+    if escape == Some('\\') {
+        return;
     }
-}
-
-fn escaped(pattern: &str, escape: Option<char>) -> Option<String> {
-    let mut text = String::with_capacity(pattern.len());
-    let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
-        let plain = Some(c) == escape;
-        let c = if plain { rest.next()? } else { c };
-        if c == '\\' || plain && matches!(c, '%' | '_') {
-            text.push('\\');
+    match pattern.as_mut() {
+        Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }) => {
+            if let Some(other) = escaped(text, escape) {
+                *text = other;
+                *escape_char = None;
+            }
         }
-        text.push(c);
-    }
-    Some(text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_backslash_takes_the_place_of_others() {
-        for (pattern, escape, wanted) in [
-            ("a#%b", Some('#'), Some("a\\%b")),
-            ("a##_", Some('#'), Some("a#_")),
-            ("a\\b%", Some('#'), Some("a\\\\b%")),
-            ("%%x", Some('%'), Some("\\%x")),
-            ("a\\%", None, Some("a\\\\%")),
-            ("a#", Some('#'), None),
-        ] {
-            assert_eq!(escaped(pattern, escape).as_deref(), wanted, "{pattern}");
+        computed => {
+            let escape = escape.map_or_else(String::new, String::from);
+            let escape = Expr::value(Value::SingleQuotedString(escape));
+            let inner = std::mem::replace(computed, Expr::value(Value::Null));
+            *computed = call(PATTERN, vec![inner, escape]);
+            *escape_char = None;
         }
     }
 }

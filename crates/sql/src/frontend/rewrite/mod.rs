@@ -8,6 +8,7 @@ mod assignments;
 mod calls;
 mod catalog;
 mod columns;
+mod epoch;
 mod escapes;
 mod precision;
 mod qualified;

@@ -5,17 +5,21 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TableAlias,
-    TableAliasColumnDef, TableFactor, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, TableAlias, TableAliasColumnDef, TableFactor, VisitorMut,
 };
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
+use crate::frontend::dialect::{DIALECT, parser};
 use crate::frontend::flow::flow;
 use crate::frontend::rewrite::series::{SERIES, whole_arguments};
 use crate::frontend::rewrite::special::call;
 use crate::functions::json;
 use crate::functions::lists::names;
-use crate::names::column_name;
+use crate::messages::tags::tagged;
+use crate::names::{PG_CATALOG, column_name};
 
 /// What a function gives rows of: arrays, each for a column.
 struct Rows {
@@ -35,6 +39,8 @@ fn rows(name: &str, args: &[FunctionArg]) -> Option<Rows> {
     let columns = match (name, args.len()) {
         (SERIES, 2 | 3) => one(names::SERIES, args),
         ("generate_subscripts", 2 | 3) => one(names::SUBSCRIPTS, args),
+        ("_pg_expandarray", 1) => one(names::EXPANDED, args),
+        (names::PLACES, 1) => one(names::ORDINALS, args),
         ("regexp_matches", 2 | 3) => one(names::MATCHES, args),
         ("regexp_split_to_table", 2 | 3) => one("regexp_split_to_array", args),
         ("string_to_table", 2 | 3) => one("string_to_array", args),
@@ -144,6 +150,15 @@ impl VisitorMut for Tables {
 /// # Errors
 /// For columns that have no names.
 fn table(factor: &mut TableFactor) -> Result<()> {
+    if let TableFactor::Table { name, args, .. } = factor
+        && args.is_some()
+    {
+        without_catalog(name);
+        if keywords(name) {
+            *args = None;
+            return Ok(());
+        }
+    }
     let (rows, alias, numbered) = match factor {
         TableFactor::UNNEST {
             alias,
@@ -164,6 +179,10 @@ fn table(factor: &mut TableFactor) -> Result<()> {
             with_ordinality,
             ..
         } => {
+            if let Some(row) = single(name, &args.args, alias.as_ref())? {
+                *factor = row;
+                return Ok(());
+            }
             if !*with_ordinality && streamed(name, &mut args.args, alias) {
                 return Ok(());
             }
@@ -179,6 +198,7 @@ fn table(factor: &mut TableFactor) -> Result<()> {
             with_ordinality,
             ..
         } => {
+            without_catalog(name);
             if !*with_ordinality && streamed(name, args, alias) {
                 return Ok(());
             }
@@ -191,6 +211,55 @@ fn table(factor: &mut TableFactor) -> Result<()> {
     };
     *factor = unnested(rows, alias, numbered)?;
     Ok(())
+}
+
+/// Whether this is `pg_get_keywords()`, which is a table of `pg_catalog` here; it gets its whole name.
+fn keywords(name: &mut ObjectName) -> bool {
+    let own = name_of(name).as_deref() == Some("pg_get_keywords");
+    if own {
+        let schema = ObjectNamePart::Identifier(Ident::new(PG_CATALOG));
+        name.0.insert(0, schema);
+    }
+    own
+}
+
+/// Takes `pg_catalog` away from the name of a function.
+fn without_catalog(name: &mut ObjectName) {
+    if let [schema, _] = &name.0[..]
+        && schema.as_ident().map(column_name).as_deref() == Some(PG_CATALOG)
+    {
+        name.0.remove(0);
+    }
+}
+
+/// Functions of one value that clients write in `from`.
+const SINGLE: [&str; 4] = [
+    "current_setting",
+    "parse_ident",
+    "regexp_split_to_array",
+    "string_to_array",
+];
+
+/// `string_to_array(a, ',') as s` as a table of one row, if it is such a call.
+fn single(
+    name: &ObjectName,
+    args: &[FunctionArg],
+    alias: Option<&TableAlias>,
+) -> Result<Option<TableFactor>> {
+    let Some(own) = name_of(name).filter(|own| SINGLE.contains(&own.as_str())) else {
+        return Ok(None);
+    };
+    let table = alias.map_or_else(|| Ident::with_quote('"', own), |alias| alias.name.clone());
+    let column = alias.and_then(|alias| alias.columns.first());
+    let column = column.map_or(&table, |column| &column.name);
+    let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+    let text = format!(
+        "(select {name}({}) as {column}) as {table}",
+        args.join(", ")
+    );
+    let tokens = Tokenizer::new(&DIALECT, &text).tokenize_with_location();
+    let tokens = tokens.map_err(|e| Error::from(ParserError::from(e)))?;
+    Ok(Some(parser(tokens).parse_table_factor()?))
 }
 
 fn unnested(rows: Rows, alias: Option<TableAlias>, numbered: bool) -> Result<TableFactor> {
@@ -254,7 +323,7 @@ fn with_columns(
     let given = alias.is_some();
     let mut alias = alias.unwrap_or_else(|| TableAlias {
         explicit: true,
-        name: Ident::with_quote('"', called.clone()),
+        name: Ident::with_quote('"', called),
         columns: vec![],
         at: None,
     });
@@ -282,15 +351,13 @@ fn with_columns(
         ));
     }
     for name in all.into_iter().skip(alias.columns.len()) {
-        if alias
-            .columns
-            .iter()
-            .any(|column| column_name(&column.name) == column_name(&name))
-        {
-            return Err(Error::unsupported(format!(
-                "{called} of several arrays needs names for its columns: {called}(a, b) as t (x, y)"
-            )));
-        }
+        let taken = |column: &TableAliasColumnDef| column_name(&column.name) == column_name(&name);
+        // Columns of one name: those behind the first can be had by `*` alone.
+        let name = if alias.columns.iter().any(taken) {
+            tagged(&name.value, alias.columns.len())
+        } else {
+            name
+        };
         alias.columns.push(TableAliasColumnDef {
             name,
             data_type: None,

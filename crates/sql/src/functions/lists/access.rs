@@ -9,6 +9,7 @@ use crate::functions::lists::make::Taker;
 use crate::functions::lists::names::{SLICE, SUBSCRIPT};
 use crate::functions::lists::types::{base, dimensions, list_argument, lists, range};
 use crate::functions::own::Own;
+use crate::messages::numbers::is_vector;
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -36,6 +37,7 @@ fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
                 crate::messages::types::type_name(ty)
             );
         }
+        Some(ty) if is_vector(ty) => ty.clone(),
         _ => list_argument("[]", types, 0)?,
     };
     let (own, given) = (dimensions(&list), (types.len() - 1) / each);
@@ -51,6 +53,7 @@ fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
 
 fn subscript(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let mut arrays = args[0].clone();
+    let first = i64::from(!is_vector(arrays.data_type()));
     // The place of each row's item among all items of the level.
     let mut at: Vec<Option<usize>> = (0..rows).map(Some).collect();
     for places in &args[1..] {
@@ -59,7 +62,7 @@ fn subscript(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         for (row, at) in at.iter_mut().enumerate() {
             let found = at.filter(|_| places.is_valid(row)).and_then(|list| {
                 let items = range(own, list);
-                let place = usize::try_from(places.value(row).checked_sub(1)?).ok()?;
+                let place = usize::try_from(places.value(row).checked_sub(first)?).ok()?;
                 (place < items.len()).then(|| items.start + place)
             });
             *at = found;

@@ -7,6 +7,7 @@ mod access;
 mod change;
 mod compare;
 mod dimensions;
+mod expanded;
 mod make;
 pub(crate) mod names;
 mod quantified;
@@ -21,13 +22,14 @@ pub(crate) mod write;
 use crate::functions::own::Own;
 
 pub(crate) use compare::is_plain;
-pub(crate) use quantified::{called, quantified};
+pub(crate) use quantified::{called, is_quantified, quantified};
 
 pub(super) fn all() -> Vec<Own> {
     access::all()
         .into_iter()
         .chain(change::all())
         .chain(dimensions::all())
+        .chain(expanded::all())
         .chain(make::all())
         .chain(search::all())
         .chain(series::all())

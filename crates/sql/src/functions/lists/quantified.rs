@@ -35,6 +35,13 @@ pub(crate) fn called(operator: &str, all: bool) -> Option<&'static str> {
     known.map(|(_, _, any, of_all)| if all { *of_all } else { *any })
 }
 
+/// Whether a function is one of these.
+pub(crate) fn is_quantified(name: &str) -> bool {
+    OPERATORS
+        .iter()
+        .any(|(_, _, any, all)| [*any, *all].contains(&name))
+}
+
 /// The functions, which take a value and an array.
 pub(crate) fn quantified() -> Vec<ScalarUDF> {
     let of = |name, op, all| {

@@ -22,6 +22,7 @@ use crate::functions::lists::dimensions::lengths;
 use crate::functions::lists::names::{SERIES, SUBSCRIPTS};
 use crate::functions::lists::types::{count, list_argument, list_of};
 use crate::functions::own::Own;
+use crate::messages::numbers::is_vector;
 use crate::messages::types::type_name;
 
 /// Most values of all series that are made at once: those for the rows of one batch.
@@ -37,7 +38,10 @@ pub(super) fn all() -> Vec<Own> {
             SUBSCRIPTS,
             |types| {
                 count("generate_subscripts", types, 2..=3)?;
-                let list = list_argument("generate_subscripts", types, 0)?;
+                let list = match types.first() {
+                    Some(ty) if is_vector(ty) => ty.clone(),
+                    _ => list_argument("generate_subscripts", types, 0)?,
+                };
                 let rest = [DataType::Int64, DataType::Boolean];
                 Ok(std::iter::once(list)
                     .chain(rest)
@@ -319,6 +323,7 @@ fn of_times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 fn subscripts(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let which = args[1].as_primitive::<Int64Type>();
     let backwards = args.get(2).map(|arg| arg.as_boolean());
+    let first = i32::from(!is_vector(args[0].data_type()));
     let lists = gather(args, rows, |row, lists| {
         let at = which.value(row).checked_sub(1);
         let at = at.and_then(|at| usize::try_from(at).ok());
@@ -326,9 +331,11 @@ fn subscripts(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let length = at.and_then(|at| all.get(at)).map_or(0, |length| *length);
         let length = length as i32;
         if backwards.is_some_and(|backwards| backwards.value(row)) {
-            (1..=length).rev().try_for_each(|at| lists.push(at))
+            (first..first + length)
+                .rev()
+                .try_for_each(|at| lists.push(at))
         } else {
-            (1..=length).try_for_each(|at| lists.push(at))
+            (first..first + length).try_for_each(|at| lists.push(at))
         }
     })?;
     lists.finish(|values| Arc::new(Int32Array::from(values)))

@@ -9,6 +9,7 @@ use datafusion::common::Result;
 use crate::functions::items::to_texts;
 use crate::functions::lists::types::{is_list, is_struct, lists, plain, range};
 use crate::functions::structs::text;
+use crate::messages::numbers::is_vector;
 
 /// The texts of arrays or structs.
 ///
@@ -21,7 +22,8 @@ pub(crate) fn write(values: &ArrayRef) -> Result<ArrayRef> {
 /// The texts of values, which may be arrays or structs themselves.
 fn texts(values: &ArrayRef) -> Result<StringViewArray> {
     if is_list(values.data_type()) {
-        arrays(&cast(values, &plain(values.data_type()))?)
+        let vectors = is_vector(values.data_type());
+        arrays(&cast(values, &plain(values.data_type()))?, vectors)
     } else if is_struct(values.data_type()) {
         structs(values)
     } else {
@@ -29,11 +31,16 @@ fn texts(values: &ArrayRef) -> Result<StringViewArray> {
     }
 }
 
-fn arrays(arrays: &ArrayRef) -> Result<StringViewArray> {
+/// The texts of arrays: in braces, or with spaces between the items where they are `vectors`.
+fn arrays(arrays: &ArrayRef, vectors: bool) -> Result<StringViewArray> {
     let own = lists(arrays);
     let items = texts(own.values())?;
     let of = |row: usize| {
         let mut text = String::new();
+        if vectors {
+            let items: Vec<&str> = range(own, row).map(|item| items.value(item)).collect();
+            return items.join(" ");
+        }
         let empty = is_empty(arrays, row);
         braces(own, row, &items, empty, &mut text);
         text

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int32Array, Int64Array, ListBuilder, RecordBatch, StringArray,
-    StringBuilder, TimestampMicrosecondArray, new_null_array,
+    ArrayRef, BooleanArray, Int16Builder, Int32Array, Int64Array, ListBuilder, RecordBatch,
+    StringArray, StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
+
+use crate::messages::numbers::VECTOR;
 
 /// A table under construction.
 #[derive(Default)]
@@ -51,6 +53,38 @@ impl Built {
                 Some(items) => lists.append_value(items.into_iter().map(Some)),
                 None => lists.append_null(),
             }
+        }
+        self.with(name, Arc::new(lists.finish()))
+    }
+
+    /// Arrays of small numbers: `smallint[]`.
+    pub(super) fn arrays(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Vec<i16>>,
+    ) -> Built {
+        self.small(name, Field::LIST_FIELD_DEFAULT_NAME, values)
+    }
+
+    /// The same as `int2vector`.
+    pub(super) fn vectors(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Vec<i16>>,
+    ) -> Built {
+        self.small(name, VECTOR, values)
+    }
+
+    fn small(
+        self,
+        name: &'static str,
+        item: &str,
+        values: impl IntoIterator<Item = Vec<i16>>,
+    ) -> Built {
+        let field = Field::new(item, DataType::Int16, true);
+        let mut lists = ListBuilder::new(Int16Builder::new()).with_field(field);
+        for value in values {
+            lists.append_value(value.into_iter().map(Some));
         }
         self.with(name, Arc::new(lists.finish()))
     }

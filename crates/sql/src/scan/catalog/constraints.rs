@@ -12,17 +12,22 @@ pub(crate) struct TableConstraint {
     pub number: i64,
     /// What stands behind its name where it is declared.
     pub text: String,
-    name: String,
-    kind: &'static str,
+    pub name: String,
+    pub kind: &'static str,
+    /// The table's name in the catalog.
+    pub of: String,
     schema: i64,
     table: i64,
     /// The number of the index of a key that holds.
     index: i64,
-    columns: String,
+    /// Places of its columns, from 1 on.
+    pub columns: Vec<i16>,
     parent: i64,
-    parent_columns: String,
-    on_update: &'static str,
-    on_delete: &'static str,
+    /// The name in the catalog of the table that a foreign key refers to, and places of columns there.
+    pub parent_of: Option<String>,
+    pub parent_columns: Vec<i16>,
+    pub on_update: &'static str,
+    pub on_delete: &'static str,
 }
 
 /// All constraints.
@@ -52,12 +57,14 @@ fn constraint(
         text,
         name,
         kind,
+        of: table.clone(),
         schema: schema_of_number(table),
         table: table_number(table),
         index: 0,
-        columns: "{}".into(),
+        columns: Vec::new(),
         parent: 0,
-        parent_columns: "{}".into(),
+        parent_of: None,
+        parent_columns: Vec::new(),
         on_update: " ",
         on_delete: " ",
     }
@@ -70,10 +77,9 @@ fn named(definition: &Definition, columns: &[usize]) -> String {
     names.join(", ")
 }
 
-/// Places of columns as an array.
-fn places(columns: &[usize]) -> String {
-    let numbers: Vec<String> = columns.iter().map(|at| (at + 1).to_string()).collect();
-    format!("{{{}}}", numbers.join(","))
+/// Places of columns, from 1 on.
+fn places(columns: &[usize]) -> Vec<i16> {
+    columns.iter().map(|at| (at + 1) as i16).collect()
 }
 
 fn keys(definition: &Definition, found: &mut Vec<TableConstraint>) {
@@ -130,6 +136,7 @@ fn foreign_keys(all: &Tables, definition: &Definition, found: &mut Vec<TableCons
         found.push(TableConstraint {
             columns: places(&key.columns),
             parent: table_number(&key.parent),
+            parent_of: Some(key.parent.clone()),
             parent_columns: places(&parent_places),
             on_update: action(rule.map(|rule| rule.on_update)),
             on_delete: action(rule.map(|rule| rule.on_delete)),
@@ -186,10 +193,7 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .names("confupdtype", keys.iter().map(|key| key.on_update))
         .names("confdeltype", keys.iter().map(|key| key.on_delete))
         .text("confmatchtype", "s", rows)
-        .names("conkey", keys.iter().map(|key| key.columns.as_str()))
-        .names(
-            "confkey",
-            keys.iter().map(|key| key.parent_columns.as_str()),
-        )
+        .arrays("conkey", keys.iter().map(|key| key.columns.clone()))
+        .arrays("confkey", keys.iter().map(|key| key.parent_columns.clone()))
         .nothing("conbin", rows)
 }

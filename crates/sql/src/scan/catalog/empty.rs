@@ -12,8 +12,46 @@ type Columns = (
 /// The tables.
 const TABLES: &[(&str, Columns)] = &[
     (
+        "pg_aggregate",
+        (
+            &["aggfnoid", "aggtranstype", "aggsortop", "aggnumdirectargs"],
+            &["aggkind", "aggtransfn", "aggfinalfn", "agginitval"],
+            &["aggfinalextra"],
+        ),
+    ),
+    (
+        "pg_available_extensions",
+        (
+            &[],
+            &["name", "default_version", "installed_version", "comment"],
+            &[],
+        ),
+    ),
+    (
+        "pg_conversion",
+        (
+            &[
+                "oid",
+                "connamespace",
+                "conowner",
+                "conforencoding",
+                "contoencoding",
+            ],
+            &["conname", "conproc"],
+            &["condefault"],
+        ),
+    ),
+    (
         "pg_db_role_setting",
         (&["setdatabase", "setrole"], &["setconfig"], &[]),
+    ),
+    (
+        "pg_default_acl",
+        (
+            &["oid", "defaclrole", "defaclnamespace"],
+            &["defaclobjtype", "defaclacl"],
+            &[],
+        ),
     ),
     (
         "pg_depend",
@@ -38,9 +76,17 @@ const TABLES: &[(&str, Columns)] = &[
     (
         "pg_extension",
         (
-            &["oid", "extnamespace"],
-            &["extname", "extversion"],
+            &["oid", "extnamespace", "extowner"],
+            &["extname", "extversion", "extconfig", "extcondition"],
             &["extrelocatable"],
+        ),
+    ),
+    (
+        "pg_foreign_data_wrapper",
+        (
+            &["oid", "fdwowner", "fdwhandler", "fdwvalidator"],
+            &["fdwname", "fdwacl", "fdwoptions"],
+            &[],
         ),
     ),
     ("pg_foreign_server", (&["oid"], &["srvname"], &[])),
@@ -58,14 +104,6 @@ const TABLES: &[(&str, Columns)] = &[
     ),
     ("pg_language", (&["oid"], &["lanname"], &[])),
     (
-        "pg_matviews",
-        (
-            &[],
-            &["schemaname", "matviewname", "matviewowner", "definition"],
-            &["ispopulated"],
-        ),
-    ),
-    (
         "pg_operator",
         (
             &["oid", "oprnamespace", "oprleft", "oprright", "oprresult"],
@@ -73,10 +111,34 @@ const TABLES: &[(&str, Columns)] = &[
             &[],
         ),
     ),
-    ("pg_opclass", (&["oid"], &["opcname"], &[])),
+    (
+        "pg_opclass",
+        (
+            &["oid", "opcmethod", "opcnamespace", "opcintype"],
+            &["opcname"],
+            &["opcdefault"],
+        ),
+    ),
     (
         "pg_partitioned_table",
         (&["partrelid"], &["partstrat"], &[]),
+    ),
+    (
+        "pg_policies",
+        (
+            &[],
+            &[
+                "schemaname",
+                "tablename",
+                "policyname",
+                "permissive",
+                "roles",
+                "cmd",
+                "qual",
+                "with_check",
+            ],
+            &[],
+        ),
     ),
     (
         "pg_policy",
@@ -96,9 +158,31 @@ const TABLES: &[(&str, Columns)] = &[
                 "pronargs",
                 "proowner",
                 "prolang",
+                "provariadic",
+                "pronargdefaults",
             ],
-            &["proname", "prokind", "proargtypes", "prosrc"],
-            &["proretset", "proisagg"],
+            &[
+                "proname",
+                "prokind",
+                "proargtypes",
+                "proallargtypes",
+                "proargmodes",
+                "proargnames",
+                "proargdefaults",
+                "prosrc",
+                "probin",
+                "provolatile",
+                "proparallel",
+                "proconfig",
+                "proacl",
+            ],
+            &[
+                "proretset",
+                "proisagg",
+                "prosecdef",
+                "proleakproof",
+                "proisstrict",
+            ],
         ),
     ),
     (
@@ -120,6 +204,10 @@ const TABLES: &[(&str, Columns)] = &[
             &["rulename", "ev_enabled"],
             &["is_instead"],
         ),
+    ),
+    (
+        "pg_shdescription",
+        (&["objoid", "classoid"], &["description"], &[]),
     ),
     (
         "pg_statistic_ext",
@@ -149,7 +237,10 @@ pub(super) fn columns(name: &str) -> Option<Built> {
     }
     for column in *texts {
         built = match *column {
-            "setconfig" | "ftoptions" => built.no_lists(column, 0),
+            "setconfig" | "ftoptions" | "extconfig" | "fdwoptions" | "fdwacl" | "defaclacl"
+            | "proargnames" | "proargmodes" | "proallargtypes" | "proacl" => {
+                built.no_lists(column, 0)
+            }
             _ => built.nothing(column, 0),
         };
     }

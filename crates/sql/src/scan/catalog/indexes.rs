@@ -105,15 +105,16 @@ impl TableIndex<'_> {
         )
     }
 
-    /// Places of its columns, and a number for each that says how it is ordered, as texts of numbers.
-    fn lists(&self) -> (String, String) {
-        let places = self.columns.iter().map(|own| (own.column + 1).to_string());
-        let options = self.columns.iter().map(|own| {
-            let option = i32::from(own.descending) + 2 * i32::from(own.nulls_first);
-            option.to_string()
-        });
-        let joined = |all: Vec<String>| all.join(" ");
-        (joined(places.collect()), joined(options.collect()))
+    /// Places of its columns.
+    fn places(&self) -> Vec<i16> {
+        let place = |own: &IndexColumn| (own.column + 1) as i16;
+        self.columns.iter().map(place).collect()
+    }
+
+    /// A number for each of its columns that says how it is ordered.
+    fn orders(&self) -> Vec<i16> {
+        let order = |own: &IndexColumn| i16::from(own.descending) + 2 * i16::from(own.nulls_first);
+        self.columns.iter().map(order).collect()
     }
 }
 
@@ -121,7 +122,6 @@ impl TableIndex<'_> {
 pub(super) fn by_number(all: &Tables) -> Built {
     let indexes = indexes(all);
     let rows = indexes.len();
-    let lists: Vec<(String, String)> = indexes.iter().map(TableIndex::lists).collect();
     let width = || indexes.iter().map(|own| own.width() as i64);
     let built = Built::default()
         .numbers("indexrelid", indexes.iter().map(TableIndex::number))
@@ -131,14 +131,12 @@ pub(super) fn by_number(all: &Tables) -> Built {
         )
         .numbers("indnatts", width())
         .numbers("indnkeyatts", width())
-        .names("indkey", lists.iter().map(|(places, _)| places.as_str()))
-        .names(
-            "indoption",
-            lists.iter().map(|(_, options)| options.as_str()),
-        )
+        .vectors("indkey", indexes.iter().map(TableIndex::places))
+        .vectors("indoption", indexes.iter().map(TableIndex::orders))
         .nothing("indpred", rows)
         .nothing("indexprs", rows)
-        .nothing("indclass", rows)
+        // There are no classes of operators: 0 for each column.
+        .vectors("indclass", indexes.iter().map(|own| vec![0; own.width()]))
         .truths("indisunique", indexes.iter().map(|own| own.unique))
         .truths("indisprimary", indexes.iter().map(|own| own.primary));
     [

@@ -8,6 +8,8 @@ mod indexes;
 mod roles;
 mod sequences;
 mod sessions;
+mod standard;
+mod statistics;
 mod tables;
 
 use std::sync::Arc;
@@ -33,8 +35,8 @@ pub(crate) fn sequences(all: &Tables) -> Result<Arc<dyn TableProvider>> {
     sequences::by_standard(all).table()
 }
 
-/// The view of `information_schema` about rights of that name, if there is one, as whose rights these are sees it.
-pub(crate) fn about_rights(
+/// The view of `information_schema` about rights or constraints of that name, if there is one, as whose rights these are sees it.
+pub(crate) fn of_standard(
     all: &Tables,
     rights: &Rights,
     name: &str,
@@ -43,7 +45,10 @@ pub(crate) fn about_rights(
         "table_privileges" => roles::table_privileges(all, rights, false),
         "role_table_grants" => roles::table_privileges(all, rights, true),
         "enabled_roles" => roles::enabled(all, rights),
-        _ => return Ok(None),
+        name => match standard::view(all, name) {
+            Some(view) => view,
+            None => return Ok(None),
+        },
     };
     built.table().map(Some)
 }
@@ -74,6 +79,8 @@ pub(crate) fn view(
         "pg_matviews" => tables::materialized(all),
         "pg_sequence" => sequences::by_number(all),
         "pg_sequences" => sequences::by_name(all),
+        "pg_get_keywords" => standard::keywords(),
+        "pg_stat_user_tables" | "pg_stat_all_tables" => statistics::tables(all),
         "pg_am" => tables::access_methods(),
         "pg_collation" => tables::collations(),
         "pg_settings" => sessions::settings(settings),

@@ -228,6 +228,21 @@ fn value(column: &Column) -> Option<&str> {
     column.expression().or(column.default.as_deref())
 }
 
+fn identities(all: &Tables, places: &[Place<'_>]) -> Built {
+    let options = places.iter().map(|(_, _, column)| identity(all, column));
+    Built::default().texts("attidentityoptions", options)
+}
+
+/// How a column is numbered, as JSON, in the words of SQLAlchemy.
+fn identity(all: &Tables, column: &Column) -> Option<String> {
+    let (sequence, always) = column.identity()?;
+    let own = all.sequence(sequence)?;
+    Some(format!(
+        "{{\"always\": {always}, \"start\": {}, \"increment\": {}, \"minvalue\": {}, \"maxvalue\": {}, \"cache\": 1, \"cycle\": {}}}",
+        own.start, own.increment, own.min, own.max, own.cycle
+    ))
+}
+
 pub(super) fn attributes(all: &Tables) -> Built {
     let places = columns(all);
     let rows = places.len();
@@ -238,7 +253,7 @@ pub(super) fn attributes(all: &Tables) -> Built {
             .find(|known| known.number == number)
             .map_or(-1, |known| known.length)
     };
-    Built::default()
+    identities(all, &places)
         .numbers(
             "attrelid",
             places.iter().map(|(table, _, _)| table_number(table)),
@@ -321,6 +336,16 @@ pub(super) fn defaults(all: &Tables) -> Built {
         .texts("adbin", places.iter().map(|(_, _, column)| value(column)))
 }
 
+/// The function of PostgreSQL that reads or writes values of a type: ADBC's driver knows types by these.
+fn reader(name: &str, what: &str) -> String {
+    match name {
+        array if array.starts_with('_') => format!("array_{what}"),
+        "date" | "time" | "timestamp" | "timestamptz" | "interval" | "numeric" | "uuid"
+        | "json" | "jsonb" => format!("{name}_{what}"),
+        name => format!("{name}{what}"),
+    }
+}
+
 pub(super) fn types() -> Built {
     // Each type, and its arrays.
     let arrays = TYPES.iter().filter(|known| known.array != 0);
@@ -366,15 +391,13 @@ pub(super) fn types() -> Built {
         .number("typrelid", 0, rows)
         .numbers("typelem", all.iter().map(|known| known.5))
         .numbers("typarray", all.iter().map(|known| known.4))
-        .names("typinput", all.iter().map(|known| format!("{}in", known.1)))
+        .names("typinput", all.iter().map(|known| reader(&known.1, "in")))
+        .names("typoutput", all.iter().map(|known| reader(&known.1, "out")))
         .names(
             "typreceive",
-            all.iter().map(|known| format!("{}recv", known.1)),
+            all.iter().map(|known| reader(&known.1, "recv")),
         )
-        .names(
-            "typsend",
-            all.iter().map(|known| format!("{}send", known.1)),
-        )
+        .names("typsend", all.iter().map(|known| reader(&known.1, "send")))
         .truth("typnotnull", false, rows)
         .number("typbasetype", 0, rows)
         .number("typtypmod", -1, rows)

@@ -1,0 +1,227 @@
+//! Constraints as `information_schema` tells of them, and the words that the parser knows.
+
+use datafusion::sql::sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
+use table::Tables;
+
+use crate::names::{CATALOG, base, schema_of};
+use crate::scan::catalog::build::Built;
+use crate::scan::catalog::constraints::{TableConstraint, constraints};
+
+/// The view of `information_schema` about constraints or functions of that name, if there is one.
+pub(super) fn view(all: &Tables, name: &str) -> Option<Built> {
+    Some(match name {
+        "table_constraints" => table_constraints(all),
+        "key_column_usage" => key_columns(all),
+        "constraint_column_usage" => used_columns(all),
+        "referential_constraints" => references(all),
+        "check_constraints" => checks(all),
+        "routine_privileges" | "role_routine_grants" => routine_privileges(),
+        _ => return None,
+    })
+}
+
+/// Those that SQL calls constraints: `not null` is none here.
+fn table_constraints(all: &Tables) -> Built {
+    let keys = constraints(all);
+    let rows = keys.len();
+    Built::default()
+        .text("constraint_catalog", CATALOG, rows)
+        .names("constraint_schema", keys.iter().map(schema))
+        .names("constraint_name", keys.iter().map(|key| key.name.as_str()))
+        .text("table_catalog", CATALOG, rows)
+        .names("table_schema", keys.iter().map(schema))
+        .names("table_name", keys.iter().map(|key| base(&key.of)))
+        .names(
+            "constraint_type",
+            keys.iter().map(|key| match key.kind {
+                "p" => "PRIMARY KEY",
+                "u" => "UNIQUE",
+                "f" => "FOREIGN KEY",
+                _ => "CHECK",
+            }),
+        )
+        .text("is_deferrable", "NO", rows)
+        .text("initially_deferred", "NO", rows)
+        .text("enforced", "YES", rows)
+}
+
+fn schema(key: &TableConstraint) -> &str {
+    schema_of(&key.of)
+}
+
+/// A column of a constraint.
+struct Used<'k> {
+    key: &'k TableConstraint,
+    /// The table whose column it is.
+    table: &'k str,
+    column: &'k str,
+    /// The place in the constraint, from 1 on, and in the key that it refers to.
+    place: i32,
+    parent_place: Option<i32>,
+}
+
+/// The names of columns at these places, from 1 on, of a table.
+fn named<'t>(all: &'t Tables, table: &str, places: &[i16]) -> Vec<&'t str> {
+    let columns = all.get(table).map(|table| &table.definition().columns);
+    let of = |place: &i16| {
+        let at = usize::try_from(*place).ok()?.checked_sub(1)?;
+        Some(columns?.get(at)?.name.as_str())
+    };
+    places.iter().filter_map(of).collect()
+}
+
+/// The columns of keys and foreign keys.
+fn key_columns(all: &Tables) -> Built {
+    let keys = constraints(all);
+    let keys = keys.iter().filter(|key| key.kind != "c");
+    let used: Vec<Used<'_>> = keys
+        .flat_map(|key| {
+            let names = named(all, &key.of, &key.columns);
+            (1..).zip(names).map(move |(place, column)| Used {
+                key,
+                table: &key.of,
+                column,
+                place,
+                parent_place: (key.kind == "f").then_some(place),
+            })
+        })
+        .collect();
+    about(&used)
+        .numbers("ordinal_position", used.iter().map(|own| own.place.into()))
+        .some_numbers(
+            "position_in_unique_constraint",
+            used.iter().map(|own| own.parent_place.map(i64::from)),
+        )
+}
+
+/// The columns that keys are of, and those that foreign keys refer to.
+fn used_columns(all: &Tables) -> Built {
+    let keys = constraints(all);
+    let keys = keys.iter().filter(|key| key.kind != "c");
+    let used: Vec<Used<'_>> = keys
+        .flat_map(|key| {
+            let (table, places) = match &key.parent_of {
+                Some(parent) => (parent, &key.parent_columns),
+                None => (&key.of, &key.columns),
+            };
+            let names = named(all, table, places);
+            (1..).zip(names).map(move |(place, column)| Used {
+                key,
+                table,
+                column,
+                place,
+                parent_place: None,
+            })
+        })
+        .collect();
+    about(&used)
+}
+
+fn about(used: &[Used<'_>]) -> Built {
+    let rows = used.len();
+    Built::default()
+        .text("constraint_catalog", CATALOG, rows)
+        .names("constraint_schema", used.iter().map(|own| schema(own.key)))
+        .names(
+            "constraint_name",
+            used.iter().map(|own| own.key.name.as_str()),
+        )
+        .text("table_catalog", CATALOG, rows)
+        .names("table_schema", used.iter().map(|own| schema_of(own.table)))
+        .names("table_name", used.iter().map(|own| base(own.table)))
+        .names("column_name", used.iter().map(|own| own.column))
+}
+
+/// Foreign keys with the keys that they refer to.
+fn references(all: &Tables) -> Built {
+    let keys = constraints(all);
+    let foreign: Vec<&TableConstraint> = keys.iter().filter(|key| key.kind == "f").collect();
+    let rows = foreign.len();
+    let parent = |key: &&TableConstraint| {
+        let own = keys.iter().find(|other| {
+            matches!(other.kind, "p" | "u")
+                && Some(&other.of) == key.parent_of.as_ref()
+                && other.columns == key.parent_columns
+        });
+        own.map(|own| own.name.clone())
+    };
+    let rule = |word: &str| match word {
+        "c" => "CASCADE",
+        "n" => "SET NULL",
+        _ => "NO ACTION",
+    };
+    Built::default()
+        .text("constraint_catalog", CATALOG, rows)
+        .names("constraint_schema", foreign.iter().map(|key| schema(key)))
+        .names(
+            "constraint_name",
+            foreign.iter().map(|key| key.name.as_str()),
+        )
+        .text("unique_constraint_catalog", CATALOG, rows)
+        .texts(
+            "unique_constraint_schema",
+            foreign
+                .iter()
+                .map(|key| key.parent_of.as_deref().map(schema_of)),
+        )
+        .texts("unique_constraint_name", foreign.iter().map(parent))
+        .text("match_option", "NONE", rows)
+        .names("update_rule", foreign.iter().map(|key| rule(key.on_update)))
+        .names("delete_rule", foreign.iter().map(|key| rule(key.on_delete)))
+}
+
+fn checks(all: &Tables) -> Built {
+    let keys = constraints(all);
+    let checks: Vec<&TableConstraint> = keys.iter().filter(|key| key.kind == "c").collect();
+    let clause = |key: &&TableConstraint| key.text.trim_start_matches("CHECK ").to_owned();
+    Built::default()
+        .text("constraint_catalog", CATALOG, checks.len())
+        .names("constraint_schema", checks.iter().map(|key| schema(key)))
+        .names(
+            "constraint_name",
+            checks.iter().map(|key| key.name.as_str()),
+        )
+        .names("check_clause", checks.iter().map(clause))
+}
+
+/// What may be done with functions, which nobody makes here.
+fn routine_privileges() -> Built {
+    [
+        "grantor",
+        "grantee",
+        "specific_catalog",
+        "specific_schema",
+        "specific_name",
+        "routine_catalog",
+        "routine_schema",
+        "routine_name",
+        "privilege_type",
+        "is_grantable",
+    ]
+    .into_iter()
+    .fold(Built::default(), |built, name| built.nothing(name, 0))
+}
+
+/// `pg_get_keywords()`.
+pub(super) fn keywords() -> Built {
+    let reserved = |word: &str| {
+        RESERVED_FOR_COLUMN_ALIAS
+            .iter()
+            .any(|own| own.to_string().eq_ignore_ascii_case(word))
+    };
+    let code = |word: &&str| if reserved(word) { "R" } else { "U" };
+    let told = |word: &&str| {
+        if reserved(word) {
+            "reserved"
+        } else {
+            "unreserved"
+        }
+    };
+    let rows = ALL_KEYWORDS.len();
+    Built::default()
+        .names("word", ALL_KEYWORDS.iter().map(|word| word.to_lowercase()))
+        .names("catcode", ALL_KEYWORDS.iter().map(code))
+        .truths("barelabel", ALL_KEYWORDS.iter().map(|word| !reserved(word)))
+        .names("catdesc", ALL_KEYWORDS.iter().map(told))
+        .nothing("baredesc", rows)
+}

@@ -1,0 +1,63 @@
+//! What PostgreSQL counts about tables. Of it there are the rows of each here; what is not counted is NULL.
+
+use table::Tables;
+
+use crate::messages::numbers::table_number;
+use crate::names::{base, permanent, schema_of};
+use crate::scan::catalog::build::Built;
+
+/// Columns of counts that there are not.
+const COUNTS: [&str; 20] = [
+    "seq_scan",
+    "seq_tup_read",
+    "idx_scan",
+    "idx_tup_fetch",
+    "n_tup_ins",
+    "n_tup_upd",
+    "n_tup_del",
+    "n_tup_hot_upd",
+    "n_dead_tup",
+    "n_mod_since_analyze",
+    "n_ins_since_vacuum",
+    "vacuum_count",
+    "autovacuum_count",
+    "analyze_count",
+    "autoanalyze_count",
+    "heap_blks_read",
+    "heap_blks_hit",
+    "idx_blks_read",
+    "idx_blks_hit",
+    "toast_blks_read",
+];
+
+/// Columns of moments that there are not.
+const MOMENTS: [&str; 4] = [
+    "last_vacuum",
+    "last_autovacuum",
+    "last_analyze",
+    "last_autoanalyze",
+];
+
+/// `pg_stat_user_tables`, and `pg_stat_all_tables`, which has no more.
+pub(super) fn tables(all: &Tables) -> Built {
+    let mut names = permanent(all.names());
+    names.sort_unstable();
+    let rows = names.len();
+    let built = Built::default()
+        .numbers("relid", names.iter().map(|name| table_number(name)))
+        .names("schemaname", names.iter().map(|name| schema_of(name)))
+        .names("relname", names.iter().map(|name| base(name)))
+        .numbers(
+            "n_live_tup",
+            names
+                .iter()
+                .map(|name| all.get(name).map_or(0, |table| table.rows() as i64)),
+        );
+    let nothing = || std::iter::repeat_n(None, rows);
+    let built = COUNTS
+        .into_iter()
+        .fold(built, |built, name| built.some_numbers(name, nothing()));
+    MOMENTS
+        .into_iter()
+        .fold(built, |built, name| built.moments(name, nothing()))
+}
