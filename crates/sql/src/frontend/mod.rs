@@ -27,6 +27,7 @@ pub(crate) mod grants;
 pub(crate) mod graphs;
 pub(crate) mod identity;
 pub(crate) mod kept;
+pub(crate) mod lengths;
 pub(crate) mod like;
 pub(crate) mod materialized;
 pub(crate) mod mentioned;
