@@ -119,7 +119,8 @@ impl ExprPlanner for Operators {
         };
         Ok(match op {
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
-                PlannerResult::Planned(datafusion::functions::math::power().call(vec![left, right]))
+                let args = [left, right].map(|arg| number(arg, schema));
+                PlannerResult::Planned(datafusion::functions::math::power().call(args.to_vec()))
             }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
@@ -146,6 +147,17 @@ impl ExprPlanner for Operators {
             },
             op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
+    }
+}
+
+/// An operand of `^`: a text is read as a number.
+fn number(operand: Expr, schema: &DFSchema) -> Expr {
+    use DataType::{LargeUtf8, Utf8, Utf8View};
+    match operand.get_type(schema) {
+        Ok(Utf8 | LargeUtf8 | Utf8View) => {
+            Expr::Cast(Cast::new(Box::new(operand), DataType::Float64))
+        }
+        _ => operand,
     }
 }
 

@@ -9,6 +9,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod operators;
 mod precision;
 mod qualified;
 mod series;
@@ -20,5 +21,7 @@ mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
-pub(crate) use tokens::{abort, end, explained, numbers, questions, tables, without_materialized};
+pub(crate) use tokens::{
+    abort, continued, end, explained, numbers, questions, substrings, tables, without_materialized,
+};
 pub(crate) use tree::{query, statement};

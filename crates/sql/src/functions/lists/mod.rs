@@ -7,13 +7,14 @@ mod access;
 mod change;
 mod compare;
 mod dimensions;
+mod identifiers;
 mod make;
 pub(crate) mod names;
 mod quantified;
 pub(crate) mod read;
 mod search;
 mod series;
-mod splits;
+pub(crate) mod splits;
 mod texts;
 pub(crate) mod types;
 pub(crate) mod write;
@@ -28,6 +29,7 @@ pub(super) fn all() -> Vec<Own> {
         .into_iter()
         .chain(change::all())
         .chain(dimensions::all())
+        .chain(identifiers::all())
         .chain(make::all())
         .chain(search::all())
         .chain(series::all())
