@@ -218,6 +218,7 @@ mod tests {
             read.placed(atoll::Error::Sql(sql::Error::UnknownColumn {
                 name: "n".into(),
                 candidates: vec![],
+                relation: None,
                 position: Some(sql::Position { line: 2, column }),
             }))
         };

@@ -34,13 +34,21 @@ pub(crate) fn of_reason(reason: Reason) -> Report {
     }
 }
 
-/// The report of an error of the statement `text`.
+/// The report of an error of the statement `text`, with all there is to say in its message.
 pub(crate) fn report(error: &atoll::Error, text: &str) -> Report {
     let mut report = Report::error(error.sqlstate(), error.to_string());
-    if let atoll::Error::Sql(sql) = error
-        && let Some(position) = sql.position()
-    {
-        report.position = Some(character(text, position));
+    if let atoll::Error::Sql(sql) = error {
+        report.position = sql.position().map(|place| character(text, place));
+    }
+    report
+}
+
+/// The same in PostgreSQL's words, with detail and hint apart, for those who speak its protocol.
+pub(crate) fn told(error: &atoll::Error, text: &str) -> Report {
+    let mut report = report(error, text);
+    if let atoll::Error::Sql(sql) = error {
+        let told = sql.told();
+        (report.message, report.detail, report.hint) = (told.message, told.detail, told.hint);
     }
     report
 }
@@ -63,10 +71,12 @@ mod tests {
         let error = sql::Error::UnknownColumn {
             name: "b".into(),
             candidates: vec![],
+            relation: None,
             position: Some(sql::Position { line: 2, column: 3 }),
         };
-        let told = report(&atoll::Error::Sql(error), "select é\n  b");
+        let told = told(&atoll::Error::Sql(error), "select é\n  b");
         assert_eq!((told.code, told.position), ("42703", Some(12)));
+        assert_eq!(told.message, "column \"b\" does not exist");
         let error = sql::Error::Conflict {
             code: "40001",
             message: "could not serialize access".into(),

@@ -52,6 +52,8 @@ pub enum Error {
         name: String,
         /// Names that come close, nearest first; if none does, the first few that there are.
         candidates: Vec<String>,
+        /// The one table that was to have it, if the statement names one for it.
+        relation: Option<String>,
         /// Where the name stands.
         position: Option<Position>,
     },
@@ -275,7 +277,7 @@ impl fmt::Display for Error {
 pub(crate) const WITHIN: char = table::WITHIN;
 
 /// `text` with names as people see them: temporary tables as their session calls them, others with their schemas.
-fn readable(text: &str) -> String {
+pub(crate) fn readable(text: &str) -> String {
     let mut parts: Vec<&str> = text.split(WITHIN).collect();
     let last = parts.pop().unwrap_or_default();
     let mut all = String::new();
@@ -317,6 +319,7 @@ impl fmt::Display for Whole<'_> {
                 name,
                 candidates,
                 position,
+                ..
             } => {
                 write!(f, "no column \"{name}\"{}", At(*position))?;
                 match candidates.as_slice() {
@@ -375,7 +378,7 @@ impl fmt::Display for At {
 }
 
 /// "a, b or c".
-struct Or<'a>(&'a [String]);
+pub(crate) struct Or<'a>(pub(crate) &'a [String]);
 
 impl fmt::Display for Or<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

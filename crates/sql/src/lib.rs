@@ -26,7 +26,7 @@
 //! search_path  the schemas in which names are looked up
 //! rights       who may do what
 //! settings     what a server has been told of a session
-//! names, messages, error
+//! names, messages, told, sqlstate, error
 //! ```
 //!
 //! A file uses files of its own layer and of those below it, never of one above.
@@ -35,7 +35,7 @@
 //!
 //! NOT NULL is enforced, and a primary key implies it. Primary and foreign keys are declarations that the optimiser and
 //! derived columns rely on: neither uniqueness nor the existence of parents is checked row by row. The length of
-//! `varchar(n)` and `char(n)` is not enforced either. Arithmetic and sums whose result does not fit its type fail.
+//! `varchar(n)` and `char(n)` is enforced as a check is. Arithmetic and sums whose result does not fit its type fail.
 //!
 //! # Example
 //!
@@ -77,6 +77,7 @@ mod search_path;
 mod settings;
 mod sqlstate;
 mod statements;
+mod told;
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use error::{Error, Position, Result};
@@ -98,3 +99,4 @@ pub use run::visible::{as_texts, uuid_text};
 pub use settings::Setting;
 pub use statements::extended::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
+pub use told::Told;

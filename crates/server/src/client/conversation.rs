@@ -280,7 +280,7 @@ impl Conversation {
                 errors::of_reason(reason).into()
             }
             (atoll::Error::Interrupted, Some(_)) => Failed::Broken(Broken::Stopped),
-            (error, _) => errors::report(error, text).into(),
+            (error, _) => errors::told(error, text).into(),
         }
     }
 

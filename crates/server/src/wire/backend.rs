@@ -138,6 +138,10 @@ pub(crate) struct Report {
     pub severity: &'static str,
     pub code: &'static str,
     pub message: String,
+    /// More of what is wrong.
+    pub detail: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
     /// The character in the text of the query, counted from 1.
     pub position: Option<usize>,
     /// The function of PostgreSQL that says this, by which some drivers know what to do.
@@ -151,6 +155,8 @@ impl Report {
             severity: "ERROR",
             code,
             message: message.into(),
+            detail: None,
+            hint: None,
             position: None,
             routine: None,
         }
@@ -193,6 +199,12 @@ impl Report {
             part(b'V', self.severity);
             part(b'C', self.code);
             part(b'M', &self.message);
+            if let Some(detail) = &self.detail {
+                part(b'D', detail);
+            }
+            if let Some(hint) = &self.hint {
+                part(b'H', hint);
+            }
             if let Some(position) = self.position {
                 part(b'P', &position.to_string());
             }

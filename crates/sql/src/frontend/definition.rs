@@ -3,19 +3,20 @@
 use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast::{ColumnDef, Statement as Sql, TableConstraint};
+use datafusion::sql::sqlparser::ast::{ColumnDef, DataType, Statement as Sql, TableConstraint};
 use table::{Action, Check, Column, Definition, ForeignKey, Generated, Rule, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::columns::{self, Values};
 use crate::frontend::constraints::{self, Constraint, What};
+use crate::frontend::lengths;
 use crate::frontend::mentioned;
 use crate::frontend::parse::{Statement, parse};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
-use crate::names::{base, check_new};
+use crate::names::{base, check_new, column_name};
 
 /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
 /// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
@@ -65,6 +66,9 @@ pub(crate) fn of_text(
         context,
         tables,
     )?;
+    if let Some(notice) = defined.notices.first() {
+        return Err(Error::unsupported(notice.clone()));
+    }
     let made = |column: &Column| column.expression().is_some();
     if !defined.sequences.is_empty() || defined.definition.columns.iter().any(made) {
         return Err(Error::unsupported(
@@ -80,6 +84,8 @@ pub(crate) struct Defined {
     pub definition: Definition,
     /// The sequences of its columns, which have no names yet.
     pub sequences: Vec<NewSequence>,
+    /// What is to be told of its columns.
+    pub notices: Vec<String>,
 }
 
 /// The sequence of a column that is to be created.
@@ -110,6 +116,12 @@ pub(crate) fn define(
             format!("table \"{name}\" needs at least one column"),
         ));
     }
+    let mut columns = columns;
+    let notices = lengths::narrow(&mut columns);
+    let types = columns.iter();
+    let types: Vec<(String, DataType)> = types
+        .map(|column| (column_name(&column.name), column.data_type.clone()))
+        .collect();
     let mut own = Vec::new();
     let (columns, values): (Vec<_>, Vec<_>) = columns
         .into_iter()
@@ -146,9 +158,11 @@ pub(crate) fn define(
         constraint.held &= hold;
         add(&mut definition, constraint, tables)?;
     }
+    definition.checks.extend(lengths::checks(&types));
     Ok(Defined {
         definition,
         sequences,
+        notices,
     })
 }
 

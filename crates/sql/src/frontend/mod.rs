@@ -29,6 +29,7 @@ pub(crate) mod identity;
 pub(crate) mod kept;
 pub(crate) mod key_query;
 pub(crate) mod key_text;
+pub(crate) mod lengths;
 pub(crate) mod like;
 pub(crate) mod materialized;
 pub(crate) mod mentioned;

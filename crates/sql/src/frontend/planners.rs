@@ -132,7 +132,8 @@ impl ExprPlanner for Operators {
         };
         Ok(match op {
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
-                PlannerResult::Planned(datafusion::functions::math::power().call(vec![left, right]))
+                let args = [left, right].map(|arg| number(arg, schema));
+                PlannerResult::Planned(datafusion::functions::math::power().call(args.to_vec()))
             }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
@@ -169,6 +170,17 @@ impl ExprPlanner for Operators {
     ) -> Result<PlannerResult<Vec<Expr>>> {
         let column = Expr::Column(Column::from((qualifier, field)));
         rows::field(column, names).map(PlannerResult::Planned)
+    }
+}
+
+/// An operand of `^`: a text is read as a number.
+fn number(operand: Expr, schema: &DFSchema) -> Expr {
+    use DataType::{LargeUtf8, Utf8, Utf8View};
+    match operand.get_type(schema) {
+        Ok(Utf8 | LargeUtf8 | Utf8View) => {
+            Expr::Cast(Cast::new(Box::new(operand), DataType::Float64))
+        }
+        _ => operand,
     }
 }
 

@@ -4,7 +4,9 @@ use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::timezone::Tz;
-use arrow::array::{ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampNanosecondArray};
+use arrow::array::{
+    ArrayRef, AsArray, Float32Array, Float64Array, PrimitiveArray, TimestampNanosecondArray,
+};
 use arrow::compute::kernels::cast_utils::string_to_datetime;
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{
@@ -41,6 +43,37 @@ fn round(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
         .as_primitive::<Float64Type>()
         .unary(f64::round_ties_even);
     Ok(Arc::new(rounded))
+}
+
+static REAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let own = Own::new(
+        "real",
+        |types| Ok(vec![DataType::Float64; types.len()]),
+        |_| Ok(DataType::Float32),
+        narrow,
+    );
+    Arc::new(own.into())
+});
+
+/// `value`, a double, as a real; an error if it is too great or too near to zero for one.
+pub(crate) fn real(value: Expr) -> Expr {
+    REAL.call(vec![value])
+}
+
+fn narrow(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let of = |value: f64| {
+        let real = value as f32;
+        if real.is_infinite() && value.is_finite() {
+            return exec_err!("value out of range: overflow");
+        }
+        if real == 0.0 && value != 0.0 {
+            return exec_err!("value out of range: underflow");
+        }
+        Ok(real)
+    };
+    let values = args[0].as_primitive::<Float64Type>();
+    let found = values.iter().map(|value| value.map(of).transpose());
+    Ok(Arc::new(found.collect::<Result<Float32Array>>()?))
 }
 
 /// A string as a timestamp. Reads times without seconds, too, which Arrow's cast does not. A string that is no

@@ -67,9 +67,14 @@ pub(crate) fn conversion(
 
 /// The text of `value`, of any type, as PostgreSQL writes it; `to` is the type of the text.
 pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
+    read_as(value, to, true)
+}
+
+/// The value of the type `to` that `value`, a text, says; one that says none is an error if `strict`, otherwise NULL.
+pub(crate) fn read_as(value: Expr, to: &DataType, strict: bool) -> Expr {
     let function = ScalarUDF::from(Convert {
         to: to.clone(),
-        strict: true,
+        strict,
         signature: Signature::any(1, Volatility::Immutable),
     });
     Arc::new(function).call(vec![value])

@@ -19,6 +19,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 
 use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
 use crate::functions::casts::instant;
+use crate::functions::number_texts;
 use crate::functions::own::Own;
 use crate::functions::patterns::Pattern;
 use crate::functions::read_pattern;
@@ -143,15 +144,20 @@ fn named(stamps: &ArrayRef, directions: &str) -> Result<ArrayRef> {
 
 fn pattern_types(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [value, _] if value.is_numeric() => {
-            plan_err!("to_char of numbers is not supported; cast them to varchar or decimal(p, s)")
+        [value, pattern] if value.is_numeric() && is_text(pattern) => {
+            Ok(number_texts::types(value))
         }
         [value, pattern] if is_stamp(value) && is_text(pattern) => Ok(vec![MICROS, DataType::Utf8]),
-        _ => plan_err!("to_char takes a date or timestamp and a pattern such as 'YYYY-MM-DD'"),
+        _ => plan_err!(
+            "to_char takes a date, a timestamp or a number, and a pattern such as 'YYYY-MM-DD' or '999D99'"
+        ),
     }
 }
 
 fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    if args[0].data_type().is_numeric() {
+        return number_texts::to_char(args, rows);
+    }
     let (stamps, patterns) = (micros(&args[0]), strings(&args[1])?);
     let mut known: HashMap<&str, Pattern> = HashMap::new();
     let mut found = Vec::with_capacity(rows);

@@ -1,9 +1,13 @@
 //! Values that are no arrays from texts and as texts, as PostgreSQL reads and writes them.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray, StringViewArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, StringArray,
+    StringViewArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit,
@@ -12,6 +16,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err};
 use table::json_kind;
 
+use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
@@ -62,6 +67,16 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             }
             Ok(Arc::new(BooleanArray::from(found)))
         }
+        DataType::Float32 => Ok(Arc::new(
+            own.iter()
+                .map(|text| text.map(real).transpose())
+                .collect::<Result<Float32Array>>()?,
+        )),
+        DataType::Float64 => Ok(Arc::new(
+            own.iter()
+                .map(|text| text.map(double).transpose())
+                .collect::<Result<Float64Array>>()?,
+        )),
         to => {
             let trimmed: StringArray = own.iter().map(|text| text.map(str::trim)).collect();
             let found = cast(&trimmed, to)?;
@@ -72,6 +87,42 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             }
         }
     }
+}
+
+/// Whether digits say a number other than zero.
+fn is_other_than_zero(text: &str) -> bool {
+    let digits = text.split(['e', 'E']).next().unwrap_or_default();
+    digits.contains(|c: char| matches!(c, '1'..='9'))
+}
+
+/// A number with a point that floats, from its text: one that is too great or too near to zero is refused.
+fn float<T: FromStr + Into<f64> + Copy>(text: &str, title: &str) -> Result<T> {
+    let own = text.trim();
+    let Ok(value) = own.parse::<T>() else {
+        return Err(Error::coded(
+            "22P02",
+            format!("invalid input syntax for type {title}: \"{text}\""),
+        )
+        .into());
+    };
+    let number: f64 = value.into();
+    let is_lost = number == 0.0 || number.is_infinite();
+    if is_lost && is_other_than_zero(own) {
+        return Err(Error::coded(
+            "22003",
+            format!("\"{own}\" is out of range for type {title}"),
+        )
+        .into());
+    }
+    Ok(value)
+}
+
+fn real(text: &str) -> Result<f32> {
+    float(text, "real")
+}
+
+fn double(text: &str) -> Result<f64> {
+    float(text, "double precision")
 }
 
 /// The texts of values that are no arrays, as PostgreSQL writes them.
@@ -93,7 +144,7 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
         DataType::Float32 => {
             let values = items.as_primitive::<Float32Type>();
             each(&|row| {
-                float(
+                shown(
                     f64::from(values.value(row)),
                     format!("{:e}", values.value(row)),
                     6,
@@ -102,7 +153,7 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
         }
         DataType::Float64 => {
             let values = items.as_primitive::<Float64Type>();
-            each(&|row| float(values.value(row), format!("{:e}", values.value(row)), 15))
+            each(&|row| shown(values.value(row), format!("{:e}", values.value(row)), 15))
         }
         DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(_, _) => {
             let options = FormatOptions::new()
@@ -148,7 +199,7 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
 
 /// A number with a point that floats, from its shortest digits `d.ddde-7`; with an exponent below 1e-4 and from
 /// `10^most` on.
-fn float(value: f64, shortest: String, most: i32) -> String {
+fn shown(value: f64, shortest: String, most: i32) -> String {
     if value.is_nan() {
         return "NaN".into();
     }

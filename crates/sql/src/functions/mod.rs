@@ -12,9 +12,11 @@ pub(crate) mod casts;
 mod catalog;
 mod clock;
 mod coalesce;
+mod concat;
 pub(crate) mod convert;
 mod dates;
 pub(crate) mod descriptions;
+mod domains;
 mod format;
 mod identifiers;
 pub(crate) mod intervals;
@@ -22,12 +24,17 @@ mod items;
 pub(crate) mod json;
 pub(crate) mod like;
 pub(crate) mod lists;
+mod number_pattern;
+mod number_reading;
+mod number_texts;
+mod number_writing;
 mod numeric;
 mod own;
 mod patterns;
 pub(crate) mod privileges;
 mod quantiles;
 mod read_pattern;
+pub(crate) mod regexps;
 pub(crate) mod rounding;
 pub(crate) mod sequences;
 pub(crate) mod settings;
@@ -58,6 +65,10 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(format::all())
         .chain(bytes::all())
         .chain(numeric::all())
+        .chain(number_texts::all())
+        .chain(domains::all())
+        .chain(regexps::all())
+        .chain(concat::all())
         .chain(intervals::all())
         .chain(dates::all())
         .chain(read_pattern::all())

@@ -11,6 +11,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use md5::{Digest, Md5};
 use regex::Regex;
 
+use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings, texts};
 use crate::functions::own::Own;
 
@@ -21,6 +22,16 @@ pub(super) fn all() -> Vec<Own> {
             |types| texts("strlen", types, 1..=1),
             |_| Ok(DataType::Int64),
             strlen,
+        ),
+        Own::new(
+            "unistr",
+            |types| texts("unistr", types, 1..=1),
+            |_| Ok(TEXT),
+            |args, _| {
+                let texts = strings(&args[0])?;
+                let found = texts.iter().map(|text| text.map(unistr).transpose());
+                Ok(Arc::new(found.collect::<Result<StringArray>>()?))
+            },
         ),
         Own::new("md5", bytes, |_| Ok(TEXT), md5),
         Own::new("regexp_extract", extraction, |_| Ok(TEXT), extract),
@@ -98,6 +109,61 @@ pub(super) fn identifier(text: &str) -> String {
     } else {
         quoted(text, '"')
     }
+}
+
+/// A text with `\0061`, `\+000061`, `\u0061` and `\U00000061` for characters, and `\\` for a backslash.
+fn unistr(text: &str) -> Result<String> {
+    let wrong = |message: &str| -> Result<String> { Err(Error::coded("42601", message).into()) };
+    let mut out = String::with_capacity(text.len());
+    // The first of two surrogates.
+    let mut first: Option<u32> = None;
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        let is_escape = letter == '\\' && !rest.starts_with('\\');
+        if !is_escape {
+            if first.is_some() {
+                return wrong("invalid Unicode surrogate pair");
+            }
+            rest = rest
+                .strip_prefix('\\')
+                .filter(|_| letter == '\\')
+                .unwrap_or(rest);
+            out.push(letter);
+            continue;
+        }
+        let (skipped, digits) = match rest.chars().next() {
+            Some('u') => (1, 4),
+            Some('+') => (1, 6),
+            Some('U') => (1, 8),
+            _ => (0, 4),
+        };
+        let code = rest.get(skipped..skipped + digits);
+        let code = code.filter(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let Some(code) = code.and_then(|code| u32::from_str_radix(code, 16).ok()) else {
+            return wrong("invalid Unicode escape");
+        };
+        rest = &rest[skipped + digits..];
+        let code = match (first.take(), code) {
+            (None, 0xD800..=0xDBFF) => {
+                first = Some(code);
+                continue;
+            }
+            (Some(high), 0xDC00..=0xDFFF) => 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00),
+            (Some(_), _) | (None, 0xDC00..=0xDFFF) => {
+                return wrong("invalid Unicode surrogate pair");
+            }
+            (None, code) => code,
+        };
+        match char::from_u32(code) {
+            Some(letter) if code != 0 => out.push(letter),
+            _ => return wrong(&format!("invalid Unicode code point: {code:04X}")),
+        }
+    }
+    if first.is_some() {
+        return wrong("invalid Unicode surrogate pair");
+    }
+    Ok(out)
 }
 
 /// The length of strings in bytes.

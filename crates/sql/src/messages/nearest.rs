@@ -43,6 +43,11 @@ pub(crate) fn unknown_column(name: &str, definition: &Definition) -> Error {
     Error::UnknownColumn {
         name: name.to_string(),
         candidates: nearest(name, names),
+        relation: definition
+            .name
+            .rsplit(table::WITHIN)
+            .next()
+            .map(String::from),
         position: None,
     }
 }

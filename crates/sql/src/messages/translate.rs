@@ -119,9 +119,11 @@ fn arrow(e: &ArrowError) -> Error {
             "arithmetic overflow: {}",
             tidy(strip(message, "Overflow happened on: "))
         )),
-        ArrowError::CastError(message)
-        | ArrowError::ComputeError(message)
-        | ArrowError::ParseError(message) => execution(message),
+        ArrowError::CastError(message) => match unreadable(message) {
+            Some(message) => uncomputable(message),
+            None => execution(message),
+        },
+        ArrowError::ComputeError(message) | ArrowError::ParseError(message) => execution(message),
         ArrowError::InvalidArgumentError(message) | ArrowError::SchemaError(message) => {
             execution(message)
         }
@@ -139,6 +141,37 @@ fn arrow(e: &ArrowError) -> Error {
             message: tidy(message),
         },
         other => failed(tidy(&other.to_string())),
+    }
+}
+
+/// PostgreSQL's words for a text that is read as a number or a truth value and says none.
+fn unreadable(message: &str) -> Option<String> {
+    let rest = message
+        .strip_prefix("Cannot cast string '")
+        .or_else(|| message.strip_prefix("Cannot cast value '"))?;
+    let (text, to) = rest.rsplit_once("' to value of ")?;
+    let title = match to.strip_suffix(" type")? {
+        "Int8" | "Int16" => "smallint",
+        "Int32" => "integer",
+        "Int64" => "bigint",
+        "Float32" => "real",
+        "Float64" => "double precision",
+        "Boolean" => "boolean",
+        decimal if decimal.starts_with("Decimal") => "numeric",
+        _ => return None,
+    };
+    let digits = text.trim().trim_start_matches(['-', '+']);
+    let (whole, behind) = digits.split_once('.').unwrap_or((digits, "0"));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = !digits.is_empty() && all_digits(whole) && all_digits(behind);
+    match title {
+        "smallint" | "integer" | "bigint" if is_number && !digits.contains('.') => {
+            Some(format!("value \"{text}\" is out of range for type {title}"))
+        }
+        "numeric" if is_number => Some("numeric field overflow".into()),
+        // What PostgreSQL has, and decimals here have not.
+        "numeric" if matches!(digits.to_lowercase().as_str(), "nan" | "inf" | "infinity") => None,
+        _ => Some(format!("invalid input syntax for type {title}: \"{text}\"")),
     }
 }
 
@@ -225,6 +258,7 @@ fn schema(e: &SchemaError) -> Error {
             Error::UnknownColumn {
                 name: flat(field),
                 candidates,
+                relation: None,
                 position: None,
             }
         }

@@ -42,6 +42,18 @@ fn is_written_otherwise(ty: &DataType) -> bool {
     )
 }
 
+/// The cast of a text or a double to a number that floats: one that is out of its range is refused.
+fn float(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<Expr> {
+    match (from, to) {
+        (DataType::Null, _) => None,
+        (text, DataType::Float32 | DataType::Float64) if is_text(text) => {
+            Some(convert::read_as(value.clone(), to, strict))
+        }
+        (DataType::Float64, DataType::Float32) if strict => Some(casts::real(value.clone())),
+        _ => None,
+    }
+}
+
 fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (inner, to, strict) = match &expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), true),
@@ -59,6 +71,9 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
     if is_text(to) && is_written_otherwise(&from) {
         return Ok(Transformed::yes(convert::written((**inner).clone(), to)));
+    }
+    if let Some(float) = float(inner, &from, to, strict) {
+        return Ok(Transformed::yes(float));
     }
     let better: Option<Expr> = match (&from, to) {
         (Float16 | Float32 | Float64, to) if to.is_integer() => {

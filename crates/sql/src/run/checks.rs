@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::sql::sqlparser::ast::Ident;
-use table::Definition;
+use table::{Check, Definition};
 
 use crate::error::{Error, Result};
 use crate::frontend::expression::expression;
+use crate::frontend::lengths;
+use crate::frontend::mentioned;
 use crate::messages::types::type_name;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
@@ -25,6 +28,7 @@ pub struct Checks {
     table: String,
     names: Vec<String>,
     conditions: Option<RowValues>,
+    lengths: Vec<Length>,
 }
 
 impl Checks {
@@ -40,14 +44,19 @@ impl Checks {
             table: definition.name.clone(),
             names: Vec::new(),
             conditions: None,
+            lengths: Vec::new(),
         };
-        if definition.checks.is_empty() {
-            return Ok(checks);
-        }
         let mut items = Vec::new();
         for check in &definition.checks {
+            if let Some(length) = length(check, definition) {
+                checks.lengths.push(length);
+                continue;
+            }
             checks.names.push(check.name.clone());
             items.push(expression(&check.text)?);
+        }
+        if items.is_empty() {
+            return Ok(checks);
         }
         let name = Ident::with_quote('"', &definition.name);
         let schema = definition.schema();
@@ -79,6 +88,9 @@ impl Checks {
     /// # Errors
     /// [`Error::Constraint`] names the check and the row; those of the conditions.
     pub fn test(&self, rows: &RecordBatch) -> Result<()> {
+        for length in &self.lengths {
+            length_of(length, rows.column(length.column))?;
+        }
         let Some(conditions) = &self.conditions else {
             return Ok(());
         };
@@ -100,6 +112,47 @@ impl Checks {
         }
         Ok(())
     }
+}
+
+/// The length of a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Length {
+    /// The position of the column.
+    column: usize,
+    /// Most characters of its texts.
+    most: usize,
+    /// The type as the standard writes it.
+    title: String,
+}
+
+/// The length that a check of `definition` keeps, if it is one.
+pub(crate) fn length(check: &Check, definition: &Definition) -> Option<Length> {
+    let (most, title) = lengths::read(check)?;
+    let named = mentioned::columns(&check.text).ok()?;
+    let column = definition.position(named.first()?).ok()?;
+    Some(Length {
+        column,
+        most,
+        title,
+    })
+}
+
+/// That no text of a column is longer than its type lets it be.
+///
+/// # Errors
+/// [`Error::Constraint`] names the type.
+pub(crate) fn length_of(length: &Length, texts: &Arc<dyn Array>) -> Result<()> {
+    let texts = cast(texts, &DataType::Utf8View)?;
+    let texts = texts.as_string_view();
+    // Characters are counted only where there are more bytes.
+    let long = |text: &str| text.len() > length.most && text.chars().count() > length.most;
+    if texts.iter().flatten().any(long) {
+        return Err(Error::Constraint {
+            code: "22001",
+            message: format!("value too long for type {}", length.title),
+        });
+    }
+    Ok(())
 }
 
 /// The values of a row.

@@ -11,12 +11,13 @@ use table::{Definition, Generated, Table};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
-use crate::frontend::{kept, mentioned};
+use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
 use crate::names::{
     base, catalog_name, check_column, check_new, column_name, schema_of, table_name, written,
 };
 use crate::run::answer::Answer;
+use crate::run::checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::statements::identity::{may_have_default, place};
@@ -210,6 +211,7 @@ async fn add(
     let Defined {
         definition: mut alone,
         sequences,
+        notices,
     } = define(
         &definition.name,
         vec![column],
@@ -218,6 +220,10 @@ async fn add(
         &context.types(),
         &context.tables,
     )?;
+    if let Some(notice) = notices.first() {
+        return Err(Error::unsupported(notice.clone()));
+    }
+    let length = alone.checks.pop_if(|check| lengths::is_one(check));
     let plain = alone.primary_key.is_empty()
         && alone.foreign_keys.is_empty()
         && alone.keys.is_empty()
@@ -235,15 +241,25 @@ async fn add(
     }
     owned::create(scope, context, writing, &mut alone, sequences, &[])?;
     let column = alone.columns.swap_remove(0);
+    let mut after = definition.clone();
+    after.columns.push(column.clone());
     let value = if made {
-        let mut after = definition.clone();
-        after.columns.push(column.clone());
         GeneratedColumns::check(context, &after).await?;
         new_null_array(&column.data_type, 1)
     } else {
         context.default_value(&column).await?
     };
     table::add_column(&mut writing.tx, &definition.name, column, &value)?;
+    if let Some(length) = length {
+        let check = lengths::named_anew(length, definition);
+        if let Some(length) = checks::length(&check, &after) {
+            checks::length_of(&length, &value)?;
+        }
+        table::redefine(&mut writing.tx, &definition.name, |own| {
+            own.checks.push(check.clone());
+            Ok(())
+        })?;
+    }
     Ok(())
 }
 

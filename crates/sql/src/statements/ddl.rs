@@ -62,6 +62,7 @@ pub(crate) async fn create(
     } else if context.tables.view(&name).is_some() {
         return Err(Error::TableExists { name });
     }
+    let mut told = Vec::new();
     let changed = match statement.query {
         Some(query) if statement.columns.is_empty() => {
             let (filled, rows) = create_as(&mut context, writing, &name, query).await?;
@@ -74,35 +75,42 @@ pub(crate) async fn create(
             ));
         }
         None => {
-            let Defined {
-                mut definition,
-                sequences,
-            } = define(
-                &name,
-                statement.columns,
-                statement.constraints,
-                keys_hold(&statement.table_options)?,
-                &context.types(),
-                &context.tables,
-            )?;
-            owned::create(
-                scope,
-                &context,
-                &mut writing,
-                &mut definition,
-                sequences,
-                &gone,
-            )?;
-            GeneratedColumns::check(&mut context, &definition).await?;
-            may_refer(&context, &definition, 0)?;
-            context.defaults_of(&definition).await?;
-            Checks::new(&mut context, &definition).await?;
-            table::create(&mut writing.tx, &definition)?;
+            told = declare(scope, (&mut context, &mut writing), &name, statement, &gone).await?;
             None
         }
     };
     scope.keep(writing).await?;
-    Ok(Answer::changed(changed, &context.clock))
+    let answer = Answer::changed(changed, &context.clock);
+    Ok(told.into_iter().fold(answer, Answer::with_notice))
+}
+
+/// Creates the table that a statement declares, and returns what is to be told of it.
+async fn declare(
+    scope: &mut Scope<'_>,
+    (context, writing): (&mut StatementContext, &mut Writing),
+    name: &str,
+    statement: CreateTable,
+    gone: &[String],
+) -> Result<Vec<String>> {
+    let Defined {
+        mut definition,
+        sequences,
+        notices,
+    } = define(
+        name,
+        statement.columns,
+        statement.constraints,
+        keys_hold(&statement.table_options)?,
+        &context.types(),
+        &context.tables,
+    )?;
+    owned::create(scope, context, writing, &mut definition, sequences, gone)?;
+    GeneratedColumns::check(context, &definition).await?;
+    may_refer(context, &definition, 0)?;
+    context.defaults_of(&definition).await?;
+    Checks::new(context, &definition).await?;
+    table::create(&mut writing.tx, &definition)?;
+    Ok(notices)
 }
 
 /// That whose statement it is may declare the foreign keys of a table, but for the first `known`.

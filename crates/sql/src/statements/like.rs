@@ -5,6 +5,7 @@ use std::time::Instant;
 use table::{Definition, Generated, Privileges};
 
 use crate::error::{Error, Result};
+use crate::frontend::lengths;
 use crate::frontend::like::{CreateLike, Including};
 use crate::frontend::mentioned;
 use crate::names::{self, PG_TEMP, base, check_new};
@@ -96,7 +97,7 @@ fn alike(other: &Definition, name: &str, including: Including) -> Result<Definit
         }
     }
     if !including.constraints {
-        own.checks.clear();
+        own.checks.retain(lengths::is_one);
     }
     for check in &mut own.checks {
         check.text = mentioned::without_table(&check.text)?;

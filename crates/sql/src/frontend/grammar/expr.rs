@@ -375,6 +375,7 @@ pub(super) fn value(value: &Value) -> Result<()> {
         | Value::SingleQuotedString(_)
         | Value::DollarQuotedString(_)
         | Value::EscapedStringLiteral(_)
+        | Value::UnicodeStringLiteral(_)
         | Value::HexStringLiteral(_)
         | Value::DoubleQuotedString(_)
         | Value::Boolean(_)
@@ -382,7 +383,6 @@ pub(super) fn value(value: &Value) -> Result<()> {
         Value::Placeholder(name) => {
             return Err(refused_for(name, "statements take no parameters"));
         }
-        Value::UnicodeStringLiteral(_) => "U&",
         Value::NationalStringLiteral(_) => "N",
         Value::SingleQuotedByteStringLiteral(_)
         | Value::DoubleQuotedByteStringLiteral(_)

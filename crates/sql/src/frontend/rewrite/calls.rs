@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{epoch, escapes, precision, sets, similar, special};
+use crate::frontend::rewrite::{epoch, escapes, operators, precision, sets, similar, special};
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -81,6 +81,7 @@ pub(crate) fn names() -> Vec<&'static str> {
         .chain(parts)
         .chain(VALUES)
         .chain(others)
+        .chain(operators::NAMES)
         .chain(own)
         .collect()
 }
@@ -99,6 +100,7 @@ impl VisitorMut for Calls {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         escapes::with_backslashes(expr);
         epoch::expr(expr);
+        escapes::plain(expr);
         if let Some(rounded) = precision::expr(expr) {
             *expr = rounded;
             return ControlFlow::Continue(());
@@ -117,6 +119,12 @@ impl VisitorMut for Calls {
                 list,
                 negated,
             } => among(expr, list, *negated),
+            Expr::Substring {
+                expr,
+                substring_from: Some(from),
+                substring_for,
+                ..
+            } => Ok(operators::by_pattern(expr, from, substring_for.as_deref())),
             Expr::SimilarTo {
                 negated,
                 expr,
@@ -374,6 +382,7 @@ fn counted(function: &Function) -> Option<Expr> {
 fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
     let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
     match (name, args.len()) {
+        (name, _) if operators::is_one(name, &args) => operators::call(name, args),
         ("mod", 2) => {
             let (right, left) = (args.pop()?, args.pop()?);
             Some(Expr::Nested(Box::new(Expr::BinaryOp {

@@ -1,4 +1,4 @@
-//! `like` with an escape character of its own: the planner knows the backslash only.
+//! `like` with an escape character of its own: the planner knows the backslash only; and texts with escapes of Unicode.
 
 use datafusion::sql::sqlparser::ast::{Expr, Value, ValueWithSpan};
 
@@ -45,5 +45,14 @@ pub(super) fn with_backslashes(expr: &mut Expr) {
             *computed = call(PATTERN, vec![inner, escape]);
             *escape_char = None;
         }
+    }
+}
+
+/// `U&'d\0061t'` as the text that it is.
+pub(super) fn plain(expr: &mut Expr) {
+    if let Expr::Value(ValueWithSpan { value, .. }) = expr
+        && let Value::UnicodeStringLiteral(text) = value
+    {
+        *value = Value::SingleQuotedString(std::mem::take(text));
     }
 }

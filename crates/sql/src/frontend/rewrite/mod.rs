@@ -10,6 +10,7 @@ mod catalog;
 mod columns;
 mod epoch;
 mod escapes;
+mod operators;
 mod precision;
 mod qualified;
 mod rows;
@@ -23,6 +24,7 @@ mod tree;
 
 pub(crate) use calls::names;
 pub(crate) use tokens::{
-    abort, end, explained, numbers, questions, structs, tables, without_materialized,
+    abort, continued, end, explained, numbers, questions, structs, substrings, tables,
+    without_materialized,
 };
 pub(crate) use tree::{query, statement};

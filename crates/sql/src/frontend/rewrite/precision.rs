@@ -1,7 +1,9 @@
-//! Casts to types with so many digits of a second: `x::timestamp(2)`, `time(0) '10:00:00.6'`, `x::interval(3)`.
+//! Casts to types with so many digits of a second: `x::timestamp(2)`, `time(0) '10:00:00.6'`, `x::interval(3)`; and with so
+//! many characters: `x::varchar(2)`, `x::char(2)`.
 
 use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, TypedString, Value};
 
+use crate::frontend::lengths;
 use crate::frontend::rewrite::special::call;
 use crate::functions::rounding::ROUND;
 
@@ -18,6 +20,9 @@ pub(super) fn expr(expr: &Expr) -> Option<Expr> {
             array: false,
             format: None,
         } => {
+            if let Some((title, length)) = lengths::of_type(data_type) {
+                return Some(cut(kind.clone(), (**expr).clone(), title, length));
+            }
             let (plain, digits) = without_digits(data_type)?;
             let cast = Expr::Cast {
                 kind: kind.clone(),
@@ -29,6 +34,10 @@ pub(super) fn expr(expr: &Expr) -> Option<Expr> {
             Some(rounded(cast, digits))
         }
         Expr::TypedString(typed) => {
+            if let Some((title, length)) = lengths::of_type(&typed.data_type) {
+                let text = Expr::Value(typed.value.clone());
+                return Some(cut(CastKind::Cast, text, title, length));
+            }
             let (plain, digits) = without_digits(&typed.data_type)?;
             let typed = Expr::TypedString(TypedString {
                 data_type: plain,
@@ -37,6 +46,24 @@ pub(super) fn expr(expr: &Expr) -> Option<Expr> {
             Some(rounded(typed, digits))
         }
         _ => None,
+    }
+}
+
+/// The first `length` characters of a value; of `char(n)` without the blanks at its end, which count for nothing there.
+fn cut(kind: CastKind, value: Expr, title: &str, length: u64) -> Expr {
+    let text = Expr::Cast {
+        kind,
+        expr: Box::new(value),
+        data_type: DataType::Varchar(None),
+        array: false,
+        format: None,
+    };
+    let length = Expr::value(Value::Number(length.to_string(), false));
+    let first = call("left", vec![text, length]);
+    if title == "character" {
+        call("rtrim", vec![first])
+    } else {
+        first
     }
 }
 

@@ -29,7 +29,11 @@ pub(crate) fn numbers(
                 if !junk.is_empty() {
                     return Err(run_together(text, junk, token));
                 }
-                number(&text.replace('_', ""), token, &mut changed);
+                let plain = text.replace('_', "");
+                if digits(&plain) > MOST_DIGITS {
+                    return Err(too_long(token));
+                }
+                number(&plain, token, &mut changed);
             }
             Token::HexStringLiteral(digits) if is_number(token, digits) => {
                 let value = u128::from_str_radix(&digits.replace('_', ""), 16);
@@ -154,6 +158,70 @@ pub(crate) fn without_materialized(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithS
     kept.map(|(_, token)| token).collect()
 }
 
+/// Texts between which there is nothing but the end of a line as one text, as the standard has it.
+pub(crate) fn continued(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut read: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        if let Token::SingleQuotedString(more) = &token.token
+            && let Some(at) = before_line(&read)
+            && let Token::SingleQuotedString(text) = &mut read[at].token
+        {
+            text.push_str(more);
+            read[at].span.end = token.span.end;
+            read.truncate(at + 1);
+            continue;
+        }
+        read.push(token);
+    }
+    read
+}
+
+/// Where the last token stands that is no blank, if a line has ended since and there is no other comment.
+fn before_line(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let mut ended = false;
+    for (at, token) in tokens.iter().enumerate().rev() {
+        match &token.token {
+            Token::Whitespace(Whitespace::Newline | Whitespace::SingleLineComment { .. }) => {
+                ended = true;
+            }
+            Token::Whitespace(Whitespace::Space | Whitespace::Tab) => {}
+            Token::Whitespace(_) => return None,
+            _ => return ended.then_some(at),
+        }
+    }
+    None
+}
+
+/// `substring(a similar b escape c)` as the parser knows it: `substring(a from b for c)`.
+pub(crate) fn substrings(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let called = |tokens: &[TokenWithSpan], at: usize| {
+        let mut before = tokens[..at].iter().rev();
+        let last = before.find(|token| !matches!(token.token, Token::Whitespace(_)));
+        matches!(last.map(|last| &last.token), Some(Token::Word(word)) if word.keyword == Keyword::SUBSTRING)
+    };
+    // For each open parenthesis, whether it is that of a call, and whether `similar` has been there.
+    let mut open: Vec<(bool, bool)> = Vec::new();
+    for at in 0..tokens.len() {
+        match &tokens[at].token {
+            Token::LParen => open.push((called(&tokens, at), false)),
+            Token::RParen => _ = open.pop(),
+            Token::Word(word) if word.quote_style.is_none() => {
+                let new = match (word.keyword, open.last_mut()) {
+                    (Keyword::SIMILAR, Some((true, similar))) => {
+                        *similar = true;
+                        "FROM"
+                    }
+                    (Keyword::ESCAPE, Some((true, true))) => "FOR",
+                    _ => continue,
+                };
+                tokens[at].token = Token::make_keyword(new);
+            }
+            _ => {}
+        }
+    }
+    tokens
+}
+
 /// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
 pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
@@ -231,6 +299,26 @@ fn is_number(token: &TokenWithSpan, digits: &str) -> bool {
     let (start, end) = (token.span.start, token.span.end);
     start.line == end.line
         && end.column.saturating_sub(start.column) == digits.chars().count() as u64 + 2
+}
+
+/// Most digits of a number that is exact. One with an exponent is a double, and may have any.
+const MOST_DIGITS: usize = 76;
+
+/// How many digits of an exact number count.
+fn digits(number: &str) -> usize {
+    if number.contains(['e', 'E']) {
+        return 0;
+    }
+    let whole = number.trim_start_matches('0');
+    whole.bytes().filter(u8::is_ascii_digit).count()
+}
+
+fn too_long(token: &TokenWithSpan) -> ParserError {
+    let start = token.span.start;
+    ParserError::ParserError(format!(
+        "a number has up to {MOST_DIGITS} digits: with an exponent it is a double at Line: {}, Column: {}",
+        start.line, start.column
+    ))
 }
 
 fn run_together(number: &str, junk: &str, token: &TokenWithSpan) -> ParserError {

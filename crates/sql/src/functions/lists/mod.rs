@@ -8,13 +8,14 @@ mod change;
 mod compare;
 mod dimensions;
 mod expanded;
+mod identifiers;
 mod make;
 pub(crate) mod names;
 mod quantified;
 pub(crate) mod read;
 mod search;
 mod series;
-mod splits;
+pub(crate) mod splits;
 mod texts;
 pub(crate) mod types;
 pub(crate) mod write;
@@ -30,6 +31,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(change::all())
         .chain(dimensions::all())
         .chain(expanded::all())
+        .chain(identifiers::all())
         .chain(make::all())
         .chain(search::all())
         .chain(series::all())

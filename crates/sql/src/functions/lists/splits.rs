@@ -42,14 +42,14 @@ fn texts(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
 
 /// Regular expressions, each compiled once, and whether all of their matches are wanted.
 #[derive(Default)]
-struct Compiled(HashMap<(String, String), (Regex, bool)>);
+pub(crate) struct Compiled(HashMap<(String, String), (Regex, bool)>);
 
 impl Compiled {
     /// The expression of `pattern` with PostgreSQL's options.
     ///
     /// # Errors
     /// For an option that there is not, and for what is no regular expression.
-    fn of(&mut self, pattern: &str, options: &str) -> Result<&(Regex, bool)> {
+    pub(crate) fn of(&mut self, pattern: &str, options: &str) -> Result<&(Regex, bool)> {
         let key = (pattern.to_string(), options.to_string());
         if !self.0.contains_key(&key) {
             let compiled = compiled(pattern, options)?;

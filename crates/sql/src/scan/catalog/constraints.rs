@@ -2,6 +2,7 @@
 
 use table::{Action, Definition, ForeignKey, Rule, Tables};
 
+use crate::frontend::lengths;
 use crate::messages::numbers::table_number;
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
@@ -167,7 +168,7 @@ fn reference(definition: &Definition, key: &ForeignKey, rule: Option<&Rule>) -> 
 }
 
 fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
-    for check in &definition.checks {
+    for check in definition.checks.iter().filter(|own| !lengths::is_one(own)) {
         let text = format!("CHECK (({}))", check.text);
         found.push(constraint(definition, check.name.clone(), "c", text));
     }

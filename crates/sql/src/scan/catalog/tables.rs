@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use table::{Column, Definition, Privileges, Tables};
 
+use crate::frontend::lengths;
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
     CATALOG_SCHEMA, DATABASE, OWNER, TYPES, schema_number, table_number, type_modifier, type_number,
@@ -176,7 +177,12 @@ pub(super) fn classes(all: &Tables) -> Built {
         .counts("relnatts", each().map(|own| own.columns as i32))
         .counts(
             "relchecks",
-            each().map(|own| own.definition.map_or(0, |own| own.checks.len() as i32)),
+            each().map(|own| {
+                let checks = own.definition.map(|own| own.checks.iter());
+                checks.map_or(0, |all| {
+                    all.filter(|own| !lengths::is_one(own)).count() as i32
+                })
+            }),
         )
         .text("relpersistence", "p", rows)
         .text("relreplident", "d", rows)

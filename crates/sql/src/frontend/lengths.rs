@@ -1,0 +1,122 @@
+//! The lengths of `varchar(n)` and `char(n)`: texts have one type, and a column's length is kept as a check of its own, which
+//! is called what no statement can call one.
+
+use datafusion::sql::sqlparser::ast::{CharacterLength, ColumnDef, DataType, ExactNumberInfo};
+use table::{Check, Definition};
+
+/// What names of these checks begin with.
+const MARK: char = '\u{2}';
+
+/// How many digits a decimal has in a table.
+const DIGITS: u64 = 38;
+
+/// Most digits of PostgreSQL's decimals.
+const MOST_DIGITS: u64 = 1000;
+
+/// The standard's name of a type of texts, and how many characters they have at most.
+pub(crate) fn of_type(data_type: &DataType) -> Option<(&'static str, u64)> {
+    let (title, length) = match data_type {
+        DataType::Varchar(length)
+        | DataType::CharacterVarying(length)
+        | DataType::CharVarying(length)
+        | DataType::Nvarchar(length) => ("character varying", (*length)?),
+        DataType::Char(length) | DataType::Character(length) => {
+            let one = CharacterLength::IntegerLength {
+                length: 1,
+                unit: None,
+            };
+            ("character", length.unwrap_or(one))
+        }
+        _ => return None,
+    };
+    match length {
+        CharacterLength::IntegerLength { length, .. } => Some((title, length)),
+        CharacterLength::Max => None,
+    }
+}
+
+/// The checks for the lengths that these columns have.
+pub(crate) fn checks(columns: &[(String, DataType)]) -> Vec<Check> {
+    let lengths = columns
+        .iter()
+        .filter_map(|(name, data_type)| Some((name, of_type(data_type)?)));
+    let named = lengths
+        .enumerate()
+        .map(|(at, (name, (title, length)))| Check {
+            name: format!("{MARK}{at} {length} {title}"),
+            text: format!("char_length(\"{}\") <= {length}", name.replace('"', "\"\"")),
+        });
+    named.collect()
+}
+
+/// Whether a check is the length of a column.
+pub(crate) fn is_one(check: &Check) -> bool {
+    check.name.starts_with(MARK)
+}
+
+/// A check of another table's column with a name that no check of `definition` has.
+pub(crate) fn named_anew(mut check: Check, definition: &Definition) -> Check {
+    let rest = check.name.split_once(' ').map_or("", |(_, rest)| rest);
+    let rest = rest.to_string();
+    let taken = |name: &String| definition.checks.iter().any(|own| own.name == *name);
+    let mut names = (0u32..).map(|at| format!("{MARK}{at} {rest}"));
+    if let Some(free) = names.find(|name| !taken(name)) {
+        check.name = free;
+    }
+    check
+}
+
+/// Most characters of the texts of a column, and the type as the standard writes it, if a check is such a length.
+pub(crate) fn read(check: &Check) -> Option<(usize, String)> {
+    let mut parts = check.name.strip_prefix(MARK)?.splitn(3, ' ').skip(1);
+    let most = parts.next()?.parse().ok()?;
+    let title = format!("{}({most})", parts.next()?);
+    Some((most, title))
+}
+
+/// Gives decimals with more digits than there are those that there are, and tells of it.
+pub(crate) fn narrow(columns: &mut [ColumnDef]) -> Vec<String> {
+    let mut notices = Vec::new();
+    for column in columns {
+        let (DataType::Numeric(digits) | DataType::Decimal(digits) | DataType::Dec(digits)) =
+            &mut column.data_type
+        else {
+            continue;
+        };
+        let (precision, scale) = match digits {
+            ExactNumberInfo::Precision(precision) => (precision, 0),
+            ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, *scale),
+            ExactNumberInfo::None => continue,
+        };
+        if (DIGITS + 1..=MOST_DIGITS).contains(&*precision) && (0..=DIGITS as i64).contains(&scale)
+        {
+            notices.push(format!(
+                "column \"{}\" is numeric({DIGITS},{scale}): numbers with more than {DIGITS} digits are refused",
+                column.name.value
+            ));
+            *precision = DIGITS;
+        }
+    }
+    notices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_kept_in_checks() {
+        let of = |length| Some(CharacterLength::IntegerLength { length, unit: None });
+        let columns = [
+            ("a".to_string(), DataType::Varchar(of(3))),
+            ("b".to_string(), DataType::Text),
+            ("c d".to_string(), DataType::Char(None)),
+        ];
+        let found = checks(&columns);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].name, "\u{2}0 3 character varying");
+        assert_eq!(found[1].text, "char_length(\"c d\") <= 1");
+        assert!(found.iter().all(is_one));
+        assert_eq!(read(&found[0]), Some((3, "character varying(3)".into())));
+    }
+}

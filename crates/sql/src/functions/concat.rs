@@ -1,0 +1,68 @@
+//! `concat` and `concat_ws`, of values of any type: truth is `t` or `f`, as PostgreSQL writes it.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringViewArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, plan_err};
+
+use crate::functions::arguments::{TEXT, is_text, strings};
+use crate::functions::convert::to_texts;
+use crate::functions::own::Own;
+
+pub(super) fn all() -> Vec<Own> {
+    vec![
+        Own::new(
+            "concat",
+            |types| match types {
+                [] => plan_err!("function concat() does not exist: it takes at least one value"),
+                types => Ok(types.to_vec()),
+            },
+            |_| Ok(TEXT),
+            |args, rows| joined(None, args, rows),
+        ),
+        Own::new(
+            "concat_ws",
+            |types| match types {
+                [separator, first, rest @ ..] if is_text(separator) => {
+                    let mut own = vec![DataType::Utf8, first.clone()];
+                    own.extend(rest.iter().cloned());
+                    Ok(own)
+                }
+                _ => plan_err!("concat_ws takes a separator, which is a text, and values"),
+            },
+            |_| Ok(TEXT),
+            |args, rows| joined(Some(&args[0]), &args[1..], rows),
+        ),
+    ]
+}
+
+/// The texts of values without those that are NULL; NULL where the separator is.
+fn joined(separator: Option<&ArrayRef>, values: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let separators = separator.map(strings).transpose()?;
+    let text = |value: &ArrayRef| -> Result<ArrayRef> { Ok(cast(&to_texts(value)?, &TEXT)?) };
+    let texts: Vec<ArrayRef> = values.iter().map(text).collect::<Result<_>>()?;
+    let texts: Vec<&StringViewArray> = texts.iter().map(|text| text.as_string_view()).collect();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let between = match &separators {
+            Some(separators) if separators.is_null(row) => {
+                found.push(None);
+                continue;
+            }
+            Some(separators) => separators.value(row),
+            None => "",
+        };
+        let mut out = String::new();
+        let there = texts.iter().filter(|text| text.is_valid(row));
+        for (at, text) in there.enumerate() {
+            if at > 0 {
+                out.push_str(between);
+            }
+            out.push_str(text.value(row));
+        }
+        found.push(Some(out));
+    }
+    Ok(Arc::new(StringArray::from(found)))
+}
