@@ -18,7 +18,6 @@ mod dates;
 pub(crate) mod descriptions;
 mod domains;
 mod format;
-mod identifiers;
 pub(crate) mod intervals;
 mod items;
 pub(crate) mod json;
@@ -75,7 +74,6 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(rounding::all())
         .chain(system::all())
         .chain(catalog::all())
-        .chain(identifiers::all())
         .chain(like::all())
         .chain(lists::all())
         .chain(json::all())
