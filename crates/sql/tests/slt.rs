@@ -21,6 +21,8 @@ struct Database {
     instance: Option<Arc<sql::Instance>>,
     /// The session of each connection, for as long as the store stays open.
     sessions: Vec<Option<sql::Session>>,
+    /// Which of them have taken a role: it would be lost with the session.
+    roles: Vec<bool>,
     /// Whether to close and open the store after each statement.
     reopen: bool,
     executor: sql::Executor,
@@ -48,6 +50,7 @@ impl Database {
             workers: workers::Workers::new(layout).unwrap(),
             instance: None,
             sessions: Vec::new(),
+            roles: Vec::new(),
             reopen,
             executor,
         };
@@ -180,6 +183,7 @@ impl Connection {
     fn new(database: &Arc<Mutex<Database>>) -> Connection {
         let mut locked = database.lock().unwrap();
         locked.sessions.push(None);
+        locked.roles.push(false);
         Connection {
             database: Arc::clone(database),
             number: locked.sessions.len() - 1,
@@ -194,8 +198,14 @@ impl sqllogictest::DB for Connection {
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
         let mut database: MutexGuard<'_, Database> = self.database.lock().unwrap();
         let output = database.run_one(self.number, sql);
+        match sql.trim() {
+            "reset role" | "set role none" => database.roles[self.number] = false,
+            text if text.starts_with("set role ") => database.roles[self.number] = true,
+            _ => {}
+        }
         let idle = |session: &sql::Session| session.transaction() == sql::TransactionStatus::Idle;
-        if database.reopen && database.sessions.iter().flatten().all(idle) {
+        let begun = !database.sessions.iter().flatten().all(idle);
+        if database.reopen && !begun && !database.roles.contains(&true) {
             database.close();
             database.open();
         }
