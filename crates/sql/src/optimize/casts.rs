@@ -54,6 +54,18 @@ fn float(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<E
     }
 }
 
+/// A decimal rounded to a whole number.
+fn whole(value: &Expr, (precision, scale): (u8, i8), strict: bool) -> Expr {
+    // One more digit: 9.5 becomes 10.
+    let digits = (i16::from(precision) - i16::from(scale) + 1).clamp(1, 38) as u8;
+    let (value, whole) = (Box::new(value.clone()), DataType::Decimal128(digits, 0));
+    if strict {
+        Expr::Cast(Cast::new(value, whole))
+    } else {
+        Expr::TryCast(TryCast::new(value, whole))
+    }
+}
+
 fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (inner, to, strict) = match &expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), true),
@@ -80,15 +92,7 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(casts::round_half_even((**inner).clone()))
         }
         (Decimal128(precision, scale), to) if to.is_integer() && *scale > 0 => {
-            // One more digit: 9.5 becomes 10.
-            let digits = (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, 38) as u8;
-            let whole = Decimal128(digits, 0);
-            let inner = inner.clone();
-            Some(if strict {
-                Expr::Cast(Cast::new(inner, whole))
-            } else {
-                Expr::TryCast(TryCast::new(inner, whole))
-            })
+            Some(whole(inner, (*precision, *scale), strict))
         }
         (text, Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), zone))
             if is_text(text) =>
