@@ -86,8 +86,9 @@ mod tests {
         for _ in 0..5_000 {
             let value = |random: &mut fastrand::Rng| {
                 let length = random.usize(..6);
+                let is_there = random.bool();
                 let text = (0..length).map(|_| letters[random.usize(..letters.len())]);
-                random.bool().then(|| text.collect::<String>())
+                is_there.then(|| text.collect::<String>())
             };
             let count = random.usize(1..5);
             let fields: Vec<_> = (0..count).map(|_| value(&mut random)).collect();
