@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use crate::errors;
 use crate::values::row::Rows;
 use crate::values::types;
-use crate::wire::backend::{Column, Report};
+use crate::wire::backend::{self, Column, Report};
 
 /// Where rows come from.
 pub(crate) enum Source {
@@ -110,12 +110,7 @@ impl Sending {
             .as_ref()
             .is_some_and(|told| told.len() != columns && columns > 0)
         {
-            // Drivers know by these very words, or by the routine, that they must prepare it again.
-            let message = "cached plan must not change result type";
-            return Err(Report {
-                routine: Some("RevalidateCachedQuery"),
-                ..Report::error(errors::NOT_SUPPORTED, message)
-            });
+            return Err(Report::error(errors::NOT_SUPPORTED, backend::CHANGED));
         }
         Ok(Sending {
             formats: if columns == 0 {

@@ -90,7 +90,7 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
             let message = format!("there is no method {:?}", call.path());
             Err(Status {
                 code: Code::Unimplemented,
-                report: crate::wire::backend::Report::error(errors::NOT_SUPPORTED, message),
+                ..Status::unsupported(message)
             }
             .into())
         }

@@ -29,7 +29,8 @@ pub(crate) enum Code {
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
     pub code: Code,
-    pub report: Report,
+    /// In a box: what fails should not make what succeeds larger.
+    pub report: Box<Report>,
 }
 
 /// Why a call ends before its answer does.
@@ -63,7 +64,7 @@ impl From<Report> for Status {
     fn from(report: Report) -> Status {
         Status {
             code: code(&report),
-            report,
+            report: Box::new(report),
         }
     }
 }
@@ -73,7 +74,7 @@ impl Status {
     pub(crate) fn invalid(message: impl Into<String>) -> Status {
         Status {
             code: Code::InvalidArgument,
-            report: Report::error(errors::PROTOCOL, message),
+            report: Box::new(Report::error(errors::PROTOCOL, message)),
         }
     }
 
@@ -86,7 +87,7 @@ impl Status {
     pub(crate) fn unknown(message: impl Into<String>) -> Status {
         Status {
             code: Code::NotFound,
-            report: Report::error(errors::NO_STATEMENT, message),
+            report: Box::new(Report::error(errors::NO_STATEMENT, message)),
         }
     }
 }

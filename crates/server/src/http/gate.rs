@@ -94,7 +94,7 @@ fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
     let admitted = shared.admission.admit(&shared.database, &name, &password);
     if let Err(report) = admitted {
         shared.counts.failed_logins.add(1);
-        refusal.report = report;
+        *refusal.report = report;
         return Err(refusal);
     }
     Ok(name)

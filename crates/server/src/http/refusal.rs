@@ -7,7 +7,8 @@ use crate::wire::backend::Report;
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub status: &'static str,
-    pub report: Report,
+    /// In a box: what fails should not make what succeeds larger.
+    pub report: Box<Report>,
     /// Headers that the answer has beside.
     pub headers: String,
 }
@@ -20,7 +21,7 @@ impl Refusal {
     ) -> Refusal {
         Refusal {
             status,
-            report: Report::error(code, message),
+            report: Box::new(Report::error(code, message)),
             headers: String::new(),
         }
     }
@@ -30,7 +31,7 @@ impl From<Report> for Refusal {
     fn from(report: Report) -> Refusal {
         Refusal {
             status: status(report.code),
-            report,
+            report: Box::new(report),
             headers: String::new(),
         }
     }

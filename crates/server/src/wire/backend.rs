@@ -132,6 +132,9 @@ pub(crate) fn copied(out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
     message(out, b'd', data);
 }
 
+/// What is said of a statement whose columns are others than its client was told: by these very words pgx prepares it again.
+pub(crate) const CHANGED: &str = "cached plan must not change result type";
+
 /// An error, or a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
@@ -144,8 +147,6 @@ pub(crate) struct Report {
     pub hint: Option<String>,
     /// The character in the text of the query, counted from 1.
     pub position: Option<usize>,
-    /// The function of PostgreSQL that says this, by which some drivers know what to do.
-    pub routine: Option<&'static str>,
 }
 
 impl Report {
@@ -158,7 +159,6 @@ impl Report {
             detail: None,
             hint: None,
             position: None,
-            routine: None,
         }
     }
 
@@ -208,8 +208,9 @@ impl Report {
             if let Some(position) = self.position {
                 part(b'P', &position.to_string());
             }
-            if let Some(routine) = self.routine {
-                part(b'R', routine);
+            if self.message == CHANGED {
+                // The function of PostgreSQL that says so: by it pgjdbc knows what to do.
+                part(b'R', "RevalidateCachedQuery");
             }
             out.push(0);
         });
