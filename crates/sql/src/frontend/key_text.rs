@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use table::within;
 
 use crate::frontend::key_query::{KeyQuery, KeyValue};
+use crate::names::base;
 
 /// The longest text that is looked at, in bytes.
 const LONGEST: usize = 4096;
@@ -40,6 +41,12 @@ pub(crate) fn of_text(text: &str) -> Option<KeyQuery> {
     let own = |column: &Column| column.table.is_none() || column.table == qualifier;
     let mut columns = items.iter().flatten().map(|(column, _)| column);
     if !columns.all(own) || !values.iter().all(|(column, _)| own(column)) {
+        return None;
+    }
+    // The name of the table alone is its row.
+    let row = qualifier.as_deref().unwrap_or_else(|| base(&table));
+    let mut columns = items.iter().flatten().map(|(column, _)| column);
+    if columns.any(|column| column.table.is_none() && column.name == row) {
         return None;
     }
     let items = items.map(|items| {
@@ -313,7 +320,7 @@ mod tests {
         assert_eq!(of_text(aliased), parsed(aliased));
         for word in PLAIN {
             let text = format!(
-                "select {word}, {word}.{word}, {word} as {word} from {word} as {word} where {word} = 1 and {word}.{word} = 2"
+                "select {word}.{word}, {word}.{word} as {word} from {word} as {word} where {word} = 1 and {word}.{word} = 2"
             );
             assert!(of_text(&text).is_some(), "{text}");
             assert_eq!(of_text(&text), parsed(&text), "{text}");
@@ -328,6 +335,9 @@ mod tests {
     fn other_texts_are_left_to_the_parser() {
         for text in [
             "select current_user from t where id = 5",
+            "select t from t where id = 5",
+            "select a, x from s.t x where id = 5",
+            "select t from s.t where id = 5",
             "select distinct from t where id = 5",
             "select a from t where id = 5 or id = 6",
             "select a from t where id = 5; select 1",

@@ -103,7 +103,10 @@ mod tests {
             assert_eq!(parse(&text, count).unwrap(), fields, "{text}");
             assert!(parse(&text, count + 1).is_err(), "{text}");
             // Whatever the text: an error or fields.
-            let cut: String = text.chars().take(random.usize(..text.len())).collect();
+            let cut: String = text
+                .chars()
+                .take(random.usize(..text.chars().count()))
+                .collect();
             assert!(parse(&cut, count).is_err(), "{cut}");
         }
     }
