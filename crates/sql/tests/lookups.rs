@@ -195,7 +195,7 @@ fn one<'l, T>(random: &mut fastrand::Rng, all: &'l [T]) -> &'l T {
 fn value(random: &mut fastrand::Rng, column: usize) -> &'static str {
     match random.u8(0..8) {
         0 => "null",
-        _ => one(random, COLUMNS[column].values),
+        _ => one::<&'static str>(random, COLUMNS[column].values),
     }
 }
 
@@ -234,7 +234,7 @@ fn table(random: &mut fastrand::Rng, workers: &Arc<Workers>, session: Session) -
     let temporary = if name == "tmp" { "temporary " } else { "" };
     let setting = Setting {
         workers: Arc::clone(workers),
-        sessions: [session.clone(), session.always_planning()],
+        sessions: [session.clone(), session.clone().always_planning()],
         columns,
         keys,
         table: name,
@@ -477,7 +477,7 @@ fn rows_of_blocks_are_looked_up() {
     let session = instance.session();
     let setting = Setting {
         workers: Arc::clone(&workers),
-        sessions: [session.clone(), session.always_planning()],
+        sessions: [session.clone(), session.clone().always_planning()],
         columns: Vec::new(),
         keys: Vec::new(),
         table: "t",
