@@ -123,6 +123,8 @@ impl VisitorMut for Calls {
                 expr,
                 substring_from: Some(from),
                 substring_for,
+                // `substr` takes numbers only.
+                shorthand: false,
                 ..
             } => Ok(operators::by_pattern(expr, from, substring_for.as_deref())),
             Expr::SimilarTo {
