@@ -250,9 +250,7 @@ impl Statement {
         match asked {
             Ok(statement) => Ok(statement.map_or(Vec::new(), |it| it.parameters().to_vec())),
             // What a parameter is taken for does not do; which type does, is not known before a value is there.
-            Err(error) if error.status == Status::InvalidArguments && is_of_types(&error) => {
-                Ok(vec![DataType::Null; count])
-            }
+            Err(error) if is_of_types(&error) => Ok(vec![DataType::Null; count]),
             Err(error) => Err(error),
         }
     }
@@ -270,8 +268,10 @@ impl Statement {
 
 /// Whether an error is about the types of values, and not about the text.
 fn is_of_types(error: &Error) -> bool {
-    let syntax = b"42601".map(|byte| byte as std::ffi::c_char);
-    error.sqlstate != syntax
+    let code = |code: &[u8; 5]| code.map(|byte| byte as std::ffi::c_char);
+    // No function or operator of these types; or whatever else of arguments is no mistake of the text.
+    error.sqlstate == code(b"42883")
+        || error.status == Status::InvalidArguments && error.sqlstate != code(b"42601")
 }
 
 impl std::fmt::Debug for Statement {

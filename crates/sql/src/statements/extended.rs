@@ -32,7 +32,7 @@ use crate::run::instance::Instance;
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::session::Session;
-use crate::statements::{copy, describe, lookup, references};
+use crate::statements::{copy, describe, looked_up, references};
 
 /// What has been read of a statement.
 #[derive(Clone, Debug)]
@@ -146,7 +146,7 @@ impl Session {
         asked: KeyQuery,
         declared: &[Option<DataType>],
     ) -> Result<Option<PreparedStatement>> {
-        let described = lookup::described(self.instance(), self.shared(), &asked, declared);
+        let described = looked_up::described(self.instance(), self.shared(), &asked, declared);
         Ok(described
             .await?
             .map(|(parameters, columns)| PreparedStatement {

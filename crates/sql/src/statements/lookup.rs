@@ -4,13 +4,11 @@
 //! knows as such a query from its text, its tree or its preparation is answered where the session is awaited. Any other
 //! query, and any that says more, is planned.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use futures::FutureExt;
 use memory::Traffic;
 use table::{Privileges, Table, Tables};
 
@@ -19,38 +17,8 @@ use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::names::known;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
-use crate::run::instance::Instance;
 use crate::run::visible;
-use crate::statements::entered::{Entered, Shared};
 use crate::statements::scope::{Look, Scope};
-
-/// The answer of `query` as a statement of a session, with these parameters; none if it is to be planned.
-///
-/// # Errors
-/// Those of [`answer`]; if the transaction in progress has failed. It has failed after any of them.
-pub(crate) async fn within(
-    instance: &Arc<Instance>,
-    shared: Shared,
-    (query, parameters): (&KeyQuery, &[KeyValue]),
-    started: Instant,
-) -> Result<Option<Answer>> {
-    let work = async {
-        let mut entered = Entered::new(Arc::clone(instance), shared).await?;
-        let asked = (query, parameters);
-        let answer = answer(&mut entered.scope(), asked, started).await?;
-        entered.succeed();
-        Ok(answer)
-    };
-    caught(work).await
-}
-
-/// What `work` gives; a panic in it is an error, as one on a worker is.
-async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(done) => done,
-        Err(panic) => Err(Error::of_panic(panic.as_ref())),
-    }
-}
 
 /// The answer of `query`, with these parameters, if it asks for the row of one key; none if it is to be planned.
 ///
@@ -106,23 +74,8 @@ pub(crate) async fn answer(
 /// them.
 ///
 /// # Errors
-/// As [`within`], before any row is looked for.
-pub(crate) async fn described(
-    instance: &Arc<Instance>,
-    shared: Shared,
-    query: &KeyQuery,
-    declared: &[Option<DataType>],
-) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
-    let work = async {
-        let mut entered = Entered::new(Arc::clone(instance), shared).await?;
-        let described = of_table(&mut entered.scope(), query, declared)?;
-        entered.succeed();
-        Ok(described)
-    };
-    caught(work).await
-}
-
-fn of_table(
+/// As [`answer`], before any row is looked for.
+pub(crate) fn of_table(
     scope: &mut Scope<'_>,
     query: &KeyQuery,
     declared: &[Option<DataType>],

@@ -28,6 +28,7 @@ mod grants;
 mod identity;
 mod indexes;
 mod like;
+mod looked_up;
 mod lookup;
 mod materialized;
 mod merge;

@@ -35,7 +35,7 @@ use crate::run::{native, query};
 use crate::settings::Setting;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
-use crate::statements::lookup;
+use crate::statements::looked_up;
 use crate::statements::prepare::Names;
 use crate::statements::references;
 
@@ -290,7 +290,7 @@ impl Session {
         started: Instant,
     ) -> Result<Option<Answer>> {
         let open = self.open.clone();
-        lookup::within(&self.instance, open, (asked, parameters), started).await
+        looked_up::within(&self.instance, open, (asked, parameters), started).await
     }
 
     /// A handle of this session whose queries are all planned, those for the row of one key, too: for tests that compare the

@@ -144,12 +144,20 @@ fn expanded(name: &mut ObjectName) -> bool {
 
 /// `when s = '"$user"' then user`, as Grafana reads the search path: a column may be called `user` here, but not there.
 fn user_of_path(when: &mut CaseWhen) {
-    if let Expr::Identifier(ident) = &mut when.result
-        && ident.quote_style.is_none()
-        && ident.value.eq_ignore_ascii_case("user")
-        && when.condition.to_string().contains("'\"$user\"'")
-    {
-        ident.value = "current_user".into();
+    if !when.condition.to_string().contains("'\"$user\"'") {
+        return;
+    }
+    // The parser takes it for a function without parentheses.
+    match &mut when.result {
+        Expr::Identifier(ident) if ident.quote_style.is_none() => {
+            if ident.value.eq_ignore_ascii_case("user") {
+                ident.value = "current_user".into();
+            }
+        }
+        Expr::Function(function) if function.to_string().eq_ignore_ascii_case("user") => {
+            function.name = ObjectName::from(vec![Ident::new("current_user")]);
+        }
+        _ => {}
     }
 }
 

@@ -116,15 +116,6 @@ fn compared(left: &Expr, op: &str, right: &Expr, all: bool) -> Result<Expr> {
 
 /// `a[1]`, `t.a[1][2]`, `a[1:2]`, `(s).a`, `a[1].b`, `s['a']`.
 fn accessed(root: &Expr, chain: &[AccessExpr]) -> Result<Expr> {
-    if let (Expr::Nested(inner), [AccessExpr::Dot(Expr::Identifier(column))]) = (root, chain)
-        && matches!(**inner, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
-    {
-        match column_name(column).as_str() {
-            "x" => return Ok(call(names::ITEM_OF, vec![(**inner).clone()])),
-            "n" => return Ok(call(names::PLACE_OF, vec![(**inner).clone()])),
-            _ => {}
-        }
-    }
     let mut names = match root {
         Expr::Identifier(ident) => vec![ident.clone()],
         Expr::CompoundIdentifier(parts) => parts.clone(),

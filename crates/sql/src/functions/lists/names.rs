@@ -26,9 +26,5 @@ pub(crate) const WHOLE: &str = "whole row";
 pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
 /// The name of the function below the rows of `_pg_expandarray`.
 pub(crate) const EXPANDED: &str = "array expanded";
-/// The name of the function that `(row).x` becomes, of a row of `_pg_expandarray`.
-pub(crate) const ITEM_OF: &str = "row x";
-/// The name of the function that `(row).n` becomes.
-pub(crate) const PLACE_OF: &str = "row n";
 /// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.
 pub(crate) const PLACES: &str = "array places";

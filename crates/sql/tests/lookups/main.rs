@@ -1,109 +1,19 @@
 //! Queries for the row of one key are answered without a plan: random ones, on random tables that change, give what the
 //! same queries give when they are planned, their errors included.
 
+mod columns;
+#[path = "../fixture/mod.rs"]
 mod fixture;
 
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
+use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::{DataType, SchemaRef};
 use sql::{Error, Session, TransactionStatus};
 use workers::Workers;
 
-/// A column: its name as it is written, its type, and some of its values as they are written.
-struct Column {
-    name: &'static str,
-    sql_type: &'static str,
-    values: &'static [&'static str],
-}
-
-/// Columns that keys are made of, and others.
-const COLUMNS: [Column; 12] = [
-    Column {
-        name: "id",
-        sql_type: "int",
-        values: &["1", "2", "-3", "2147483647", "0"],
-    },
-    Column {
-        name: "\"Big One\"",
-        sql_type: "bigint",
-        values: &["1", "9223372036854775807", "-5", "77"],
-    },
-    Column {
-        name: "small",
-        sql_type: "smallint",
-        values: &["1", "32767", "-32768"],
-    },
-    Column {
-        name: "name",
-        sql_type: "text",
-        values: &["'a'", "'it''s'", "''", "'A'", "'2020-02-29'", "'5'"],
-    },
-    Column {
-        name: "code",
-        sql_type: "varchar(20)",
-        values: &["'x'", "'x '", "'y'", "'null'"],
-    },
-    Column {
-        name: "yes",
-        sql_type: "boolean",
-        values: &["true", "false"],
-    },
-    Column {
-        name: "u",
-        sql_type: "uuid",
-        values: &[
-            "'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
-            "'00000000-0000-0000-0000-000000000000'",
-        ],
-    },
-    Column {
-        name: "d",
-        sql_type: "date",
-        values: &["'2020-02-29'", "'1969-12-31'", "'0044-03-15'"],
-    },
-    Column {
-        name: "price",
-        sql_type: "numeric(10, 2)",
-        values: &["1", "1.5", "99999999.99", "-7"],
-    },
-    Column {
-        name: "f",
-        sql_type: "double precision",
-        values: &["1", "0.5", "1e300", "-0.0"],
-    },
-    Column {
-        name: "at",
-        sql_type: "timestamp",
-        values: &["'2020-01-01 12:00:00'", "'1970-01-01'"],
-    },
-    Column {
-        name: "doc",
-        sql_type: "jsonb",
-        values: &["'{\"a\": 1}'", "'[1, 2]'"],
-    },
-];
-
-/// Values that may be of no column's type, or beyond it.
-const OTHERS: [&str; 16] = [
-    "null",
-    "2147483648",
-    "-9223372036854775808",
-    "9223372036854775808",
-    "1.0",
-    "1.5",
-    "1e0",
-    "'1'",
-    "' 1'",
-    "'abc'",
-    "true",
-    "'t'",
-    "'2020-2-29'",
-    "'2021-02-29'",
-    "date '2020-02-29'",
-    "'A0EEBC999C0B4EF8BB6D6BB9BD380A11'",
-];
+use crate::columns::{COLUMNS, OTHERS};
 
 /// The rows of an answer, or what its error says; and whether it was found by an index.
 type Outcome = (
@@ -123,6 +33,16 @@ struct Setting {
     table: &'static str,
 }
 
+/// The rows in an order of their own: a query has none.
+fn sorted(rows: &RecordBatch) -> RecordBatch {
+    let columns = rows.columns().iter().map(|values| SortColumn {
+        values: Arc::clone(values),
+        options: None,
+    });
+    let order = lexsort_to_indices(&columns.collect::<Vec<_>>(), None).unwrap();
+    take_record_batch(rows, &order).unwrap()
+}
+
 fn outcome(answer: Result<(SchemaRef, Vec<RecordBatch>, &'static str), Error>) -> Outcome {
     match answer {
         Err(e) => {
@@ -131,7 +51,7 @@ fn outcome(answer: Result<(SchemaRef, Vec<RecordBatch>, &'static str), Error>) -
         }
         Ok((schema, batches, ran_on)) => {
             let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-            let all = (rows > 0).then(|| concat_batches(&schema, &batches).unwrap());
+            let all = (rows > 0).then(|| sorted(&concat_batches(&schema, &batches).unwrap()));
             (Ok((schema, all)), ran_on == "index", None)
         }
     }
