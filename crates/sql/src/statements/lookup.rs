@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use memory::Traffic;
 use table::{Privileges, Table, Tables};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::names::known;
 use crate::run::answer::Answer;
@@ -23,7 +23,7 @@ use crate::statements::scope::{Look, Scope};
 /// The answer of `query`, with these parameters, if it asks for the row of one key; none if it is to be planned.
 ///
 /// # Errors
-/// [`Error::Denied`] for whom may not read the table; those of reading the catalog, the index and the row.
+/// [`Error::Denied`](crate::error::Error::Denied) for whom may not read the table; those of reading the catalog, the index and the row.
 pub(crate) async fn answer(
     scope: &mut Scope<'_>,
     (query, parameters): (&KeyQuery, &[KeyValue]),

@@ -149,10 +149,10 @@ fn user_of_path(when: &mut CaseWhen) {
     }
     // The parser takes it for a function without parentheses.
     match &mut when.result {
-        Expr::Identifier(ident) if ident.quote_style.is_none() => {
-            if ident.value.eq_ignore_ascii_case("user") {
-                ident.value = "current_user".into();
-            }
+        Expr::Identifier(ident)
+            if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("user") =>
+        {
+            ident.value = "current_user".into();
         }
         Expr::Function(function) if function.to_string().eq_ignore_ascii_case("user") => {
             function.name = ObjectName::from(vec![Ident::new("current_user")]);
