@@ -96,6 +96,7 @@ fn column(name: &str, data_type: DataType, nullable: bool) -> Column {
         default,
         generated: None,
         sequences: vec![],
+        digits: None,
     }
 }
 

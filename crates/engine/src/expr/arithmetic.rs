@@ -206,6 +206,15 @@ pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
     }
 }
 
+/// Years as people count them: before the year 1 comes the year -1.
+pub(crate) fn without_zero(years: &mut [i64]) {
+    for year in years {
+        if *year <= 0 {
+            *year -= 1;
+        }
+    }
+}
+
 /// The year of a date, as type `data`.
 ///
 /// # Errors
@@ -216,6 +225,7 @@ pub fn year(e: Expr, data: &DataType) -> Result<Expr> {
         (Some(ty), DataType::Date32) if ty.kind == Kind::Int => {
             let mut years = Vec::new();
             algebra::lift::year_of_day(&[e.ty.bounds.0 as i64, e.ty.bounds.1 as i64], &mut years);
+            without_zero(&mut years);
             let ty = ty.within((years[0].into(), years[1].into()));
             Ok(Expr {
                 node: Node::Year(Box::new(e)),

@@ -11,6 +11,7 @@ use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
+use crate::expr::arithmetic::without_zero;
 use crate::expr::{Arithmetic, Expr, Literal, Node, PerLabel};
 use crate::vector::batch::Batch;
 use crate::vector::strings::Strings;
@@ -100,6 +101,7 @@ impl<'a> Context<'a> {
                 let vector = self.eval(inner)?;
                 let mut out = Vec::new();
                 lift::year_of_day(ints(&vector)?, &mut out);
+                without_zero(&mut out);
                 Ok(with(Values::Int(out), &vector))
             }
             Node::Labels(inner, per) => self.labels(inner, per, &e.ty),

@@ -14,6 +14,8 @@ pub(crate) enum Takes {
     One(&'static [&'static str]),
     /// One of these, which do not say the same.
     Of(&'static [&'static str]),
+    /// The format of dates, which is that of ISO, and the order of their parts in what is read.
+    Dates,
     /// Nothing.
     Fixed,
 }
@@ -96,13 +98,7 @@ const MEANT: &[Known] = &[
         Takes::One(&["UTF8", "utf-8", "unicode", "utf_8"]),
     ),
     known("client_min_messages", "notice", LEVELS),
-    told(
-        "datestyle",
-        "ISO, MDY",
-        Takes::One(&[
-            "ISO, MDY", "iso", "iso,mdy", "iso, ymd", "iso,ymd", "iso, dmy", "iso,dmy",
-        ]),
-    ),
+    told("datestyle", "ISO, MDY", Takes::Dates),
     known(
         "default_transaction_isolation",
         "repeatable read",
@@ -332,6 +328,7 @@ impl Known {
                 .and(all.first())
                 .map(|one| (*one).to_string()),
             Takes::Of(all) => all.iter().find(same).map(|one| (*one).to_string()),
+            Takes::Dates => dates(value, now),
             Takes::Fixed => (now == value).then(|| value.to_string()),
         }
     }
@@ -342,6 +339,7 @@ impl Known {
             Takes::Any(kind) => value_kinds::hint(kind).to_string(),
             Takes::One(all) => format!("it is {}", quoted(&all[..1])),
             Takes::Of(all) => format!("available values: {}", quoted(all)),
+            Takes::Dates => "dates are written as in ISO, and read as MDY, DMY or YMD".into(),
             Takes::Fixed => "it cannot be changed".into(),
         }
     }
@@ -352,10 +350,26 @@ impl Known {
             Takes::Any(Kind::Truth) => "bool",
             Takes::Any(Kind::Number) => "real",
             Takes::Any(Kind::Memory | Kind::Time | Kind::Digits) => "integer",
-            Takes::Any(Kind::Text) | Takes::Fixed => "string",
+            Takes::Any(Kind::Text) | Takes::Dates | Takes::Fixed => "string",
             Takes::One(_) | Takes::Of(_) => "enum",
         }
     }
+}
+
+/// `DateStyle` after it is set to `value`, such as `ISO, DMY`; a word that is left out stays as it was. None for what is no
+/// style here.
+fn dates(value: &str, now: &str) -> Option<String> {
+    let mut order = now.split(',').nth(1).unwrap_or("MDY").trim();
+    for word in value.split(',') {
+        match word.trim().to_ascii_lowercase().as_str() {
+            "iso" => {}
+            "default" | "mdy" | "us" | "noneuro" | "noneuropean" => order = "MDY",
+            "dmy" | "euro" | "european" => order = "DMY",
+            "ymd" => order = "YMD",
+            _ => return None,
+        }
+    }
+    Some(format!("ISO, {order}"))
 }
 
 fn quoted(all: &[&str]) -> String {

@@ -57,6 +57,25 @@ pub(crate) fn numeric_of(negative: bool, digits: &str, scale: usize, out: &mut V
     }
 }
 
+/// A time with a zone, from its text: `04:05:06.7-08:30`.
+pub(crate) fn time_in_zone(text: &str, out: &mut Vec<u8>) {
+    let at = text.find(['+', '-']).unwrap_or(text.len());
+    let (time, zone) = text.split_at(at);
+    let number = |part: Option<&str>| part.and_then(|p| p.parse::<i64>().ok()).unwrap_or(0);
+    let seconds = |text: &str| {
+        let mut parts = text.split(':');
+        number(parts.next()) * 3600 + number(parts.next()) * 60 + number(parts.next())
+    };
+    let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let micros = number(Some(&format!("{fraction:0<6}")[..6]));
+    let west = match zone.strip_prefix('-') {
+        Some(zone) => seconds(zone),
+        None => -seconds(zone.trim_start_matches('+')),
+    };
+    out.extend((seconds(whole) * 1_000_000 + micros).to_be_bytes());
+    out.extend((west as i32).to_be_bytes());
+}
+
 /// An interval.
 pub(crate) fn interval(months: i32, days: i32, micros: i64, out: &mut Vec<u8>) {
     out.extend(micros.to_be_bytes());
@@ -67,6 +86,15 @@ pub(crate) fn interval(months: i32, days: i32, micros: i64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_their_zone_to_the_west() {
+        let mut out = Vec::new();
+        time_in_zone("04:05:06.7-08:30", &mut out);
+        let mut wanted = 14_706_700_000_i64.to_be_bytes().to_vec();
+        wanted.extend(30_600_i32.to_be_bytes());
+        assert_eq!(out, wanted);
+    }
 
     #[test]
     fn groups_are_aligned_at_the_point() {

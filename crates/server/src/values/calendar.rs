@@ -43,6 +43,18 @@ pub(crate) fn time(micros: i64, out: &mut Vec<u8>) {
     fraction(micros % 1_000_000, out);
 }
 
+/// Writes how far a zone is from UTC, in seconds to the east: `+01`, `-03:30`.
+pub(crate) fn offset(east: i64, out: &mut Vec<u8>) {
+    let (sign, all) = (if east < 0 { '-' } else { '+' }, east.abs());
+    let _ = write!(out, "{sign}{:02}", all / 3600);
+    if all % 3600 != 0 {
+        let _ = write!(out, ":{:02}", all / 60 % 60);
+    }
+    if all % 60 != 0 {
+        let _ = write!(out, ":{:02}", all % 60);
+    }
+}
+
 /// Writes microseconds of a second, without zeros at the end.
 pub(crate) fn fraction(micros: i64, out: &mut Vec<u8>) {
     if micros != 0 {

@@ -52,6 +52,12 @@ pub(crate) fn text(oid: u32, binary: bool, bytes: &[u8]) -> Result<String, Strin
             let micros = micros.ok_or("timestamp out of range")?;
             calendar::timestamp(micros, oid == types::TIMESTAMPTZ, &mut out);
         }
+        types::TIMETZ => {
+            let all: [u8; 12] = number(bytes)?;
+            let (time, zone) = all.split_at(8);
+            calendar::time(i64::from_be_bytes(number(time)?), &mut out);
+            calendar::offset(-i64::from(i32::from_be_bytes(number(zone)?)), &mut out);
+        }
         types::INTERVAL => interval(bytes, &mut out)?,
         types::NUMERIC => return numeric(bytes),
         2950 => {

@@ -271,6 +271,10 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
         }
         DataType::Decimal256(_, scale) => wide_decimal(column, *scale),
+        DataType::Utf8 if oid == types::TIMETZ => {
+            let column = column.as_string::<i32>();
+            Box::new(|at, out| binary::time_in_zone(column.value(at), out))
+        }
         DataType::Utf8 => {
             let column = column.as_string::<i32>();
             // The version of its format stands before a `jsonb`.

@@ -21,13 +21,15 @@ pub(crate) const TIME: u32 = 1083;
 pub(crate) const TIMESTAMP: u32 = 1114;
 pub(crate) const TIMESTAMPTZ: u32 = 1184;
 pub(crate) const INTERVAL: u32 = 1186;
+pub(crate) const TIMETZ: u32 = 1266;
 pub(crate) const NUMERIC: u32 = 1700;
 pub(crate) const JSON: u32 = 114;
 pub(crate) const UUID: u32 = 2950;
 pub(crate) const JSONB: u32 = 3802;
 
 /// Arrays, by the type of their items.
-const ARRAYS: [(u32, u32); 19] = [
+const ARRAYS: [(u32, u32); 20] = [
+    (TIMETZ, 1270),
     (JSON, 199),
     (UUID, 2951),
     (JSONB, 3807),
@@ -75,8 +77,8 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
         INT8 | OID => DataType::Int64,
         FLOAT4 => DataType::Float32,
         FLOAT8 => DataType::Float64,
-        // "char", name, text, char(n), varchar(n), xml.
-        18 | 19 | TEXT | 1042 | VARCHAR | 142 => DataType::Utf8View,
+        // "char", name, text, char(n), varchar(n), xml. Times with a zone take their type from what they stand beside.
+        18 | 19 | TEXT | 1042 | VARCHAR | 142 | TIMETZ => DataType::Utf8View,
         JSON | JSONB | UUID => sql::special_type(oid).ok_or(oid)?,
         // Arrays are texts, which take the type of what they stand beside: they may have any number of dimensions.
         array if item(array).is_some() => DataType::Utf8View,
@@ -107,6 +109,7 @@ pub(crate) fn column(field: &Field, binary: bool) -> Column {
         INT4 | FLOAT4 | DATE => 4,
         INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,
         INTERVAL | UUID => 16,
+        TIMETZ => 12,
         _ => -1,
     };
     let modifier = sql::type_modifier(field.data_type());

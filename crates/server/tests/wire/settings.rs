@@ -38,7 +38,9 @@ fn what_clients_send_is_taken() {
             "statement_timeout",
             "2000",
         ),
-        ("set DateStyle = 'ISO, DMY'", "datestyle", "ISO, MDY"),
+        ("set DateStyle = 'ISO, DMY'", "datestyle", "ISO, DMY"),
+        ("set datestyle to ymd", "datestyle", "ISO, YMD"),
+        ("reset datestyle", "datestyle", "ISO, MDY"),
         ("set my.own = 'a b'", "my.own", "a b"),
         (
             "set session characteristics as transaction read write",

@@ -4,7 +4,9 @@
 //! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, structs, uuids and JSON are
 //!   [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
@@ -14,11 +16,12 @@ use datafusion::sql::sqlparser::ast::{
     TimezoneInfo,
 };
 
-use table::{json_type, jsonb_type, uuid_type};
+use table::{SECOND_DIGITS, json_type, jsonb_type, timetz_type, uuid_type};
 
 use crate::frontend::{rows, special};
 use crate::functions::arguments::{MICROS, UTC};
-use crate::functions::intervals;
+use crate::functions::temporal::{extract, shift};
+use crate::functions::{intervals, temporal};
 use crate::names::column_name;
 
 /// Types that DataFusion's planner reads differently or not at all.
@@ -29,10 +32,9 @@ impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
         let data_type = match sql_type {
             SqlType::Timestamp(digits, zone) => {
-                let zone = matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone);
-                timestamp(*digits, zone)?
+                return timestamp(*digits, has_zone(*zone)).map(Some);
             }
-            SqlType::Datetime(digits) => timestamp(*digits, false)?,
+            SqlType::Datetime(digits) => return timestamp(*digits, false).map(Some),
             SqlType::Float(digits) => match digits {
                 ExactNumberInfo::Precision(1..=24) => DataType::Float32,
                 ExactNumberInfo::None | ExactNumberInfo::Precision(25..=53) => DataType::Float64,
@@ -47,9 +49,28 @@ impl TypePlanner for Types {
                 ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
                 ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
             },
-            SqlType::Time(Some(digits), _) => {
+            SqlType::Time(digits, zone) => {
+                let of = if has_zone(*zone) {
+                    timetz_type()
+                } else {
+                    shift::TIME
+                };
+                return rounded(of, *digits).map(Some);
+            }
+            SqlType::Interval {
+                fields: None,
+                precision,
+            } => {
+                let of = DataType::Interval(IntervalUnit::MonthDayNano);
+                return rounded(of, *precision).map(Some);
+            }
+            SqlType::Interval {
+                fields: Some(fields),
+                ..
+            } => {
                 return plan_err!(
-                    "not supported: a column of type time({digits}): a time has all its digits; ::time({digits}) rounds values"
+                    "not supported: a column of type interval {}: write interval",
+                    fields.to_string().to_lowercase()
                 );
             }
             // DuckDB's names.
@@ -98,19 +119,38 @@ fn decimal(precision: u64, scale: i64) -> Result<DataType> {
     }
 }
 
-fn timestamp(digits: Option<u64>, zone: bool) -> Result<DataType> {
+fn has_zone(zone: TimezoneInfo) -> bool {
+    matches!(zone, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone)
+}
+
+/// A type whose values are rounded to so many digits behind the second, which the column keeps.
+fn rounded(of: DataType, digits: Option<u64>) -> Result<FieldRef> {
+    let field = of.into_nullable_field_ref();
+    Ok(match digits {
+        None => field,
+        Some(digits @ ..=6) => {
+            let metadata = [(SECOND_DIGITS.to_string(), digits.to_string())];
+            Arc::new(field.as_ref().clone().with_metadata(metadata.into()))
+        }
+        Some(more) => {
+            return plan_err!("invalid precision {more}: there are up to 6 digits of a second");
+        }
+    })
+}
+
+/// Seconds, milliseconds and nanoseconds are types of their own.
+fn timestamp(digits: Option<u64>, zone: bool) -> Result<FieldRef> {
     let unit = match digits {
         Some(0) => TimeUnit::Second,
         Some(3) => TimeUnit::Millisecond,
-        None | Some(6) => TimeUnit::Microsecond,
         Some(9) => TimeUnit::Nanosecond,
-        Some(n) => {
-            return plan_err!(
-                "not supported: a column of type timestamp({n}): there are 0, 3, 6 and 9 digits; ::timestamp({n}) rounds values"
-            );
-        }
+        _ => TimeUnit::Microsecond,
     };
-    Ok(DataType::Timestamp(unit, zone.then(|| UTC.into())))
+    let of = DataType::Timestamp(unit, zone.then(|| UTC.into()));
+    match digits {
+        Some(1 | 2 | 4 | 5 | 7 | 8 | 10..) => rounded(of, digits),
+        _ => Ok(of.into_nullable_field_ref()),
+    }
 }
 
 /// Operators that DataFusion's planner reads differently.
@@ -138,6 +178,9 @@ impl ExprPlanner for Operators {
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
                 // The right side first: in a long sum it is the shorter one.
+                if let Some(sum) = with_time(&op, &left, &right, schema)? {
+                    return Ok(PlannerResult::Planned(sum));
+                }
                 let (left, right) = match kind(&right, schema) {
                     Kind::Interval if kind(&left, schema) == Kind::Date => (widened(left), right),
                     Kind::Date
@@ -158,6 +201,12 @@ impl ExprPlanner for Operators {
                 }
                 _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
             },
+            BinaryOperator::Divide => match kind(&right, schema) {
+                Kind::Number if kind(&left, schema) == Kind::Interval => {
+                    PlannerResult::Planned(intervals::interval_divided(left, right))
+                }
+                _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+            },
             op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
     }
@@ -171,6 +220,10 @@ impl ExprPlanner for Operators {
         let column = Expr::Column(Column::from((qualifier, field)));
         rows::field(column, names).map(PlannerResult::Planned)
     }
+
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(extract::extract(args)))
+    }
 }
 
 /// An operand of `^`: a text is read as a number.
@@ -182,6 +235,22 @@ fn number(operand: Expr, schema: &DFSchema) -> Expr {
         }
         _ => operand,
     }
+}
+
+/// Sums and differences of times with dates and intervals; none of others.
+///
+/// # Errors
+/// For two times that are added.
+fn with_time(
+    op: &BinaryOperator,
+    left: &Expr,
+    right: &Expr,
+    schema: &DFSchema,
+) -> Result<Option<Expr>> {
+    let (Ok(l), Ok(r)) = (left.get_type(schema), right.get_type(schema)) else {
+        return Ok(None);
+    };
+    temporal::sums::planned(*op == BinaryOperator::Plus, (left, &l), (right, &r))
 }
 
 /// The kinds of operands that operators of dates and intervals distinguish.

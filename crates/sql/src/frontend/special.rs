@@ -11,7 +11,7 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use table::{JsonKind, json_kind, jsonb_type, uuid_type};
+use table::{JsonKind, json_kind, jsonb_type, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
@@ -44,6 +44,11 @@ pub(crate) fn planned(
         return Ok(PlannerResult::Original(expr));
     };
     if !is_special(&l) && !is_special(&r) && !is_own(&expr.op) {
+        return Ok(PlannerResult::Original(expr));
+    }
+    // Sums of times are made elsewhere.
+    let sum = matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus);
+    if sum && (l == timetz_type() || r == timetz_type()) {
         return Ok(PlannerResult::Original(expr));
     }
     let RawBinaryExpr { op, left, right } = expr;
@@ -320,7 +325,9 @@ impl Operation {
     }
 
     fn of_uuids(self) -> Planned {
-        let uuid = Some(&uuid_type());
+        let times = self.l == timetz_type() || self.r == timetz_type();
+        let own = if times { timetz_type() } else { uuid_type() };
+        let uuid = Some(&own);
         if compares(&self.op) {
             let own = self.with(uuid, uuid)?;
             return if own.l == own.r {

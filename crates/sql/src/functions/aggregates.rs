@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
@@ -28,6 +28,17 @@ pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
             signature: Signature::any(1, Volatility::Immutable),
         })),
     ]
+}
+
+/// One of these by its name.
+///
+/// # Errors
+/// If there is none: a defect.
+pub(crate) fn extreme_of(name: &str) -> Result<Arc<AggregateUDF>> {
+    match all().into_iter().find(|own| own.name() == name) {
+        Some(own) => Ok(own),
+        None => internal_err!("there is no aggregate {name}"),
+    }
 }
 
 fn named(args: &StateFieldsArgs, name: &str, data_type: DataType) -> FieldRef {

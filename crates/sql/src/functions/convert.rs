@@ -1,4 +1,5 @@
-//! Casts from and to arrays, structs, uuids and JSON; and of items of arrays and fields of structs.
+//! Casts from and to arrays, structs, uuids, times with a zone and JSON; from texts to dates, times and intervals; and of items
+//! of arrays and fields of structs.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, json_kind};
+use table::{JsonKind, json_kind, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -26,6 +27,9 @@ use crate::functions::lists::types::{
 };
 use crate::functions::lists::write::write;
 use crate::functions::structs::values as field_values;
+use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::read::{from_texts, reads};
+use crate::functions::temporal::shift;
 use crate::messages::types::type_name;
 
 /// The cast of `value`, of type `from`, to the type `to`, if one of both is special. A value that cannot be cast is an
@@ -48,6 +52,7 @@ pub(crate) fn conversion(
         }
         (from, to) if is_struct(from) && is_struct(to) => fits(from, to),
         (from, to) if is_text(from) || is_text(to) => true,
+        (from, to) if *from == timetz_type() || *to == timetz_type() => shift::casts(from, to),
         (from, to) => match (json_kind(from), json_kind(to)) {
             (Some(_), Some(_)) => true,
             (Some(JsonKind::Normal), None) => to.is_numeric() || *to == DataType::Boolean,
@@ -57,12 +62,23 @@ pub(crate) fn conversion(
     if !possible {
         return plan_err!("cannot cast type {} to {}", type_name(from), type_name(to));
     }
+    Ok(Some(called(value, to, strict, Order::default())))
+}
+
+fn called(value: Expr, to: &DataType, strict: bool, order: Order) -> Expr {
     let function = ScalarUDF::from(Convert {
         to: to.clone(),
         strict,
+        order,
         signature: Signature::any(1, Volatility::Immutable),
     });
-    Ok(Some(Arc::new(function).call(vec![value])))
+    Arc::new(function).call(vec![value])
+}
+
+/// A text as a date, a time, a timestamp or an interval, whose parts stand in this `order`. One that is none is an error if
+/// `strict`, otherwise NULL.
+pub(crate) fn read_temporal(text: Expr, to: &DataType, strict: bool, order: Order) -> Expr {
+    called(text, to, strict, order)
 }
 
 /// The text of `value`, of any type, as PostgreSQL writes it; `to` is the type of the text.
@@ -72,12 +88,7 @@ pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
 
 /// The value of the type `to` that `value`, a text, says; one that says none is an error if `strict`, otherwise NULL.
 pub(crate) fn read_as(value: Expr, to: &DataType, strict: bool) -> Expr {
-    let function = ScalarUDF::from(Convert {
-        to: to.clone(),
-        strict,
-        signature: Signature::any(1, Volatility::Immutable),
-    });
-    Arc::new(function).call(vec![value])
+    called(value, to, strict, Order::default())
 }
 
 /// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
@@ -122,6 +133,8 @@ pub(crate) fn cast_to(expr: Expr, to: &DataType, schema: &dyn ExprSchema) -> Res
 struct Convert {
     to: DataType,
     strict: bool,
+    /// That of the parts of dates.
+    order: Order,
     signature: Signature,
 }
 
@@ -145,7 +158,7 @@ impl ScalarUDFImpl for Convert {
         let constant = matches!(arg, ColumnarValue::Scalar(_));
         let values = arg.to_array(if constant { 1 } else { args.number_rows })?;
         let found = if self.strict {
-            convert(&values, &self.to)?
+            self.all(&values)?
         } else {
             self.each(&values)?
         };
@@ -159,10 +172,18 @@ impl ScalarUDFImpl for Convert {
 }
 
 impl Convert {
+    fn all(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        if is_text(values.data_type()) && *values.data_type() != DataType::Null && reads(&self.to) {
+            return from_texts(&strings(values)?, &self.to, self.order);
+        }
+        convert(values, &self.to)
+    }
+
     /// The values one by one, NULL where one cannot be cast.
     fn each(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let one = |row| {
-            convert(&values.slice(row, 1), &self.to).unwrap_or_else(|_| new_null_array(&self.to, 1))
+            self.all(&values.slice(row, 1))
+                .unwrap_or_else(|_| new_null_array(&self.to, 1))
         };
         let all: Vec<ArrayRef> = (0..values.len()).map(one).collect();
         if all.is_empty() {
@@ -202,6 +223,9 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     if is_text(to) {
         return to_texts(values);
+    }
+    if let Some(found) = shift::cast_zones(values, to)? {
+        return Ok(found);
     }
     if let (Some(_), Some(wanted)) = (item(from), item(to)) {
         let values = cast(values, &plain(from))?;

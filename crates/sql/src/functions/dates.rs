@@ -1,10 +1,8 @@
 //! Functions of dates and timestamps.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow::array::timezone::Tz;
 use arrow::array::{
     Array, ArrayRef, AsArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
     StringArray, TimestampMicrosecondArray,
@@ -14,9 +12,10 @@ use arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use chrono::format::{Item, StrftimeItems};
-use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc};
+use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Timelike, Utc};
 use datafusion::common::{Result, exec_err, plan_err};
 
+use crate::error::Error;
 use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
 use crate::functions::casts::instant;
 use crate::functions::number_texts;
@@ -41,7 +40,6 @@ pub(super) fn all() -> Vec<Own> {
             |_| Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
             age,
         ),
-        Own::new("timezone", zone_types, zone_returns, timezone),
         Own::new("dayname", stamp, text, |args, _| named(&args[0], "%A")),
         Own::new("monthname", stamp, text, |args, _| named(&args[0], "%B")),
         Own::new("last_day", stamp, |_| Ok(DataType::Date32), last_day),
@@ -306,79 +304,6 @@ fn last_day(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     Ok(Arc::new(Date32Array::from(found)))
 }
 
-fn zone_types(types: &[DataType]) -> Result<Vec<DataType>> {
-    match types {
-        [zone, at] if is_text(zone) && is_stamp(at) => Ok(vec![
-            DataType::Utf8,
-            match at {
-                DataType::Timestamp(_, Some(_)) => zoned(),
-                _ => MICROS,
-            },
-        ]),
-        _ => plan_err!("`at time zone` takes a timestamp and the name of a zone"),
-    }
-}
-
-fn zone_returns(types: &[DataType]) -> Result<DataType> {
-    Ok(match types {
-        [_, DataType::Timestamp(_, Some(_))] => MICROS,
-        _ => zoned(),
-    })
-}
-
-/// `at time zone`: the local time of an instant in a zone, or the instant of a local time.
-fn timezone(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let zones = strings(&args[0])?;
-    let aware = matches!(args[1].data_type(), DataType::Timestamp(_, Some(_)));
-    let stamps = micros(&args[1]);
-    let mut known: HashMap<&str, Tz> = HashMap::new();
-    let mut found = Vec::with_capacity(rows);
-    for row in 0..rows {
-        if zones.is_null(row) || stamps.is_null(row) {
-            found.push(None);
-            continue;
-        }
-        let name = zones.value(row);
-        if !known.contains_key(name) {
-            let Ok(zone) = Tz::from_str(name) else {
-                return exec_err!(
-                    "there is no time zone '{name}'; write one such as 'Europe/Berlin' or '+01:00'"
-                );
-            };
-            known.insert(name, zone);
-        }
-        let at = clock(stamps.value(row))?;
-        let zone = known[name];
-        let shifted = if aware {
-            at.checked_add_offset(zone.offset_from_utc_datetime(&at).fix())
-        } else {
-            instant_at(zone, at)
-        };
-        match shifted {
-            Some(shifted) => found.push(Some(shifted.and_utc().timestamp_micros())),
-            None => return exec_err!("{at} is out of range in the time zone '{name}'"),
-        }
-    }
-    let found = TimestampMicrosecondArray::from(found);
-    Ok(if aware {
-        Arc::new(found)
-    } else {
-        Arc::new(found.with_timezone(UTC))
-    })
-}
-
-/// The instant of the local time `at` in `zone`. A time that occurs twice, when summer time ends, is the later
-/// instant; a time that is skipped, when it begins, is read as if the clocks had not changed.
-fn instant_at(zone: Tz, at: NaiveDateTime) -> Option<NaiveDateTime> {
-    match zone.from_local_datetime(&at).latest() {
-        Some(found) => Some(found.naive_utc()),
-        None => {
-            let before = at.checked_sub_signed(chrono::TimeDelta::hours(3))?;
-            at.checked_sub_offset(zone.offset_from_utc_datetime(&before).fix())
-        }
-    }
-}
-
 fn parts(types: &[DataType]) -> Result<Vec<DataType>> {
     let numbers = types.iter().all(|ty| ty.is_numeric() || ty.is_null());
     match types.len() {
@@ -413,7 +338,13 @@ fn made_date(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let [year, month, day] = [0, 1, 2].map(|at: usize| numbers[at].value(row));
         match date_of(year, month, day) {
             Some(date) => found.push(Some(Date32Type::from_naive_date(date))),
-            None => return exec_err!("date field value out of range: {year}-{month:02}-{day:02}"),
+            None => {
+                return Err(Error::coded(
+                    "22008",
+                    format!("date field value out of range: {year}-{month:02}-{day:02}"),
+                )
+                .into());
+            }
         }
     }
     Ok(Arc::new(Date32Array::from(found)))
@@ -451,7 +382,8 @@ fn made(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(TimestampMicrosecondArray::from(found)))
 }
 
-fn moment([year, month, day, hour, minute]: [i64; 5], second: f64) -> Option<i64> {
+/// Microseconds from 1970 on of a timestamp by its parts; none if one is out of range.
+pub(crate) fn moment([year, month, day, hour, minute]: [i64; 5], second: f64) -> Option<i64> {
     if !(0.0..60.0).contains(&second) {
         return None;
     }

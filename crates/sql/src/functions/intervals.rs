@@ -5,11 +5,13 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    DataType, Decimal128Type, Float64Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit,
 };
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 
+use crate::error::Error;
 use crate::functions::arguments::nanoseconds;
 use crate::functions::own::Own;
 
@@ -24,7 +26,90 @@ pub(super) fn all() -> Vec<Own> {
         own("justify_days", |args, _| each(&args[0], days)),
         own("justify_hours", |args, _| each(&args[0], hours)),
         own("justify_interval", |args, _| each(&args[0], whole)),
+        Own::new(PART, part_types, |_| Ok(DataType::Decimal128(20, 0)), part),
+        Own::new(WHOLE, whole_types, |_| Ok(INTERVAL), of_parts),
     ]
+}
+
+/// The name of what takes the months, days or nanoseconds of an interval, by 0, 1 or 2; statements cannot write it.
+pub(crate) const PART: &str = "part of interval";
+
+/// And of what makes an interval of these, and of what divides it by a count.
+pub(crate) const WHOLE: &str = "interval of parts";
+
+fn part_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [DataType::Interval(_) | DataType::Null, _] => Ok(vec![INTERVAL, DataType::Int64]),
+        _ => plan_err!("a part is one of an interval"),
+    }
+}
+
+fn part(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let intervals = args[0].as_primitive::<IntervalMonthDayNanoType>();
+    let which = args[1].as_primitive::<Int64Type>().iter().flatten().next();
+    let found: Decimal128Array = intervals.unary(|own| match which {
+        Some(0) => i128::from(own.months),
+        Some(1) => i128::from(own.days),
+        _ => i128::from(own.nanoseconds),
+    });
+    Ok(Arc::new(found.with_precision_and_scale(20, 0)?))
+}
+
+fn whole_types(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types.len() {
+        4 => {
+            let mut wanted = vec![SPAN_TYPE; 3];
+            wanted.push(DataType::Int64);
+            Ok(wanted)
+        }
+        _ => plan_err!("an interval has three parts"),
+    }
+}
+
+/// Intervals of months, days and nanoseconds, divided by a count.
+fn of_parts(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let parts: Vec<_> = args[..3]
+        .iter()
+        .map(|arg| arg.as_primitive::<Decimal128Type>())
+        .collect();
+    let counts = args[3].as_primitive::<Int64Type>();
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if parts.iter().any(|part| part.is_null(row)) || counts.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        let [months, days, time] = [0, 1, 2].map(|at: usize| parts[at].value(row));
+        let sum = || {
+            Some(IntervalMonthDayNano::new(
+                months.try_into().ok()?,
+                days.try_into().ok()?,
+                time.try_into().ok()?,
+            ))
+        };
+        let whole = sum().and_then(|sum| match counts.value(row) {
+            1 => Some(sum),
+            count => multiple(sum, Scale::Over(count as f64)),
+        });
+        match whole {
+            Some(interval) => found.push(Some(interval)),
+            None => return Err(Error::coded("22008", "interval out of range").into()),
+        }
+    }
+    Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
+}
+
+/// A call of one of these.
+///
+/// # Errors
+/// If there is none of that name: a defect.
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
+    static ALL: LazyLock<Vec<Arc<ScalarUDF>>> =
+        LazyLock::new(|| all().into_iter().map(|own| Arc::new(own.into())).collect());
+    match ALL.iter().find(|own| own.name() == name) {
+        Some(own) => Ok(own.call(args)),
+        None => plan_err!("there is no function {name}"),
+    }
 }
 
 fn one(types: &[DataType]) -> Result<Vec<DataType>> {
@@ -42,7 +127,7 @@ fn each(
     let mut found = Vec::with_capacity(intervals.len());
     for interval in intervals {
         match interval.map(&of) {
-            Some(None) => return exec_err!("interval out of range"),
+            Some(None) => return Err(Error::coded("22008", "interval out of range").into()),
             other => found.push(other.flatten()),
         }
     }
@@ -142,6 +227,54 @@ fn spans(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
 }
 
 fn times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    scaled(args, rows, |factor| Ok(Scale::Times(factor)))
+}
+
+static DIVIDED: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let own = Own::new(
+        "interval_divided",
+        |_| Ok(vec![INTERVAL, DataType::Float64]),
+        |_| Ok(INTERVAL),
+        divided,
+    );
+    Arc::new(own.into())
+});
+
+/// `interval / divisor`.
+pub(crate) fn interval_divided(interval: Expr, divisor: Expr) -> Expr {
+    DIVIDED.call(vec![interval, divisor])
+}
+
+fn divided(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    scaled(args, rows, |divisor| {
+        if divisor == 0.0 {
+            return Err(Error::coded("22012", "division by zero").into());
+        }
+        Ok(Scale::Over(divisor))
+    })
+}
+
+/// What an interval is multiplied with, or divided by.
+#[derive(Clone, Copy)]
+enum Scale {
+    Times(f64),
+    Over(f64),
+}
+
+impl Scale {
+    fn of(self, value: f64) -> f64 {
+        match self {
+            Scale::Times(factor) => value * factor,
+            Scale::Over(divisor) => value / divisor,
+        }
+    }
+}
+
+fn scaled(
+    args: &[ArrayRef],
+    rows: usize,
+    scale: impl Fn(f64) -> Result<Scale>,
+) -> Result<ArrayRef> {
     let intervals = args[0].as_primitive::<IntervalMonthDayNanoType>();
     let factors = args[1].as_primitive::<Float64Type>();
     let mut found = Vec::with_capacity(rows);
@@ -150,29 +283,36 @@ fn times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             found.push(None);
             continue;
         }
-        match multiple(intervals.value(row), factors.value(row)) {
+        match multiple(intervals.value(row), scale(factors.value(row))?) {
             Some(interval) => found.push(Some(interval)),
-            None => return exec_err!("interval out of range"),
+            None => return Err(Error::coded("22008", "interval out of range").into()),
         }
     }
     Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
 }
 
-/// `interval * factor`. A fraction of a month becomes days, at 30 a month, and a fraction of a day becomes time, at 24
+/// A multiple of an interval. A fraction of a month becomes days, at 30 a month, and a fraction of a day becomes time, at 24
 /// hours a day, as in PostgreSQL. `None` if out of range.
-fn multiple(interval: IntervalMonthDayNano, factor: f64) -> Option<IntervalMonthDayNano> {
+fn multiple(interval: IntervalMonthDayNano, scale: Scale) -> Option<IntervalMonthDayNano> {
     let within = |value: f64, most: f64| (value.abs() < most).then_some(value);
-    let months = within(f64::from(interval.months) * factor, 2e9)?;
-    let days = f64::from(interval.days) * factor + months.fract() * 30.0;
-    let days = within(days, 2e9)?;
-    const DAY: f64 = 86_400e9;
-    // To the microsecond: below it, doubles of large counts say nothing.
-    let rest = (interval.nanoseconds as f64 * factor + days.fract() * DAY) / 1e3;
-    let rest = within(rest.round(), 9e15)?;
+    // To the microsecond, in seconds: below it, doubles say nothing.
+    let cleaned = |value: f64| (value * 1e6).round_ties_even() / 1e6;
+    let months = within(scale.of(f64::from(interval.months)), 2_147_483_648.0)?;
+    let days = within(scale.of(f64::from(interval.days)), 2_147_483_648.0)?;
+    let of_months = cleaned(months.fract() * 30.0);
+    let mut seconds = cleaned((days.fract() + of_months.fract()) * 86_400.0);
+    let mut more = 0.0;
+    if seconds.abs() >= 86_400.0 {
+        more = (seconds / 86_400.0).trunc();
+        seconds -= more * 86_400.0;
+    }
+    let days = within(days.trunc() + of_months.trunc() + more, 2_147_483_648.0)?;
+    let time = scale.of(interval.nanoseconds as f64 / 1e3) + seconds * 1e6;
+    let time = within(time.round_ties_even(), 9.2e15)?;
     Some(IntervalMonthDayNano::new(
         months.trunc() as i32,
-        days.trunc() as i32,
-        rest as i64 * 1_000,
+        days as i32,
+        time as i64 * 1_000,
     ))
 }
 
@@ -243,7 +383,8 @@ mod tests {
     fn parts_go_to_smaller_units() {
         let times = |months, days, seconds: i64, factor| {
             let interval = IntervalMonthDayNano::new(months, days, seconds * 1_000_000_000);
-            multiple(interval, factor).map(|i| (i.months, i.days, i.nanoseconds / 1_000_000_000))
+            multiple(interval, Scale::Times(factor))
+                .map(|i| (i.months, i.days, i.nanoseconds / 1_000_000_000))
         };
         assert_eq!(times(1, 0, 0, 3.0), Some((3, 0, 0)));
         assert_eq!(times(1, 0, 0, 1.5), Some((1, 15, 0)));

@@ -9,10 +9,7 @@ use arrow::array::{
     StringViewArray,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit,
-};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::{Result, exec_err};
 use table::json_kind;
 
@@ -20,7 +17,9 @@ use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
-use crate::functions::{bytes, casts, intervals, uuid};
+use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::read::{self, reads};
+use crate::functions::{bytes, uuid};
 use crate::messages::types::type_name;
 
 /// Values from texts as PostgreSQL reads them.
@@ -43,7 +42,7 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     };
     match to {
         DataType::FixedSizeBinary(16) => uuid::read(&own),
-        DataType::Timestamp(_, _) => casts::timestamps(texts, to),
+        to if reads(to) => read::from_texts(&own, to, Order::default()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             let bytes = bytes::of_texts(&own)?;
             Ok(cast(&bytes, to)?)
@@ -130,6 +129,9 @@ fn double(text: &str) -> Result<f64> {
 /// # Errors
 /// Those of writing them.
 pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
+    if let Some(texts) = read::to_texts(items)? {
+        return Ok(texts);
+    }
     let each = |text: &dyn Fn(usize) -> String| -> ArrayRef {
         let nulls = items.logical_nulls();
         let valid = |row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
@@ -154,28 +156,6 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
         DataType::Float64 => {
             let values = items.as_primitive::<Float64Type>();
             each(&|row| shown(values.value(row), format!("{:e}", values.value(row)), 15))
-        }
-        DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(_, _) => {
-            let options = FormatOptions::new()
-                .with_time_format(Some("%H:%M:%S%.f"))
-                .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
-                .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f"));
-            let format = ArrayFormatter::try_new(items.as_ref(), &options)?;
-            let zone = matches!(items.data_type(), DataType::Timestamp(_, Some(_)));
-            each(&|row| {
-                let text = format.value(row).to_string();
-                let text = if text.contains('.') {
-                    text.trim_end_matches('0').trim_end_matches('.').to_string()
-                } else {
-                    text
-                };
-                if zone { format!("{text}+00") } else { text }
-            })
-        }
-        DataType::Interval(_) => {
-            let values = cast(items, &DataType::Interval(IntervalUnit::MonthDayNano))?;
-            let values = values.as_primitive::<IntervalMonthDayNanoType>();
-            each(&|row| intervals::text(values.value(row)))
         }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             let values = cast(items, &DataType::BinaryView)?;

@@ -5,7 +5,7 @@
 //!
 //! Uses `error`, `messages` and `names`.
 
-mod aggregates;
+pub(crate) mod aggregates;
 pub(crate) mod arguments;
 pub(crate) mod bytes;
 pub(crate) mod casts;
@@ -14,7 +14,7 @@ mod clock;
 mod coalesce;
 mod concat;
 pub(crate) mod convert;
-mod dates;
+pub(crate) mod dates;
 pub(crate) mod descriptions;
 mod domains;
 mod format;
@@ -41,6 +41,7 @@ pub(crate) mod single;
 pub(crate) mod structs;
 pub(crate) mod sum;
 pub(crate) mod system;
+pub(crate) mod temporal;
 mod texts;
 mod truncate;
 pub(crate) mod user;
@@ -70,6 +71,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(concat::all())
         .chain(intervals::all())
         .chain(dates::all())
+        .chain(temporal::make::all())
+        .chain(temporal::shift::all())
         .chain(read_pattern::all())
         .chain(rounding::all())
         .chain(system::all())
@@ -81,7 +84,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))
-        .chain([clock::now()])
+        .chain([clock::now(), temporal::extract::date_part()])
         .chain(lists::quantified().into_iter().map(Arc::new))
         .chain(structs::named());
     for function in scalars {

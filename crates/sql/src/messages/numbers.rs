@@ -1,7 +1,7 @@
 //! The numbers by which PostgreSQL's clients know types and tables.
 
-use arrow::datatypes::{DataType, Field};
-use table::JsonKind;
+use arrow::datatypes::{DataType, Field, TimeUnit};
+use table::{Column, JsonKind};
 
 use crate::messages::types::json_type_of;
 
@@ -72,6 +72,7 @@ pub(crate) const TYPES: [PgType; 24] = [
         1185,
     ),
     of(1186, "interval", "interval", 16, "T", 1187),
+    of(1266, "timetz", "time with time zone", 12, "D", 1270),
     of(1700, "numeric", "numeric", -1, "N", 1231),
     of(2950, "uuid", "uuid", 16, "U", 2951),
     of(114, "json", "json", -1, "U", 199),
@@ -109,6 +110,7 @@ pub fn type_number(data_type: &DataType) -> u32 {
         DataType::Float64 => 701,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 1043,
         DataType::FixedSizeBinary(16) => 2950,
+        DataType::FixedSizeBinary(12) => 1266,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -152,6 +154,7 @@ pub fn special_type(number: u32) -> Option<DataType> {
 pub fn column_number(field: &Field) -> u32 {
     let number = |field: &Field| match json_type_of(field) {
         Some("json") => 114,
+        Some("time with time zone") => 1266,
         Some(_) => 3802,
         None => type_number(field.data_type()),
     };
@@ -180,6 +183,22 @@ pub fn type_modifier(data_type: &DataType) -> i32 {
     }
 }
 
+/// The same for a column, which may round its values to so many digits behind the second.
+pub(crate) fn column_modifier(column: &Column) -> i32 {
+    let Some(digits) = column.digits else {
+        return match &column.data_type {
+            DataType::Timestamp(TimeUnit::Second, _) => 0,
+            DataType::Timestamp(TimeUnit::Millisecond, _) => 3,
+            data_type => type_modifier(data_type),
+        };
+    };
+    match column.data_type {
+        // All fields, beside the digits.
+        DataType::Interval(_) => (0x7fff << 16) | i32::from(digits),
+        _ => digits.into(),
+    }
+}
+
 /// What SQL calls a type with this number and modifier; none if there is none.
 pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
     let known = TYPES.iter().find(|known| known.number == number);
@@ -192,6 +211,12 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
     if number == 1700 && modifier >= 4 {
         let (precision, scale) = ((modifier - 4) >> 16, (modifier - 4) & 0xffff);
         return Some(format!("numeric({precision},{scale})"));
+    }
+    if modifier >= 0 && matches!(number, 1083 | 1114 | 1184 | 1186 | 1266) {
+        let digits = modifier & 0xffff;
+        let (first, rest) = known.title.split_once(' ').unwrap_or((known.title, ""));
+        let title = format!("{first}({digits}) {rest}");
+        return Some(title.trim_end().to_string());
     }
     Some(known.title.to_string())
 }
@@ -274,6 +299,11 @@ mod tests {
         assert_eq!(type_title(1007, -1).unwrap(), "integer[]");
         assert_eq!(type_title(1043, -1).unwrap(), "character varying");
         assert_eq!(type_title(0, -1), None);
+        assert_eq!(
+            type_title(1114, 2).unwrap(),
+            "timestamp(2) without time zone"
+        );
+        assert_eq!(type_title(1186, -1).unwrap(), "interval");
     }
 
     #[test]

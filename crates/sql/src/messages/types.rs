@@ -27,6 +27,7 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Float64 => "double",
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "varchar",
         DataType::FixedSizeBinary(16) => "uuid",
+        DataType::FixedSizeBinary(12) => "time with time zone",
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -147,6 +148,7 @@ pub(crate) fn digits(data_type: &DataType) -> Option<Digits> {
 pub(crate) fn second_digits(data_type: &DataType) -> Option<i32> {
     match data_type {
         DataType::Date32 => Some(0),
+        DataType::Interval(_) | DataType::FixedSizeBinary(12) => Some(6),
         DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => {
             Some(match unit {
                 TimeUnit::Second => 0,

@@ -12,6 +12,9 @@ use datafusion::logical_expr::expr::TryCast;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::read::reads;
+use crate::functions::temporal::settings::DateOrder;
 use crate::functions::{bytes, casts, convert, rounding};
 use crate::optimize::expressions::{is_text, rewritten};
 
@@ -24,8 +27,9 @@ impl AnalyzerRule for Casts {
         "casts"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        rewritten(plan, convert)
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let order = DateOrder::of(config);
+        rewritten(plan, |expr, schema| convert(expr, schema, order))
     }
 }
 
@@ -35,6 +39,7 @@ fn is_written_otherwise(ty: &DataType) -> bool {
         ty,
         DataType::Float32
             | DataType::Float64
+            | DataType::Date32
             | DataType::Timestamp(..)
             | DataType::Time32(_)
             | DataType::Time64(_)
@@ -66,7 +71,7 @@ fn whole(value: &Expr, (precision, scale): (u8, i8), strict: bool) -> Expr {
     }
 }
 
-fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn convert(expr: Expr, schema: &DFSchema, order: Order) -> Result<Transformed<Expr>> {
     let (inner, to, strict) = match &expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), true),
         Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), false),
@@ -95,10 +100,10 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Some(whole(inner, (*precision, *scale), strict))
         }
         (text, Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), zone))
-            if is_text(text) =>
+            if is_text(text) && *text != DataType::Null =>
         {
             let micros = Timestamp(TimeUnit::Microsecond, zone.clone());
-            let read = casts::read_timestamp((**inner).clone(), &micros, strict);
+            let read = convert::read_temporal((**inner).clone(), &micros, strict, order);
             Some(rounding::rounded(read, rounding::digits(*unit)))
         }
         (Timestamp(finer, _), Timestamp(unit, _))
@@ -109,8 +114,8 @@ fn convert(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 rounding::digits(*unit),
             ))
         }
-        (text, to @ Timestamp(_, _)) if is_text(text) => {
-            let read = casts::read_timestamp((**inner).clone(), to, strict);
+        (text, to) if is_text(text) && *text != DataType::Null && reads(to) => {
+            let read = convert::read_temporal((**inner).clone(), to, strict, order);
             return Ok(Transformed::yes(read));
         }
         (text, Binary | LargeBinary | BinaryView) if is_text(text) && strict => {

@@ -3,19 +3,23 @@
 //! Dates, timestamps and texts are compared without a detour by nanoseconds, which end in 2262, and intervals by their
 //! length.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::utils::disjunction;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
 use crate::functions::{casts, intervals};
 use crate::messages::types::type_name;
 use crate::optimize::expressions::{cast, is_text, rewritten};
+
+/// The type of intervals.
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 /// The analyzer rule for comparisons. It must come before type coercion.
 #[derive(Debug)]
@@ -66,6 +70,13 @@ fn compare(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             list,
             negated,
         }) => {
+            if let Ok(DataType::Interval(_)) = expr.get_type(schema) {
+                let equals = list
+                    .into_iter()
+                    .map(|item| compare_two((*expr).clone(), Operator::Eq, item, schema).data);
+                let found = disjunction(equals).unwrap_or_else(|| lit(false));
+                return Ok(Transformed::yes(if negated { !found } else { found }));
+            }
             let Ok(of @ DataType::Timestamp(_, _)) = expr.get_type(schema) else {
                 return Ok(Transformed::no(Expr::InList(InList::new(
                     expr, list, negated,
@@ -131,6 +142,7 @@ fn is_odd(left: &DataType, right: &DataType) -> bool {
     use DataType::{Date32, Duration, Interval, Timestamp};
     match (left, right) {
         (Interval(_), Interval(_) | Duration(_)) | (Duration(_), Interval(_)) => true,
+        (Interval(_), other) | (other, Interval(_)) if is_text(other) => true,
         (Timestamp(_, _), other) | (other, Timestamp(_, _)) if is_text(other) => true,
         (Timestamp(_, _), Date32) | (Date32, Timestamp(_, _)) => true,
         (Timestamp(a, _), Timestamp(b, _)) => a != b,
@@ -149,6 +161,16 @@ fn compare_two(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Tran
         return Transformed::no(whole(left, op, right));
     }
     Transformed::yes(match (&l, &r) {
+        (DataType::Interval(_), text) if is_text(text) => whole(
+            intervals::span(left),
+            op,
+            intervals::span(cast(right, INTERVAL)),
+        ),
+        (text, DataType::Interval(_)) if is_text(text) => whole(
+            intervals::span(cast(left, INTERVAL)),
+            op,
+            intervals::span(right),
+        ),
         (DataType::Timestamp(_, _), text) if is_text(text) => whole(left, op, cast(right, l)),
         (text, DataType::Timestamp(_, _)) if is_text(text) => whole(cast(left, r), op, right),
         (DataType::Date32, DataType::Timestamp(_, _)) => compare_date(left, op, right, r),

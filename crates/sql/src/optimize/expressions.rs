@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Cast, Expr, LogicalPlan};
 /// the columns that the expression sees.
 pub(crate) fn rewritten(
     plan: LogicalPlan,
-    rewrite: fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+    rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
     let node = |plan: LogicalPlan| {
         let mut schema = merge_schema(&plan.inputs());

@@ -23,6 +23,7 @@ use crate::optimize::checked::CheckedArithmetic;
 use crate::optimize::comparisons::Comparisons;
 use crate::optimize::dynamic::DynamicFilters;
 use crate::optimize::keys::KeysOnce;
+use crate::optimize::lengths::Lengths;
 use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
@@ -75,7 +76,8 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(1, Arc::new(Special));
     rules.insert(2, Arc::new(SidesAgree));
     rules.insert(3, Arc::new(Comparisons));
-    rules.insert(4, Arc::new(Shifts));
+    rules.insert(4, Arc::new(Lengths));
+    rules.insert(5, Arc::new(Shifts));
     rules.push(Arc::new(Casts));
     rules.push(Arc::new(KeysOnce));
     rules.push(Arc::new(Multisets));

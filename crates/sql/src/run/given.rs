@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::execution::FunctionRegistry;
 
 use crate::error::{Error, Result};
+use crate::functions::temporal::settings::DateOrder;
 use crate::functions::user;
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
@@ -51,6 +52,10 @@ impl StatementContext {
 
     /// Gives the statement what a server has been told of its session.
     pub(crate) fn with_settings(mut self, settings: StatementSettings) -> StatementContext {
+        if let Some(style) = settings.get("datestyle") {
+            let options = self.state.config_mut().options_mut();
+            options.extensions.insert(DateOrder::named(&style));
+        }
         self.settings = settings;
         self
     }

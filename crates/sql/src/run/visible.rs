@@ -1,5 +1,5 @@
-//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON as texts, which the column's
-//! metadata tells from other texts.
+//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON and times with a zone as texts,
+//! which the column's metadata tells from other texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use table::{json_kind, uuid_type};
+use table::{json_kind, timetz_type, uuid_type};
 
 use crate::error::Result;
 use crate::functions::convert::to_texts;
 use crate::functions::json::value::texts;
 use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::lists;
-use crate::messages::types::JSON_TYPE;
+use crate::messages::types::{JSON_TYPE, standard_name};
 
 /// Where Arrow has the name of an extension type.
 const EXTENSION: &str = "ARROW:extension:name";
@@ -50,6 +50,10 @@ fn field(own: &FieldRef) -> FieldRef {
             let item = field(item);
             Arc::new(own.as_ref().clone().with_data_type(DataType::List(item)))
         }
+        ty if *ty == timetz_type() => {
+            let name = standard_name(ty);
+            marked(DataType::Utf8View, &[(JSON_TYPE, &name)])
+        }
         ty if *ty == uuid_type() => marked(ty.clone(), &[(EXTENSION, "arrow.uuid")]),
         _ => Arc::clone(own),
     }
@@ -58,6 +62,7 @@ fn field(own: &FieldRef) -> FieldRef {
 fn values(own: &ArrayRef, to: &FieldRef) -> Result<ArrayRef> {
     Ok(match (own.data_type(), to.data_type()) {
         (DataType::Struct(_), DataType::Utf8View) => Arc::new(texts(own)),
+        (from, DataType::Utf8View) if *from == timetz_type() => to_texts(own)?,
         (DataType::List(_), DataType::List(item)) => {
             let all = lists(own);
             let items = values(all.values(), item)?;

@@ -118,7 +118,10 @@ fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
         ),
         (
             "datetime_precision",
-            numbers(&|(_, _, c)| types::second_digits(&c.data_type)),
+            numbers(&|(_, _, c)| match c.digits {
+                Some(digits) => Some(digits.into()),
+                None => types::second_digits(&c.data_type),
+            }),
         ),
         ("interval_type", texts(&|_| None)),
     ];

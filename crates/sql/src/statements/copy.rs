@@ -94,7 +94,8 @@ pub(crate) async fn to(
 /// formats that have bytes.
 fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
-    if !fields.iter().any(|field| is_special(field.data_type())) {
+    let odd = |ty: &DataType| is_special(ty) || matches!(ty, DataType::Interval(_));
+    if !fields.iter().any(|field| odd(field.data_type())) {
         return Ok(plan);
     }
     let columns = plan.schema().iter().map(|(table, field)| {
@@ -123,6 +124,9 @@ fn type_in_file(data_type: &DataType, format: &str) -> DataType {
         DataType::FixedSizeBinary(_) if !matches!(format, "parquet" | "arrow") => {
             DataType::Utf8View
         }
+        // A time with a zone; nor have files intervals of months, days and nanoseconds.
+        DataType::FixedSizeBinary(12) => DataType::Utf8View,
+        DataType::Interval(_) if format != "arrow" => DataType::Utf8View,
         plain => plain.clone(),
     }
 }

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::ObjectName;
-use table::{json_type, jsonb_type};
+use table::{json_type, jsonb_type, timetz_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::steps::{Touched, conflict};
@@ -164,6 +164,7 @@ fn own_type(field: &Field) -> DataType {
     match field.metadata().get(JSON_TYPE).map(String::as_str) {
         Some("json") => json_type(),
         Some("jsonb") => jsonb_type(),
+        Some("time with time zone") => timetz_type(),
         _ => field.data_type().clone(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, TimeUnit};
+use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
     Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, json_kind,
-    json_type, jsonb_type, uuid_type,
+    json_type, jsonb_type, timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -34,6 +34,9 @@ enum TypeRecord {
     Jsonb,
     /// Names and types of the fields. Builds before refuse tables that have it.
     Struct(Vec<(String, TypeRecord)>),
+    /// Likewise.
+    Interval,
+    TimeTz,
 }
 
 impl TypeRecord {
@@ -61,6 +64,8 @@ impl TypeRecord {
             BinaryView => TypeRecord::Binary,
             List(item) => TypeRecord::List(Box::new(TypeRecord::of(item.data_type())?)),
             FixedSizeBinary(16) => TypeRecord::Uuid,
+            FixedSizeBinary(12) => TypeRecord::TimeTz,
+            Interval(IntervalUnit::MonthDayNano) => TypeRecord::Interval,
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -101,6 +106,8 @@ impl TypeRecord {
                 DataType::List(Arc::new(Field::new_list_field(item.data_type()?, true)))
             }
             TypeRecord::Uuid => uuid_type(),
+            TypeRecord::TimeTz => timetz_type(),
+            TypeRecord::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
             TypeRecord::Json => json_type(),
             TypeRecord::Jsonb => jsonb_type(),
             TypeRecord::Struct(fields) => {
@@ -172,6 +179,30 @@ struct Named {
     indexes: Vec<Index>,
 }
 
+/// And behind that, likewise: a version that does not know it rounds no values of such columns.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Rounded {
+    /// Columns whose values have so many digits behind the second, by position.
+    digits: Vec<(usize, u8)>,
+}
+
+impl Rounded {
+    fn of(definition: &Definition) -> Rounded {
+        let columns = definition.columns.iter().enumerate();
+        let digits = columns.filter_map(|(at, column)| Some((at, column.digits?)));
+        Rounded {
+            digits: digits.collect(),
+        }
+    }
+
+    fn put(self, definition: &mut Definition) -> Option<()> {
+        for (position, digits) in self.digits {
+            definition.columns.get_mut(position)?.digits = Some(digits);
+        }
+        Some(())
+    }
+}
+
 impl Made {
     fn of(definition: &Definition) -> Made {
         let mut made = Made::default();
@@ -223,8 +254,12 @@ impl DefinitionRecord {
                     let (made, rest): (Made, _) = postcard::take_from_bytes(rest).ok()?;
                     made.put(&mut definition)?;
                     if !rest.is_empty() {
-                        let named: Named = postcard::from_bytes(rest).ok()?;
+                        let (named, rest): (Named, _) = postcard::take_from_bytes(rest).ok()?;
                         definition.indexes = named.indexes;
+                        if !rest.is_empty() {
+                            let rounded: Rounded = postcard::from_bytes(rest).ok()?;
+                            rounded.put(&mut definition)?;
+                        }
                     }
                 }
             }
@@ -256,7 +291,9 @@ impl DefinitionRecord {
         let named = Named {
             indexes: definition.indexes.clone(),
         };
-        let has_named = named != Named::default();
+        let rounded = Rounded::of(definition);
+        let has_rounded = rounded != Rounded::default();
+        let has_named = has_rounded || named != Named::default();
         let has_made = has_named || made != Made::default();
         let has_held = has_made || held != Held::default();
         if has_held || more != More::default() {
@@ -270,6 +307,9 @@ impl DefinitionRecord {
         }
         if has_named {
             bytes.extend(encode(&named, &definition.name)?);
+        }
+        if has_rounded {
+            bytes.extend(encode(&rounded, &definition.name)?);
         }
         Ok(bytes)
     }
@@ -300,6 +340,7 @@ impl DefinitionRecord {
                     default: None,
                     generated: None,
                     sequences: vec![],
+                    digits: None,
                 })
             })
             .collect::<Option<Vec<_>>>()?;

@@ -89,13 +89,39 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
                     let text = String::from_utf8(text).ok()?;
                     Some(Arc::new(StringViewArray::from(vec![text])))
                 }
-                DataType::FixedSizeBinary(_) => {
+                DataType::FixedSizeBinary(16) => {
                     Some(Arc::new(StringViewArray::from(vec![uuid_text(&text)])))
+                }
+                DataType::FixedSizeBinary(_) => {
+                    Some(Arc::new(StringViewArray::from(vec![timetz_text(&text)?])))
                 }
                 _ => Some(Arc::new(BinaryViewArray::from(vec![&text[..]]))),
             }
         }
     }
+}
+
+/// The bytes of a time with a zone as people write it.
+fn timetz_text(bytes: &[u8]) -> Option<String> {
+    let (first, last) = bytes.split_first_chunk::<8>()?;
+    let utc = (u64::from_be_bytes(*first) ^ 1 << 63) as i64 / 1_000;
+    let west = (u32::from_be_bytes(last.try_into().ok()?) ^ 1 << 31) as i32;
+    let (micros, ahead) = (utc - i64::from(west) * 1_000_000, west.unsigned_abs());
+    let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+    let mut text = format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3_600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+    if rest != 0 {
+        text += format!(".{rest:06}").trim_end_matches('0');
+    }
+    text += &format!("{}{:02}", if west > 0 { '-' } else { '+' }, ahead / 3_600);
+    if ahead % 3_600 != 0 {
+        text += &format!(":{:02}", ahead / 60 % 60);
+    }
+    Some(text)
 }
 
 /// A whole number as a value of its type.

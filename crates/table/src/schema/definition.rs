@@ -118,7 +118,14 @@ pub struct Column {
     pub generated: Option<Generated>,
     /// The sequences that belong to it, by name: they go when it goes.
     pub sequences: Vec<String>,
+    /// To how many digits behind the second its values are rounded, of a timestamp, a time or an interval; `None` if they keep
+    /// all that their type has.
+    pub digits: Option<u8>,
 }
+
+/// Where the metadata of a field has the digits behind the second to which the values of a column are
+/// [rounded](Column::digits).
+pub const SECOND_DIGITS: &str = "atoll:digits";
 
 /// How the values of a column are made. Whoever writes rows does so: this crate only keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,6 +207,10 @@ impl Definition {
                 default: None,
                 generated: None,
                 sequences: vec![],
+                digits: field
+                    .metadata()
+                    .get(SECOND_DIGITS)
+                    .and_then(|digits| digits.parse().ok()),
             });
         }
         let definition = Definition {
@@ -275,14 +286,14 @@ impl Definition {
         let nested = |c: &&usize| {
             matches!(
                 self.columns[**c].data_type,
-                DataType::List(_) | DataType::Struct(_)
+                DataType::List(_) | DataType::Struct(_) | DataType::Interval(_)
             )
         };
         if let Some(column) = all.find(nested) {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what: format!(
-                    "arrays, structs and JSON stand in no key, but column '{}' would",
+                    "arrays, structs, intervals and JSON stand in no key, but column '{}' would",
                     self.columns[*column].name
                 ),
             });

@@ -5,16 +5,18 @@ mod definition;
 mod names;
 mod normalise;
 mod rights;
+mod rounding;
 mod sequence;
 mod types;
 
 pub use comments::Comments;
 pub use definition::{
     Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
-    Rule, referred_key,
+    Rule, SECOND_DIGITS, referred_key,
 };
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
 pub use rights::{Acl, Grant, Privileges, Role};
+pub use rounding::to_second_digits;
 pub use sequence::{Position, Sequence};
-pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, uuid_type};
+pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, timetz_type, uuid_type};

@@ -7,13 +7,14 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
+use crate::schema::rounding::to_second_digits;
 use crate::schema::types::json_kind;
 
 /// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
 fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
     use DataType::{
-        Binary, FixedSizeBinary, FixedSizeList, LargeBinary, LargeList, LargeListView, List,
-        ListView, Null, Struct,
+        Binary, Duration, FixedSizeBinary, FixedSizeList, Interval, LargeBinary, LargeList,
+        LargeListView, List, ListView, Null, Struct,
     };
     match to {
         List(_) => !matches!(
@@ -21,6 +22,7 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
             Null | List(_) | LargeList(_) | FixedSizeList(_, _) | ListView(_) | LargeListView(_)
         ),
         FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
+        Interval(_) => !matches!(from, Null | Interval(_) | Duration(_)),
         Struct(_) if json_kind(to).is_some() => *from != Null,
         Struct(own) => match from {
             Null => false,
@@ -39,7 +41,8 @@ fn is_other_struct(given: &Fields, own: &Fields) -> bool {
     given.len() != own.len() || !given.iter().zip(own).all(same)
 }
 
-/// Casts `batch`, whose columns stand in the table's order, to the definition's types.
+/// Casts `batch`, whose columns stand in the table's order, to the definition's types, and rounds what its columns
+/// [round](crate::Column::digits).
 ///
 /// # Errors
 /// [`Error::Mismatch`] for another number of columns, [`Error::Null`] for a NULL where none is
@@ -59,7 +62,8 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
         ..Default::default()
     };
     let mut columns = Vec::with_capacity(batch.num_columns());
-    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+    let fields = schema.fields().iter().zip(&definition.columns);
+    for ((field, own), column) in fields.zip(batch.columns()) {
         let column = if column.data_type() == field.data_type() {
             column.clone()
         } else if is_of_another_kind(column.data_type(), field.data_type()) {
@@ -74,6 +78,10 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
             });
         } else {
             cast_with_options(column, field.data_type(), &options)?
+        };
+        let column = match own.digits {
+            Some(digits) => to_second_digits(&column, digits)?,
+            None => column,
         };
         if !field.is_nullable() && column.logical_null_count() > 0 {
             let (table, column) = (definition.name.clone(), field.name().clone());

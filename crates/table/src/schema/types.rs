@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
 /// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
-/// become views, dictionaries the type of their values, other decimals `Decimal128`, all kinds of lists `List`. 16 bytes
-/// are a [uuid](uuid_type). Structs stay as they are, with fields that may all be NULL; one is [JSON](json_type). `None` if
-/// such values cannot be stored.
+/// become views, dictionaries the type of their values, other decimals `Decimal128`, all kinds of lists `List`, intervals
+/// months, days and nanoseconds. 16 bytes are a [uuid](uuid_type), 12 a [time with a zone](timetz_type). Structs stay as they
+/// are, with fields that may all be NULL; one is [JSON](json_type). `None` if such values cannot be stored.
 pub fn stored_type(from: &DataType) -> Option<DataType> {
     of_depth(from, MOST_DIMENSIONS, MOST_LEVELS)
 }
@@ -33,6 +33,8 @@ fn of_depth(from: &DataType, depth: usize, levels: usize) -> Option<DataType> {
         Decimal256(p, s) if *p <= 38 => Decimal128(*p, *s),
         Utf8 | LargeUtf8 | Utf8View | Null => Utf8View,
         FixedSizeBinary(16) => uuid_type(),
+        FixedSizeBinary(12) => timetz_type(),
+        Interval(_) => Interval(IntervalUnit::MonthDayNano),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
         Dictionary(_, value) => return of_depth(value, depth, levels),
         List(item)
@@ -71,6 +73,12 @@ fn stored_fields(fields: &Fields, levels: usize) -> Option<Fields> {
 /// The type of uuids: 16 bytes.
 pub fn uuid_type() -> DataType {
     DataType::FixedSizeBinary(16)
+}
+
+/// The type of times with a zone: 12 bytes, which are in the order of the values. What they are is for whoever makes them to
+/// say.
+pub fn timetz_type() -> DataType {
+    DataType::FixedSizeBinary(12)
 }
 
 /// The two types of JSON. Both are texts within a struct of one field, whose name tells them apart, and from structs that

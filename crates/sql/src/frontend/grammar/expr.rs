@@ -240,6 +240,14 @@ fn check_interval(interval: &Interval) -> Result<()> {
         last_field,
         fractional_seconds_precision,
     } = interval;
+    let quoted = matches!(
+        value.as_ref(),
+        Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_))
+    );
+    // What these fields are `interval` itself knows.
+    if quoted {
+        return Ok(());
+    }
     if let Some(last) = last_field {
         let first = interval
             .leading_field

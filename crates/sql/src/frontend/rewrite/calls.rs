@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Error;
 use crate::frontend::rewrite::{epoch, escapes, operators, precision, sets, similar, special};
+use crate::functions::temporal::make::OVERLAPS;
 use crate::names::column_name;
 
 /// Other names of functions.
@@ -113,6 +114,11 @@ impl VisitorMut for Calls {
         let rewritten = match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() => value(ident),
             Expr::Function(function) => call(function),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Overlaps,
+                right,
+            } => Ok(overlapping(left, right)),
             Expr::BinaryOp { left, op, right } => compared(left, op, right),
             Expr::InList {
                 expr,
@@ -303,6 +309,10 @@ fn call(function: &mut Function) -> Rewritten {
         }
         return Ok(None);
     }
+    if name == "make_interval" {
+        with_places(function);
+        return Ok(None);
+    }
     if is_clause_there(function) {
         return Ok(None);
     }
@@ -403,6 +413,13 @@ fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
                 else_result: Some(Box::new(last)),
             })
         }
+        // What clocks in the zone show is cut.
+        ("date_trunc", 3) => {
+            let (zone, at, part) = (args.pop()?, args.pop()?, args.pop()?);
+            let local = function("timezone", vec![zone.clone(), at]);
+            let cut = function("date_trunc", vec![part, local]);
+            Some(function("timezone", vec![zone, cut]))
+        }
         ("date", 1) => Some(Expr::Cast {
             kind: CastKind::Cast,
             expr: Box::new(args.pop()?),
@@ -425,6 +442,44 @@ fn part(field: DateTimeField, expr: Expr) -> Expr {
         syntax: ExtractSyntax::From,
         expr: Box::new(expr),
     }
+}
+
+/// `(a, b) overlaps (c, d)`.
+fn overlapping(left: &Expr, right: &Expr) -> Option<Expr> {
+    let (Expr::Tuple(left), Expr::Tuple(right)) = (unwrapped(left), unwrapped(right)) else {
+        return None;
+    };
+    let all = left.iter().chain(right).cloned().collect();
+    Some(special::call(OVERLAPS, all))
+}
+
+/// The names of the parts of `make_interval`.
+const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// `make_interval(days => 10)` with all parts in their places.
+fn with_places(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    let mut places: Vec<Option<FunctionArgExpr>> = vec![None; INTERVAL_PARTS.len()];
+    for (at, arg) in list.args.iter().enumerate() {
+        let (place, value) = match arg {
+            FunctionArg::Unnamed(value) => (Some(at), value),
+            FunctionArg::Named { name, arg, .. } => {
+                let name = column_name(name);
+                let place = INTERVAL_PARTS.iter().position(|part| *part == name);
+                (place, arg)
+            }
+            FunctionArg::ExprNamed { .. } => return,
+        };
+        match place.and_then(|place| places.get_mut(place)) {
+            Some(free @ None) => *free = Some(value.clone()),
+            _ => return,
+        }
+    }
+    let zero = || FunctionArgExpr::Expr(Expr::value(Value::Number("0".into(), false)));
+    let places = places.into_iter().map(|value| value.unwrap_or_else(zero));
+    list.args = places.map(FunctionArg::Unnamed).collect();
 }
 
 fn unwrapped(expr: &Expr) -> &Expr {

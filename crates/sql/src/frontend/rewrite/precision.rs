@@ -1,17 +1,24 @@
-//! Casts to types with so many digits of a second: `x::timestamp(2)`, `time(0) '10:00:00.6'`, `x::interval(3)`; and with so
-//! many characters: `x::varchar(2)`, `x::char(2)`.
+//! Casts to types with so many digits of a second, `x::timestamp(2)`, `time(0) '10:00:00.6'`, `x::interval(3)`, and to types
+//! of intervals with fields, `interval '1 2:03' day to minute`; and with so many characters: `x::varchar(2)`, `x::char(2)`.
 
-use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, TypedString, Value};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, DateTimeField, Expr, Interval, TypedString, Value,
+};
 
 use crate::frontend::lengths;
 use crate::frontend::rewrite::special::call;
 use crate::functions::rounding::ROUND;
+use crate::functions::temporal::fields::Fields;
+use crate::functions::temporal::make::{CUT_INTERVAL, READ_INTERVAL};
 
 /// Most digits that there are.
 const MOST: u64 = 6;
 
 /// A cast to such a type as one to the type without digits, rounded; none of other expressions.
 pub(super) fn expr(expr: &Expr) -> Option<Expr> {
+    if let Some(interval) = with_fields(expr) {
+        return Some(interval);
+    }
     match expr {
         Expr::Cast {
             kind: kind @ (CastKind::Cast | CastKind::DoubleColon | CastKind::TryCast),
@@ -64,6 +71,85 @@ fn cut(kind: CastKind, value: Expr, title: &str, length: u64) -> Expr {
         call("rtrim", vec![first])
     } else {
         first
+    }
+}
+
+/// An interval in quotes, or a cast to a type of intervals with fields, as a call of what reads it; none of others.
+fn with_fields(expr: &Expr) -> Option<Expr> {
+    let (value, fields, digits) = match expr {
+        Expr::Interval(Interval {
+            value,
+            leading_field,
+            leading_precision,
+            last_field,
+            fractional_seconds_precision,
+        }) => {
+            text(value)?;
+            let first = leading_field.as_ref().map(field);
+            let last = last_field.as_ref().map(field);
+            let fields = match (first, last) {
+                (None, _) => String::new(),
+                (Some(first), None) => first,
+                (Some(first), Some(last)) => format!("{first} to {last}"),
+            };
+            // Units of other dialects are those of the planner.
+            if last_field.is_none() && !fields.is_empty() {
+                Fields::of(&fields)?;
+            }
+            let digits = fractional_seconds_precision.or(*leading_precision);
+            (value, fields, digits)
+        }
+        Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon,
+            expr,
+            data_type:
+                DataType::Interval {
+                    fields: Some(fields),
+                    precision,
+                },
+            array: false,
+            format: None,
+        } => (expr, fields.to_string().to_lowercase(), *precision),
+        _ => return None,
+    };
+    let fields = Expr::value(Value::SingleQuotedString(fields));
+    let read = match text(value) {
+        Some(_) => call(READ_INTERVAL, vec![(**value).clone(), fields]),
+        None => {
+            let interval = Expr::Cast {
+                kind: CastKind::Cast,
+                expr: value.clone(),
+                data_type: DataType::Interval {
+                    fields: None,
+                    precision: None,
+                },
+                array: false,
+                format: None,
+            };
+            call(CUT_INTERVAL, vec![interval, fields])
+        }
+    };
+    Some(match digits {
+        Some(digits) => rounded(read, digits),
+        None => read,
+    })
+}
+
+/// `YEAR` as `year`: the parser writes plural words and those of other dialects, too.
+fn field(field: &DateTimeField) -> String {
+    let name = field.to_string().to_lowercase();
+    let bare = name.strip_suffix('s').unwrap_or(&name);
+    bare.to_string()
+}
+
+/// The text of a constant in quotes.
+fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::type_union_resolution;
-use table::{json_kind, uuid_type};
+use table::{json_kind, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::messages::types::type_name;
@@ -41,9 +41,10 @@ pub(crate) fn is_struct(ty: &DataType) -> bool {
     fields(ty).is_some()
 }
 
-/// Whether values of this type are arrays, structs, uuids or JSON, which DataFusion casts otherwise or not at all.
+/// Whether values of this type are arrays, structs, uuids, times with a zone or JSON, which DataFusion casts otherwise or not
+/// at all.
 pub(crate) fn is_special(ty: &DataType) -> bool {
-    is_list(ty) || *ty == uuid_type() || matches!(ty, DataType::Struct(_))
+    is_list(ty) || *ty == uuid_type() || *ty == timetz_type() || matches!(ty, DataType::Struct(_))
 }
 
 /// Whether `is` holds for a type, or for one of those within it.

@@ -7,7 +7,8 @@ use table::{Column, Definition, Privileges, Tables};
 use crate::frontend::lengths;
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, schema_number, table_number, type_modifier, type_number,
+    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, schema_number, table_number,
+    type_number,
 };
 use crate::names::{
     self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
@@ -281,7 +282,7 @@ pub(super) fn attributes(all: &Tables) -> Built {
             "atttypmod",
             places
                 .iter()
-                .map(|(_, _, column)| type_modifier(&column.data_type).into()),
+                .map(|(_, _, column)| column_modifier(column).into()),
         )
         .truths(
             "attnotnull",

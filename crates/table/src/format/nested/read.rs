@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
-    ListArray, StructArray, make_array,
+    IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit};
 
 use crate::format::nested::write::VERSION;
 use crate::schema::json_kind;
@@ -37,6 +37,15 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             let values = FixedSizeBinaryArray::try_new(*width, bytes.into(), nulls);
             Some(Arc::new(values.ok()?))
         }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_binary_view().iter();
+            let values = values.map(|value| match value {
+                None => Some(None),
+                Some(bytes) => interval(bytes).map(Some),
+            });
+            let values = values.collect::<Option<Vec<_>>>()?;
+            Some(Arc::new(IntervalMonthDayNanoArray::from(values)))
+        }
         DataType::List(_) | DataType::Struct(_) => {
             let mut values = Values::new(data_type);
             for value in array.as_binary_view() {
@@ -57,6 +66,18 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
         }
         _ => Some(array),
     }
+}
+
+/// The interval of its 16 bytes; none of others.
+fn interval(bytes: &[u8]) -> Option<IntervalMonthDayNano> {
+    let (months, rest) = bytes.split_first_chunk::<4>()?;
+    let (days, rest) = rest.split_first_chunk::<4>()?;
+    let nanoseconds: [u8; 8] = rest.try_into().ok()?;
+    Some(IntervalMonthDayNano::new(
+        i32::from_le_bytes(*months),
+        i32::from_le_bytes(*days),
+        i64::from_le_bytes(nanoseconds),
+    ))
 }
 
 /// Values that are being read.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, StringViewArray};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
 
 use crate::error::{Error, Result};
 use crate::schema::json_kind;
@@ -15,7 +15,9 @@ pub(super) const VERSION: u8 = 1;
 /// The type in which values of a stored type lie in pages, where that is another one.
 pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
     match data_type {
-        DataType::List(_) | DataType::FixedSizeBinary(_) => Some(DataType::BinaryView),
+        DataType::List(_)
+        | DataType::FixedSizeBinary(_)
+        | DataType::Interval(IntervalUnit::MonthDayNano) => Some(DataType::BinaryView),
         DataType::Struct(_) if json_kind(data_type).is_some() => Some(DataType::Utf8View),
         DataType::Struct(_) => Some(DataType::BinaryView),
         _ => None,
@@ -38,6 +40,22 @@ pub(crate) fn to_storage(array: &ArrayRef) -> Result<ArrayRef> {
         DataType::FixedSizeBinary(_) => {
             let values = array.as_fixed_size_binary();
             Ok(Arc::new(BinaryViewArray::from_iter(values.iter())))
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let values = array.as_primitive::<IntervalMonthDayNanoType>();
+            let mut out = BinaryViewBuilder::with_capacity(values.len());
+            for value in values {
+                let Some(value) = value else {
+                    out.append_null();
+                    continue;
+                };
+                let mut bytes = [0; 16];
+                bytes[..4].copy_from_slice(&value.months.to_le_bytes());
+                bytes[4..8].copy_from_slice(&value.days.to_le_bytes());
+                bytes[8..].copy_from_slice(&value.nanoseconds.to_le_bytes());
+                out.append_value(bytes);
+            }
+            Ok(Arc::new(out.finish()))
         }
         DataType::List(_) | DataType::Struct(_) => {
             let mut out = BinaryViewBuilder::with_capacity(array.len());

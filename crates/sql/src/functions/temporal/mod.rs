@@ -1,0 +1,33 @@
+//! Dates, times, timestamps and intervals as PostgreSQL reads and writes them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`calendar`] | days and dates, and writing both |
+//! | [`zones`] | time zones by name, abbreviation and offset |
+//! | [`pieces`], [`words`] | what texts are made of |
+//! | [`moment`], [`parts`], [`duration`] | what they say: dates and times, and intervals |
+//! | [`units`], [`fields`] | the units of intervals, and the fields of types of intervals |
+//! | [`timetz`] | times with a zone |
+//! | [`read`] | columns of texts as columns of values, and the other way round |
+//! | [`settings`] | the order of the parts of dates, as a session has it |
+//! | [`extract`], [`make`], [`shift`], [`sums`] | functions |
+//!
+//! Values lie as Arrow has them: days, microseconds and nanoseconds from 1970 on, months with days and nanoseconds.
+
+pub(crate) mod calendar;
+pub(crate) mod duration;
+pub(crate) mod extract;
+pub(crate) mod fields;
+pub(crate) mod make;
+pub(crate) mod moment;
+mod parts;
+mod pieces;
+pub(crate) mod read;
+pub(crate) mod settings;
+pub(crate) mod shift;
+pub(crate) mod sums;
+pub(crate) mod timetz;
+mod units;
+mod words;
+mod wrong;
+pub(crate) mod zones;
