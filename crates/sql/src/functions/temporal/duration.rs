@@ -5,6 +5,7 @@ use arrow::datatypes::IntervalMonthDayNano;
 use crate::functions::temporal::fields::Fields;
 use crate::functions::temporal::pieces::{Piece, Shape, fraction, pieces};
 use crate::functions::temporal::units::{Unit, unit};
+use crate::functions::temporal::words::is_known;
 use crate::functions::temporal::wrong::Wrong;
 
 const SECOND: i128 = 1_000_000_000;
@@ -199,7 +200,7 @@ fn clock(text: &str, fields: Fields) -> Result<i128, Wrong> {
 
 /// The interval that a text says; `fields` are those of its type.
 pub(crate) fn interval(text: &str, fields: Fields) -> Result<IntervalMonthDayNano, Wrong> {
-    let in_words = match pieces(text, |_| true) {
+    let in_words = match pieces(text, is_known) {
         Some(pieces) => of_pieces(&pieces, fields),
         None => Err(Wrong::Syntax),
     };
@@ -224,7 +225,8 @@ fn of_pieces(pieces: &[Piece], fields: Fields) -> Result<IntervalMonthDayNano, W
                 any = true;
             }
             Shape::Signed if text.contains(':') => {
-                let time = clock(&text[1..], fields)?;
+                // What is no time is no number either.
+                let time = clock(&text[1..], fields).map_err(|_| Wrong::Syntax)?;
                 sum.clock(if text.starts_with('-') { -time } else { time })?;
                 next = Some(Unit::Day);
                 any = true;
@@ -307,9 +309,7 @@ fn of_iso(text: &str) -> Result<IntervalMonthDayNano, Wrong> {
         }
         let end = rest
             .char_indices()
-            .find(|(at, c)| {
-                !c.is_ascii_digit() && *c != '.' && !(*at == 0 && matches!(c, '-' | '+'))
-            })
+            .find(|(at, c)| !c.is_ascii_digit() && *c != '.' && !(*at == 0 && *c == '-'))
             .map_or(rest.len(), |(at, _)| at);
         let value = number(&rest[..end]).ok_or(Wrong::Syntax)??;
         let mut letters = rest[end..].chars();
@@ -333,7 +333,7 @@ fn of_iso(text: &str) -> Result<IntervalMonthDayNano, Wrong> {
         any = true;
         rest = letters.as_str();
     }
-    if any {
+    if any || of_time {
         sum.finish(false)
     } else {
         Err(Wrong::Syntax)
@@ -423,7 +423,6 @@ mod tests {
             "1 day 1 day",
             "1:2:3:4",
             "P",
-            "PT",
             "5 +",
         ] {
             assert_eq!(parts(text, Fields::ALL), Err(Wrong::Syntax), "{text}");

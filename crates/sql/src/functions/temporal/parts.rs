@@ -1,6 +1,6 @@
 //! Dates and times put together from the parts of a text, in all forms that PostgreSQL reads.
 
-use crate::functions::temporal::calendar::{FIRST_DAY, civil, days, days_of_month};
+use crate::functions::temporal::calendar::{FIRST_DAY, days, days_of_month};
 use crate::functions::temporal::moment::{DAY, Moment, Order, Read, SECOND, now, plain, within};
 use crate::functions::temporal::pieces::{Piece, Shape, fraction, pieces, runs};
 use crate::functions::temporal::words::{Unit, Word, is_known, word};
@@ -257,13 +257,13 @@ impl Parts {
                 false => Err(Wrong::Syntax),
             };
         }
-        if point && !self.has_date() && self.year.is_none() {
+        if point && !self.has_any_date() {
             return self.written_date(text);
         }
         if point && whole.len() > 2 {
             return self.run_together(text, self.has_date());
         }
-        if text.len() >= 6 && (!self.has_date() || !self.has_time()) {
+        if text.len() >= 6 && (!self.has_any_date() || self.hour.is_none()) {
             return self.run_together(text, self.has_date());
         }
         self.part(text)
@@ -336,7 +336,8 @@ impl Parts {
             [hour, minute, second] => (number(hour)?, number(minute)?, number(second)?),
             _ => return Err(Wrong::Syntax),
         };
-        if minute > 59 || second > 60 {
+        let rest = second + i64::from(self.nanoseconds > 0);
+        if minute > 59 || second > 60 || hour > 24 || hour == 24 && minute + rest > 0 {
             return Err(Wrong::Field);
         }
         self.put_time(hour, minute, second)
@@ -466,6 +467,9 @@ impl Parts {
 
     /// Takes a word that does not stand for a whole moment.
     fn take_known(&mut self, known: Word) -> Read<()> {
+        if self.only_time && matches!(known, Word::Month(_) | Word::Weekday) {
+            return Err(Wrong::Syntax);
+        }
         match known {
             Word::Month(month) => {
                 if let Some(number) = self.month
@@ -549,38 +553,37 @@ impl Parts {
         Ok(Some(time))
     }
 
+    /// The year with its century and era.
+    fn whole_year(&self, year: i64) -> Read<i64> {
+        match self.before {
+            Some(true) if year <= 0 => Err(Wrong::Field),
+            Some(true) => Ok(1 - year),
+            _ if self.short && year < 70 => Ok(year + 2_000),
+            _ if self.short && year < 100 => Ok(year + 1_900),
+            _ if year <= 0 => Err(Wrong::Field),
+            _ => Ok(year),
+        }
+    }
+
     fn whole_date(&self) -> Read<Option<i64>> {
         if let Some(day) = self.day {
             return within(day).map(Some);
         }
-        let Some(year) = self.year else {
-            return if self.has_any_date() {
+        let year = self.year.map(|year| self.whole_year(year)).transpose()?;
+        let wrong = |part: Option<i64>, most: i64| part.is_some_and(|own| own < 1 || own > most);
+        if wrong(self.month, 12) || wrong(self.date, 31) {
+            return Err(Wrong::FieldOrOrder);
+        }
+        if let (Some(year), Some(of_year)) = (year, self.of_year) {
+            return within(days(year, 1, 1) + of_year - 1).map(Some);
+        }
+        let (Some(year), Some(month), Some(date)) = (year, self.month, self.date) else {
+            return if self.has_any_date() && !self.only_time {
                 Err(Wrong::Syntax)
             } else {
                 Ok(None)
             };
         };
-        let year = match self.before {
-            Some(true) if year <= 0 => return Err(Wrong::Field),
-            Some(true) => 1 - year,
-            _ if self.short && year < 70 => year + 2_000,
-            _ if self.short && year < 100 => year + 1_900,
-            _ if year <= 0 => return Err(Wrong::Field),
-            _ => year,
-        };
-        if let Some(of_year) = self.of_year {
-            let day = days(year, 1, 1) + of_year - 1;
-            if civil(day).0 != year {
-                return Err(Wrong::Field);
-            }
-            return within(day).map(Some);
-        }
-        let (Some(month), Some(date)) = (self.month, self.date) else {
-            return Err(Wrong::Syntax);
-        };
-        if !(1..=12).contains(&month) || !(1..=31).contains(&date) {
-            return Err(Wrong::FieldOrOrder);
-        }
         if date > days_of_month(year, month) {
             return Err(Wrong::Field);
         }

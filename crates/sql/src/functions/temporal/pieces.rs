@@ -152,7 +152,7 @@ impl Reader<'_> {
         self.one(&mut text);
         self.spaces();
         let shape = match self.peek()? {
-            letter if letter.is_ascii_digit() || letter == b'.' => {
+            letter if letter.is_ascii_digit() => {
                 self.run(&mut text, |letter| {
                     letter.is_ascii_digit() || matches!(letter, b':' | b'.' | b'-')
                 });
