@@ -37,7 +37,7 @@ const fn of(
 }
 
 /// The types that values have here.
-pub(crate) const TYPES: [PgType; 24] = [
+pub(crate) const TYPES: [PgType; 25] = [
     of(16, "bool", "boolean", 1, "B", 1000),
     of(17, "bytea", "bytea", -1, "U", 1001),
     of(18, "char", "\"char\"", 1, "Z", 1002),

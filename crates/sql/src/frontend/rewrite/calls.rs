@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{epoch, escapes, operators, precision, sets, similar, special};
+use crate::frontend::rewrite::{escapes, operators, precision, sets, similar, special};
 use crate::functions::temporal::make::OVERLAPS;
 use crate::names::column_name;
 
@@ -100,7 +100,6 @@ impl VisitorMut for Calls {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         escapes::with_backslashes(expr);
-        epoch::expr(expr);
         escapes::plain(expr);
         if let Some(rounded) = precision::expr(expr) {
             *expr = rounded;

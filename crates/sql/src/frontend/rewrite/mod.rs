@@ -8,7 +8,6 @@ mod assignments;
 mod calls;
 mod catalog;
 mod columns;
-mod epoch;
 mod escapes;
 mod operators;
 mod precision;
