@@ -170,6 +170,7 @@ impl ExprPlanner for Operators {
             PlannerResult::Planned(expr) => return Ok(PlannerResult::Planned(expr)),
             PlannerResult::Original(expr) => expr,
         };
+        let (left, right) = read_beside(&op, left, right, schema);
         Ok(match op {
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
                 let args = [left, right].map(|arg| number(arg, schema));
@@ -234,6 +235,27 @@ fn number(operand: Expr, schema: &DFSchema) -> Expr {
             Expr::Cast(Cast::new(Box::new(operand), DataType::Float64))
         }
         _ => operand,
+    }
+}
+
+/// The sides of a comparison, of which a constant in quotes beside an interval is read as one.
+fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
+        return (left, right);
+    }
+    let is_text = |expr: &Expr| match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
+        _ => false,
+    };
+    let read = |text: Expr| {
+        let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+        Expr::Cast(Cast::new(Box::new(text), interval))
+    };
+    match (is_text(&left), is_text(&right)) {
+        (true, false) if kind(&right, schema) == Kind::Interval => (read(left), right),
+        (false, true) if kind(&left, schema) == Kind::Interval => (left, read(right)),
+        _ => (left, right),
     }
 }
 

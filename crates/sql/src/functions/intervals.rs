@@ -34,7 +34,7 @@ pub(super) fn all() -> Vec<Own> {
 /// The name of what takes the months, days or nanoseconds of an interval, by 0, 1 or 2; statements cannot write it.
 pub(crate) const PART: &str = "part of interval";
 
-/// And of what makes an interval of these, and of what divides it by a count.
+/// And of what makes an interval of these.
 pub(crate) const WHOLE: &str = "interval of parts";
 
 fn part_types(types: &[DataType]) -> Result<Vec<DataType>> {
@@ -57,41 +57,32 @@ fn part(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
 
 fn whole_types(types: &[DataType]) -> Result<Vec<DataType>> {
     match types.len() {
-        4 => {
-            let mut wanted = vec![SPAN_TYPE; 3];
-            wanted.push(DataType::Int64);
-            Ok(wanted)
-        }
+        3 => Ok(vec![SPAN_TYPE; 3]),
         _ => plan_err!("an interval has three parts"),
     }
 }
 
-/// Intervals of months, days and nanoseconds, divided by a count.
+/// Intervals of months, days and nanoseconds.
 fn of_parts(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let parts: Vec<_> = args[..3]
+    let parts: Vec<_> = args
         .iter()
         .map(|arg| arg.as_primitive::<Decimal128Type>())
         .collect();
-    let counts = args[3].as_primitive::<Int64Type>();
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
-        if parts.iter().any(|part| part.is_null(row)) || counts.is_null(row) {
+        if parts.iter().any(|part| part.is_null(row)) {
             found.push(None);
             continue;
         }
         let [months, days, time] = [0, 1, 2].map(|at: usize| parts[at].value(row));
-        let sum = || {
+        let whole = || {
             Some(IntervalMonthDayNano::new(
                 months.try_into().ok()?,
                 days.try_into().ok()?,
                 time.try_into().ok()?,
             ))
         };
-        let whole = sum().and_then(|sum| match counts.value(row) {
-            1 => Some(sum),
-            count => multiple(sum, Scale::Over(count as f64)),
-        });
-        match whole {
+        match whole() {
             Some(interval) => found.push(Some(interval)),
             None => return Err(Error::coded("22008", "interval out of range").into()),
         }

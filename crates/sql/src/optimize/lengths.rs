@@ -1,8 +1,8 @@
 //! Intervals where rows are ordered, grouped and told apart: by their lengths, in which a month has 30 days and a day 24
 //! hours. Arrow would order them by months, then days, then time.
 //!
-//! A group of intervals is shown as the first of them. `min` and `max` are the values that are least and greatest, `sum` and
-//! `avg` are computed part by part.
+//! A group of intervals is shown as the first of them. `min` and `max` are the values that are least and greatest, `sum`
+//! is computed part by part.
 
 use std::sync::Arc;
 
@@ -234,17 +234,12 @@ fn aggregated(expr: &Expr, schema: &DFSchema, computed: &mut Vec<Expr>) -> Resul
             let value = if distinct { span(first) } else { first };
             Ok(put(&count_udaf(), vec![value], distinct))
         }
-        "sum" | "avg" if interval && !params.distinct => {
+        "sum" if interval && !params.distinct => {
             let part = |which: i64| call(PART, vec![first.clone(), lit(which)]);
             let mut parts = Vec::new();
             for which in 0..3 {
                 parts.push(put(&sum(), vec![part(which)?], false));
             }
-            parts.push(if name == "avg" {
-                put(&count_udaf(), vec![first.clone()], false)
-            } else {
-                lit(1_i64)
-            });
             call(WHOLE, parts)
         }
         "arg_min" | "arg_max" => {

@@ -52,6 +52,17 @@ impl Moment {
     }
 }
 
+/// A whole number.
+pub(crate) fn number(digits: &str) -> Read<i64> {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Wrong::Syntax);
+    }
+    match digits.parse::<i32>() {
+        Ok(value) => Ok(value.into()),
+        Err(_) => Err(Wrong::Field),
+    }
+}
+
 /// `1999-01-08` and `1999-01-08 04:05:06.789`, which most texts are; none of others, and of those that are wrong.
 pub(crate) fn plain(text: &[u8]) -> Option<Moment> {
     let digits = |from: usize, to: usize| -> Option<i64> {

@@ -1,7 +1,9 @@
 //! Dates and times put together from the parts of a text, in all forms that PostgreSQL reads.
 
 use crate::functions::temporal::calendar::{FIRST_DAY, days, days_of_month};
-use crate::functions::temporal::moment::{DAY, Moment, Order, Read, SECOND, now, plain, within};
+use crate::functions::temporal::moment::{
+    DAY, Moment, Order, Read, SECOND, now, number, plain, within,
+};
 use crate::functions::temporal::pieces::{Piece, Shape, fraction, pieces, runs};
 use crate::functions::temporal::words::{Unit, Word, is_known, word};
 use crate::functions::temporal::wrong::Wrong;
@@ -43,14 +45,10 @@ fn put(into: &mut Option<i64>, value: i64) -> Read<()> {
     }
 }
 
-/// A whole number.
-fn number(digits: &str) -> Read<i64> {
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Wrong::Syntax);
-    }
-    match digits.parse::<i32>() {
-        Ok(value) => Ok(value.into()),
-        Err(_) => Err(Wrong::Field),
+fn once(into: &mut Option<bool>, value: bool) -> Read<()> {
+    match into.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Wrong::Syntax),
     }
 }
 
@@ -70,9 +68,15 @@ pub(crate) fn moment(text: &str, order: Order, only_time: bool) -> Read<Moment> 
     };
     for at in 0..pieces.len() {
         if let Some(special) = parts.take(&pieces, at)? {
-            // It stands alone.
-            let alone = pieces.len() == 1 || parts.is_empty();
-            return if alone {
+            // It stands alone, but for words that say nothing more.
+            let bare = |piece: &Piece| {
+                matches!(
+                    word(&piece.text),
+                    Some(Word::Era { .. } | Word::Filler | Word::Weekday)
+                )
+            };
+            let mut others = pieces.iter().enumerate().filter(|(other, _)| *other != at);
+            return if others.all(|(_, piece)| bare(piece)) {
                 Ok(special)
             } else {
                 Err(Wrong::Syntax)
@@ -86,10 +90,6 @@ pub(crate) fn moment(text: &str, order: Order, only_time: bool) -> Read<Moment> 
 }
 
 impl Parts {
-    fn is_empty(&self) -> bool {
-        !self.has_any_date() && self.hour.is_none() && self.zone.is_none()
-    }
-
     fn has_date(&self) -> bool {
         self.day.is_some()
             || self.of_year.is_some()
@@ -211,7 +211,8 @@ impl Parts {
     /// A date whose parts are held together.
     fn written_date(&mut self, text: &str) -> Read<()> {
         let runs = runs(text);
-        if runs.len() > 3 {
+        // A date whose parts are held together stands before the time.
+        if runs.len() > 3 || self.hour.is_some() {
             return Err(Wrong::Syntax);
         }
         // The month first: it tells what the numbers are.
@@ -483,8 +484,8 @@ impl Parts {
                 put(&mut self.month, month)?;
                 self.spelled = true;
             }
-            Word::Noon { after } => self.after_noon = Some(after),
-            Word::Era { before } => self.before = Some(before),
+            Word::Noon { after } => once(&mut self.after_noon, after)?,
+            Word::Era { before } => once(&mut self.before, before)?,
             Word::Unit(unit) => self.unit = Some(unit),
             Word::Today => self.put_today(0)?,
             Word::Tomorrow => self.put_today(1)?,
@@ -587,6 +588,10 @@ impl Parts {
         if date > days_of_month(year, month) {
             return Err(Wrong::Field);
         }
-        within(days(year, month, date)).map(Some)
+        let day = days(year, month, date);
+        if self.only_time {
+            return Ok(Some(day));
+        }
+        within(day).map(Some)
     }
 }

@@ -341,7 +341,8 @@ mod tests {
         }
     }
 
-    /// Texts drawn at random, and what PostgreSQL 15 makes of them: a value, or the code of an error. Each line has a type, the
+    /// Texts drawn at random, and what PostgreSQL 15 makes of them: a value, or the code of an error. What
+    /// it takes for a zone in POSIX's notation, and times beside `epoch`, are left out. Each line has a type, the
     /// order of the parts of dates, a text and the answer.
     const TEXTS: &str = include_str!("texts.tsv");
 

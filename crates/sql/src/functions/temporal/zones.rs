@@ -326,7 +326,9 @@ impl Zone {
     pub(crate) fn fixed(self) -> Option<i64> {
         match self {
             Zone::Fixed(east) => Some(east),
-            Zone::Named(_) | Zone::Moscow => {
+            // That of now.
+            Zone::Moscow => Some(10_800),
+            Zone::Named(_) => {
                 // Two months of each of many years tell whether clocks change, or ever have.
                 let months =
                     (0..2_400).map(|month| self.at_instant(month * 2_592_000 - 2_208_988_800));
