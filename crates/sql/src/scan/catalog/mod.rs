@@ -84,6 +84,7 @@ pub(crate) fn view(
         "pg_stat_user_tables" | "pg_stat_all_tables" => statistics::tables(all),
         "pg_am" => tables::access_methods(),
         "pg_collation" => tables::collations(),
+        "pg_cursors" => sessions::cursors(settings.cursors()),
         "pg_settings" => sessions::settings(settings),
         "pg_stat_activity" => sessions::activity(activity()),
         name => match empty::columns(name) {
