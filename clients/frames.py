@@ -29,7 +29,6 @@ def ibis(port, *_):
     import ibis
 
     fill(port)
-    # `to_pyarrow` needs `declare cursor`, which there is not yet.
     db = ibis.postgres.connect(host="127.0.0.1", port=port, user="ann", database="atoll")
     same("frame" in db.list_tables(), True, "list_tables")
     frame = db.table("frame")
@@ -49,6 +48,10 @@ def ibis(port, *_):
     same(window.execute().values.tolist(), [[1000, 0], [999, 1], [998, 2]], "window")
     texts = frame.filter(frame.t.contains("99") & frame.y.year().isin([2026])).select(u=frame.t.upper(), w=frame.y.truncate("W")).order_by("u").limit(1).execute()
     same((texts.u[0], str(texts.w[0])[:10]), ("ROW 199", "2026-11-23"), "functions")
+    whole = frame.order_by("n").select("n", "t").to_pyarrow()
+    same((whole.num_rows, whole.column("n").to_pylist()[:3]), (1000, [1, 2, 3]), "to_pyarrow")
+    batches = list(frame.select("n").to_pyarrow_batches(chunk_size=300))
+    same(sum(batch.num_rows for batch in batches), 1000, "to_pyarrow_batches")
     # `db.sql` needs `create temporary view`, which there is not yet either.
     with db.raw_sql("select count(*) as c from frame") as cursor:
         same(cursor.fetchall(), [(1000,)], "raw_sql")

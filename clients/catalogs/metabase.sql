@@ -30,6 +30,7 @@ SELECT "c"."column_name" AS "name", CASE WHEN "c"."udt_schema" IN ('public', 'pg
 -- column: database-type = numeric
 -- column: field-comment = in hectares
 -- column: table-name = counted
+-- column: table-name = large
 
 -- for: foreign keys
 -- with: select 'sea'

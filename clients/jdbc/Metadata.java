@@ -71,8 +71,7 @@ public class Metadata {
             "seen 91 date 13 0 YES null null", "at 93 timestamptz 35 6 YES null null", "tags 2003 _varchar 2147483647 0 YES null null",
             "about 1111 jsonb 2147483647 0 YES null null", "code 1111 uuid 2147483647 0 YES null null", "data -2 bytea 2147483647 0 YES null null", "ok -7 bool 1 0 YES null null");
         rows("getColumns: made by itself", true, () -> meta.getColumns(null, "meta", "reef", "id"), "COLUMN_NAME IS_AUTOINCREMENT", "id YES");
-        // Nothing is told of the columns of views yet: id int8 1, name varchar 2.
-        rows("getColumns of a view", true, () -> meta.getColumns(null, "meta", "large", null), "COLUMN_NAME TYPE_NAME ORDINAL_POSITION");
+        rows("getColumns of a view", true, () -> meta.getColumns(null, "meta", "large", null), "COLUMN_NAME TYPE_NAME ORDINAL_POSITION", "id int8 1", "name varchar 2");
         rows("getPrimaryKeys", true, () -> meta.getPrimaryKeys(null, "meta", "fish"), "COLUMN_NAME KEY_SEQ PK_NAME", "place 2 fish_pkey", "reef 1 fish_pkey");
         rows("getImportedKeys", true, () -> meta.getImportedKeys(null, "meta", "fish"), "PKTABLE_SCHEM PKTABLE_NAME PKCOLUMN_NAME FKTABLE_NAME FKCOLUMN_NAME KEY_SEQ DELETE_RULE UPDATE_RULE FK_NAME PK_NAME",
             "meta reef id fish reef 1 0 3 fish_reef_fkey reef_pkey");

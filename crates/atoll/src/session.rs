@@ -109,6 +109,19 @@ impl Session {
         self.session.show_settings(settings);
     }
 
+    /// Has `pg_cursors` tell these cursors: for servers, which keep them.
+    pub fn show_cursors(&self, cursors: Vec<sql::OpenCursor>) {
+        self.session.show_cursors(cursors);
+    }
+
+    /// The session that has this number among those of a server: `pg_backend_pid` returns it, and `pg_cancel_backend` and
+    /// `pg_terminate_backend` stop others.
+    #[must_use]
+    pub fn of_backend(mut self, backend: sql::Backend) -> Session {
+        self.session = self.session.of_backend(backend);
+        self
+    }
+
     /// The session that looks names of tables up in these schemas, a list as `set search_path` takes it; `reset search_path`
     /// comes back to them.
     ///

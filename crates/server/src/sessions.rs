@@ -296,6 +296,20 @@ impl Sessions {
         self.all.lock().get(&process).cloned()
     }
 
+    /// Asks another session of the same user to stop what it runs, or to end. False if there is none.
+    pub(crate) fn ask(&self, user: &str, process: u32, ends: bool) -> bool {
+        let client = self.get(process).filter(|client| client.user == user);
+        let reason = if ends {
+            Reason::Terminated
+        } else {
+            Reason::Cancelled
+        };
+        client.is_some_and(|client| {
+            client.ask(reason);
+            true
+        })
+    }
+
     /// Stops the statement of a session for who knows its secret.
     pub(crate) fn cancel(&self, process: u32, secret: &[u8]) {
         if let Some(client) = self.get(process)

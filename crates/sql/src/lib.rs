@@ -96,7 +96,7 @@ pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, uuid_text};
-pub use settings::Setting;
+pub use settings::{Backend, OpenCursor, Setting};
 pub use statements::extended::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
 pub use told::Told;

@@ -19,19 +19,74 @@ pub struct Setting {
     pub fixed: bool,
 }
 
-/// The settings of a session, which change.
+/// A cursor that whoever serves a session keeps for it, as `pg_cursors` tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCursor {
+    /// What it is called.
+    pub name: String,
+    /// The statement that declared it.
+    pub statement: String,
+    /// Whether it outlives its transaction.
+    pub hold: bool,
+    /// Whether its rows are in binary.
+    pub binary: bool,
+    /// When it was declared, in microseconds since 1970.
+    pub declared: i64,
+}
+
+type Stop = dyn Fn(u32, bool) -> bool + Send + Sync;
+
+/// A session among others of its server: its number, and how the others are stopped.
+#[derive(Clone)]
+pub struct Backend {
+    process: u32,
+    stop: Arc<Stop>,
+}
+
+impl Backend {
+    /// The session of this number. `stop` gets the number of a session and whether it is to end, or only its statement; it
+    /// says whether there is such a session that may be stopped.
+    pub fn new(process: u32, stop: impl Fn(u32, bool) -> bool + Send + Sync + 'static) -> Backend {
+        Backend {
+            process,
+            stop: Arc::new(stop),
+        }
+    }
+}
+
+impl std::fmt::Debug for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Backend").field(&self.process).finish()
+    }
+}
+
+/// What a server has told of a session, which changes.
 #[derive(Debug, Default)]
-pub(crate) struct SessionSettings(Mutex<Arc<[Setting]>>);
+pub(crate) struct SessionSettings {
+    all: Mutex<Arc<[Setting]>>,
+    cursors: Mutex<Arc<[OpenCursor]>>,
+    backend: Mutex<Option<Backend>>,
+}
 
 impl SessionSettings {
     pub(crate) fn set(&self, all: Vec<Setting>) {
-        *self.0.lock() = all.into();
+        *self.all.lock() = all.into();
+    }
+
+    pub(crate) fn set_cursors(&self, all: Vec<OpenCursor>) {
+        *self.cursors.lock() = all.into();
+    }
+
+    pub(crate) fn set_backend(&self, backend: Backend) {
+        *self.backend.lock() = Some(backend);
     }
 
     /// Those of a statement that begins now, which looks names up in this `path`.
     pub(crate) fn now(&self, path: String) -> StatementSettings {
         StatementSettings {
-            all: Arc::clone(&self.0.lock()),
+            all: Arc::clone(&self.all.lock()),
+            cursors: Arc::clone(&self.cursors.lock()),
+            backend: self.backend.lock().clone(),
             path,
         }
     }
@@ -41,6 +96,8 @@ impl SessionSettings {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StatementSettings {
     all: Arc<[Setting]>,
+    cursors: Arc<[OpenCursor]>,
+    backend: Option<Backend>,
     /// What `search_path` is, which the session keeps itself.
     path: String,
 }
@@ -55,6 +112,25 @@ impl StatementSettings {
             },
             _ => own.clone(),
         })
+    }
+
+    /// The cursors that there are.
+    pub(crate) fn cursors(&self) -> &[OpenCursor] {
+        &self.cursors
+    }
+
+    /// The number of the session, or that of the process if nobody serves it.
+    pub(crate) fn process(&self) -> u32 {
+        let own = self.backend.as_ref();
+        own.map_or_else(std::process::id, |backend| backend.process)
+    }
+
+    /// Asks the session of that number to end, or its statement; false if there is none that may be asked.
+    pub(crate) fn stop(&self, process: i32, ends: bool) -> bool {
+        match (&self.backend, u32::try_from(process)) {
+            (Some(backend), Ok(process)) => (backend.stop)(process, ends),
+            _ => false,
+        }
     }
 
     /// What one is, whatever the case of its name.

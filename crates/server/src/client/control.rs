@@ -100,7 +100,6 @@ pub(crate) fn read(text: &str) -> Option<Command> {
             (name != "tables" && !name.is_empty()).then_some(Command::Show(name))
         }
         "discard" => Some(Command::Discard("DISCARD ALL", word(1) == "all")),
-        "close" if word(1) == "all" => Some(Command::Discard("CLOSE CURSOR ALL", false)),
         "unlisten" => Some(Command::Discard("UNLISTEN", false)),
         "begin" => Some(Command::Transaction(Transaction::Begin)),
         "start" if word(1) == "transaction" => Some(Command::Transaction(Transaction::Begin)),

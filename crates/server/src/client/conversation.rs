@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use atoll::TransactionStatus;
 
+use crate::client::cursors::Cursors;
 use crate::client::portal::{Portal, Prepared};
 use crate::client::settings::Settings;
 use crate::client::startup::Opened;
@@ -49,6 +50,7 @@ pub(crate) struct Conversation {
     pub settings: Settings,
     pub prepared: HashMap<String, Rc<Prepared>>,
     pub portals: HashMap<String, Portal>,
+    pub cursors: Cursors,
     /// A transaction that the protocol began, not the client: it ends at the next `Sync`, or with the query.
     pub implicit: bool,
     /// A message has failed: those up to the next `Sync` are not looked at.
@@ -65,13 +67,20 @@ enum Next {
 
 impl Conversation {
     pub(crate) fn new(shared: Arc<Shared>, opened: Opened) -> Conversation {
+        let client = &opened.seat.client;
+        let (process, user) = (client.process, client.user.clone());
+        let all = Arc::clone(&shared);
+        let backend = sql::Backend::new(process, move |other, ends| {
+            all.sessions.ask(&user, other, ends)
+        });
         Conversation {
             shared,
             channel: opened.channel,
-            session: opened.session,
+            session: opened.session.of_backend(backend),
             settings: opened.settings,
             prepared: HashMap::new(),
             portals: HashMap::new(),
+            cursors: Cursors::default(),
             implicit: false,
             skipping: false,
             seat: opened.seat,
@@ -92,6 +101,7 @@ impl Conversation {
             }
         };
         self.portals.clear();
+        self.cursors.clear();
         let report = match (ended, self.client().reason()) {
             (Broken::Malformed(e), _) => Report::fatal(errors::PROTOCOL, e.to_string()),
             (_, Some(Reason::Vanished) | None) => return,
@@ -222,8 +232,9 @@ impl Conversation {
         backend::ready(&mut self.channel.out, status);
     }
 
-    /// The transaction has ended, and what it has set with it unless it is kept.
+    /// The transaction has ended, and with it its cursors, and what it has set unless it is kept.
     pub(crate) fn end_settings(&mut self, kept: bool) {
+        self.end_cursors(kept);
         if !kept {
             self.settings.roll_back();
         }

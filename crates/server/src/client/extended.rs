@@ -8,6 +8,7 @@ use atoll::{PreparedStatement, TransactionStatus};
 
 use crate::client::control::{self, Command};
 use crate::client::conversation::{Conversation, Failed};
+use crate::client::cursor_text::{self, CursorCommand};
 use crate::client::portal::{Portal, Prepared, State, What};
 use crate::client::sending::{Sending, Source, described, formats};
 use crate::errors;
@@ -37,7 +38,7 @@ impl Conversation {
             })?;
         let what = self.what(&text, &declared)?;
         let mut types: Vec<u32> = match &what {
-            What::Engine(statement) => statement
+            What::Engine(statement) | What::Cursor(_, Some(statement)) => statement
                 .parameters()
                 .iter()
                 .map(types::parameter)
@@ -60,6 +61,15 @@ impl Conversation {
         if let Some(command) = control::read(text) {
             return Ok(What::Session(command));
         }
+        if let Some(command) = cursor_text::read(text)? {
+            let query = match &command {
+                CursorCommand::Declare(declare) => {
+                    Some(Box::new(self.cursor_query(declare, declared)?))
+                }
+                _ => None,
+            };
+            return Ok(What::Cursor(Box::new(command), query));
+        }
         let transfer = sql::transfer(text).map_err(atoll::Error::from);
         if let Some(transfer) = transfer.map_err(|e| self.reported(&e, text))? {
             return Ok(What::Copy(Box::new(transfer)));
@@ -75,7 +85,8 @@ impl Conversation {
     /// `Bind`.
     pub(crate) fn bind(&mut self, bind: Bind) -> Result<(), Failed> {
         let prepared = self.prepared(&bind.statement)?;
-        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+        let there = self.portals.contains_key(&bind.portal) || self.cursors.has(&bind.portal);
+        if !bind.portal.is_empty() && there {
             let message = format!("cursor \"{}\" already exists", bind.portal);
             return Err(Report::error("42P03", message).into());
         }
@@ -132,6 +143,8 @@ impl Conversation {
                 backend::parameters(&mut self.channel.out, &prepared.types);
                 self.columns_of(&prepared, &[])
             }
+            // Portals and cursors are of one kind.
+            Target::Portal if self.cursors.has(name) => Ok(self.describe_cursor(name, None)?),
             Target::Portal => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
                 let (prepared, results) = (Rc::clone(&portal.prepared), portal.results.clone());
@@ -148,6 +161,12 @@ impl Conversation {
                     let schema = Arc::clone(schema);
                     let formats = formats(results, schema.fields().len())?;
                     self.describe_columns(Some((&schema, &formats)));
+                }
+                _ => self.describe_columns(None),
+            },
+            What::Cursor(command, _) => match &**command {
+                CursorCommand::Fetch(fetch) if !fetch.moves && self.cursors.has(&fetch.name) => {
+                    self.describe_cursor(&fetch.name, Some(results))?;
                 }
                 _ => self.describe_columns(None),
             },
@@ -181,7 +200,7 @@ impl Conversation {
         let prepared = Rc::clone(&portal.prepared);
         if let State::Bound = portal.state {
             portal.state = self.start(&portal)?;
-        } else if let State::Sending(_) = portal.state {
+        } else if let State::Sending(_) | State::Fetching(..) = portal.state {
             self.begin(&prepared.text);
         }
         let next = match portal.state {
@@ -193,8 +212,23 @@ impl Conversation {
                 }
                 State::Done(tag)
             }
+            State::Fetching(name, left) => {
+                let most = (limit > 0).then(|| u64::from(limit));
+                let most = most.map_or(left, |most| Some(left.map_or(most, |left| left.min(most))));
+                let formats = Some(portal.results.as_slice());
+                let (sent, done) = self.take(&name, most, formats, &prepared.text)?;
+                let left = left.map(|left| left - sent);
+                if done || left == Some(0) {
+                    backend::complete(&mut self.channel.out, &format!("FETCH {sent}"));
+                    State::Done("FETCH 0".into())
+                } else {
+                    backend::bare(&mut self.channel.out, b's');
+                    State::Fetching(name, left)
+                }
+            }
             State::Sending(mut sending) => {
                 let before = sending.sent;
+                let limit = (limit > 0).then(|| limit.into());
                 if self.rows(&mut sending, limit, &prepared.text)? {
                     let sent = sending.sent - before;
                     backend::complete(&mut self.channel.out, &sending.source.tag(sent));
@@ -230,6 +264,23 @@ impl Conversation {
                     Ok(State::Sending(Box::new(sending)))
                 }
             },
+            What::Cursor(command, query) => match (&**command, query) {
+                (CursorCommand::Declare(declare), Some(query)) => {
+                    let values: Vec<_> = portal.values.iter().map(Option::as_deref).collect();
+                    self.declare(declare, query, &values, text)?;
+                    Ok(State::Done("DECLARE CURSOR".into()))
+                }
+                (CursorCommand::Fetch(fetch), _) if !fetch.moves => {
+                    let count = self.pass(fetch, text)?;
+                    Ok(State::Fetching(fetch.name.clone(), count))
+                }
+                (CursorCommand::Fetch(fetch), _) => Ok(State::Done(self.move_cursor(fetch, text)?)),
+                (CursorCommand::Close(name), _) => {
+                    let tag = self.close_cursor(name.as_deref())?;
+                    Ok(State::Done(tag.into()))
+                }
+                (CursorCommand::Declare(_), None) => Ok(State::Done(String::new())),
+            },
             What::Copy(transfer) => Ok(State::Done(self.copy(transfer, text)?)),
             What::Engine(statement) => {
                 self.together(statement)?;
@@ -261,6 +312,7 @@ impl Conversation {
     pub(crate) fn close(&mut self, target: Target, name: &str) -> Result<(), Failed> {
         match target {
             Target::Statement => drop(self.prepared.remove(name)),
+            Target::Portal if self.cursors.remove(name) => self.show_cursors(),
             Target::Portal => drop(self.portals.remove(name)),
         }
         backend::bare(&mut self.channel.out, b'3');

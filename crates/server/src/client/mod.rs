@@ -1,13 +1,16 @@
 //! One client: [`startup`] until it is let in, then a [`conversation`]: [`simple`] queries, statements that are prepared and
-//! [bound](extended), [`copy`], and [`settings`] that clients ask about or change. [`rows`] sends results, which are [`sending`] piece by
-//! piece.
+//! [bound](extended), [`cursors`], [`copy`], and [`settings`] that clients ask about or change. [`rows`] sends results, which are
+//! [`sending`] piece by piece.
 
 pub(crate) mod control;
 pub(crate) mod conversation;
 mod copy;
 mod copy_binary;
 mod copy_format;
+mod cursor_text;
+mod cursors;
 mod extended;
+mod fetching;
 mod known;
 mod portal;
 mod rows;

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use atoll::{PreparedStatement, Transfer};
 
 use crate::client::control::Command;
+use crate::client::cursor_text::CursorCommand;
 use crate::client::sending::Sending;
 
 /// A statement that a client has prepared.
@@ -24,6 +25,8 @@ pub(crate) enum What {
     /// It is about the session.
     Session(Command),
     Engine(Box<PreparedStatement>),
+    /// It is about cursors; with the query of one that is declared.
+    Cursor(Box<CursorCommand>, Option<Box<PreparedStatement>>),
     Copy(Box<Transfer>),
 }
 
@@ -40,6 +43,8 @@ pub(crate) struct Portal {
 pub(crate) enum State {
     Bound,
     Sending(Box<Sending>),
+    /// It fetches from the cursor of that name: so many rows more, or all.
+    Fetching(String, Option<u64>),
     /// What it was called when it was done.
     Done(String),
 }

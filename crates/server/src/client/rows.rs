@@ -7,17 +7,14 @@ use crate::client::sending::{Sending, described, unwritten};
 use crate::wire::backend;
 
 impl Conversation {
-    /// Sends up to `limit` rows; 0 for all. True if there are no more.
+    /// Sends up to `limit` rows, or all. True if there are no more.
     pub(crate) fn rows(
         &mut self,
         sending: &mut Sending,
-        limit: u32,
+        limit: Option<u64>,
         text: &str,
     ) -> Result<bool, Failed> {
-        let mut left = match limit {
-            0 => u64::MAX,
-            limit => limit.into(),
-        };
+        let mut left = limit.unwrap_or(u64::MAX);
         loop {
             if left == 0 {
                 return Ok(false);
@@ -48,6 +45,38 @@ impl Conversation {
                 sending.batch = Some((rows, to));
             }
         }
+    }
+
+    /// Passes up to `limit` rows, or all, without sending them. Returns how many there were.
+    pub(crate) fn skip_rows(
+        &mut self,
+        sending: &mut Sending,
+        limit: Option<u64>,
+        text: &str,
+    ) -> Result<u64, Failed> {
+        let (most, mut gone) = (limit.unwrap_or(u64::MAX), 0);
+        while gone < most {
+            let Some((rows, from)) = sending.batch.take() else {
+                self.wanted()?;
+                match sending.source.next() {
+                    None => break,
+                    Some(Err(e)) => return Err(self.reported(&e, text)),
+                    // What is passed as a whole need not be written.
+                    Some(Ok(batch)) if batch.num_rows() as u64 <= most - gone => {
+                        gone += batch.num_rows() as u64;
+                    }
+                    Some(Ok(batch)) => sending.batch = Some((sending.encoded(&batch)?, 0)),
+                }
+                continue;
+            };
+            let left = usize::try_from(most - gone).unwrap_or(usize::MAX);
+            let to = rows.len().min(from.saturating_add(left));
+            gone += (to - from) as u64;
+            if to < rows.len() {
+                sending.batch = Some((rows, to));
+            }
+        }
+        Ok(gone)
     }
 
     /// Sends a description of columns, or that there are none.

@@ -127,6 +127,14 @@ impl Sending {
 }
 
 impl Sending {
+    /// Which columns are binary from the next row on.
+    pub(crate) fn set_formats(&mut self, formats: Vec<bool>) {
+        if let Some((rows, _)) = &mut self.batch {
+            rows.set_formats(&formats);
+        }
+        self.formats = formats;
+    }
+
     /// The rows of a batch, with the types that the client was told.
     pub(crate) fn encoded(&self, batch: &RecordBatch) -> Result<Rows, Report> {
         let Some(told) = &self.told else {

@@ -8,9 +8,9 @@ use atoll::{TransactionStatus, script};
 
 use crate::client::control::{self, Command, Savepoint, Transaction};
 use crate::client::conversation::{Conversation, Failed};
+use crate::client::cursor_text;
 use crate::client::sending::{Sending, Source};
 use crate::errors;
-use crate::sessions::Reason;
 use crate::wire::backend::{self, Report};
 
 impl Conversation {
@@ -69,6 +69,9 @@ impl Conversation {
 
     /// Runs one statement and sends what it returns.
     fn statement(&mut self, text: &str) -> Result<(), Failed> {
+        if let Some(command) = cursor_text::read(text)? {
+            return self.cursor(command, text);
+        }
         if let Some(command) = control::read(text)
             && let Some((source, tag)) = self.control(command, text)?
         {
@@ -119,7 +122,7 @@ impl Conversation {
             let schema = Arc::clone(sending.source.schema());
             self.describe_columns(Some((&schema, &[])));
         }
-        self.rows(&mut sending, 0, text)?;
+        self.rows(&mut sending, None, text)?;
         let tag = sending.source.tag(sending.sent);
         drop(sending);
         backend::complete(&mut self.channel.out, &tag);
@@ -160,6 +163,8 @@ impl Conversation {
                     }
                     self.prepared.clear();
                     self.portals.clear();
+                    self.cursors.clear();
+                    self.show_cursors();
                     let changed = self.settings.reset("all")?;
                     self.tell(changed);
                     let forget = "deallocate all; reset search_path; reset role";
@@ -175,9 +180,17 @@ impl Conversation {
             Command::Transaction(what) => self.transact(what, text),
             Command::Savepoint(what, name) => {
                 match what {
-                    Savepoint::Set => self.settings.savepoint(&name),
-                    Savepoint::Release => self.settings.release(&name),
+                    Savepoint::Set => {
+                        self.settings.savepoint(&name);
+                        self.cursors.savepoint(&name);
+                    }
+                    Savepoint::Release => {
+                        self.settings.release(&name);
+                        self.cursors.release(&name);
+                    }
                     Savepoint::RollBackTo => {
+                        self.cursors.roll_back_to(&name);
+                        self.show_cursors();
                         let changed = self.settings.roll_back_to(&name);
                         self.tell(changed);
                     }
@@ -293,8 +306,8 @@ impl Conversation {
             "pg_backend_pid" => self.client().process.to_string(),
             "pg_is_in_recovery" | "pg_is_wal_replay_paused" => "f".into(),
             "pg_advisory_unlock_all" => String::new(),
-            "pg_cancel_backend" => self.ask(argument(0), Reason::Cancelled),
-            "pg_terminate_backend" => self.ask(argument(0), Reason::Terminated),
+            "pg_cancel_backend" => self.ask(argument(0), false),
+            "pg_terminate_backend" => self.ask(argument(0), true),
             "set_config" if argument(0).eq_ignore_ascii_case(control::PATH) => {
                 let local = matches!(argument(2), "true" | "t" | "on" | "1");
                 let value = argument(1).replace('\'', "''");
@@ -338,18 +351,11 @@ impl Conversation {
     }
 
     /// Asks another session of the same user to stop.
-    fn ask(&self, process: &str, reason: Reason) -> String {
-        let client = process
+    fn ask(&self, process: &str, ends: bool) -> String {
+        let asked = process
             .parse()
-            .ok()
-            .and_then(|process| self.shared.sessions.get(process));
-        match client.filter(|client| client.user == self.client().user) {
-            Some(client) => {
-                client.ask(reason);
-                "t".into()
-            }
-            None => "f".into(),
-        }
+            .is_ok_and(|process| self.shared.sessions.ask(&self.client().user, process, ends));
+        if asked { "t" } else { "f" }.into()
     }
 }
 

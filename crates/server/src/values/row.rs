@@ -81,6 +81,11 @@ impl Rows {
         self.count
     }
 
+    /// Which columns are binary from now on.
+    pub(crate) fn set_formats(&mut self, formats: &[bool]) {
+        self.formats = formats.to_vec();
+    }
+
     /// What writes each column.
     pub(crate) fn writers(&self) -> Result<Writers<'_>, ArrowError> {
         let all = self.columns.iter().zip(&self.formats).zip(&self.types);

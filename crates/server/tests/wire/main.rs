@@ -3,6 +3,7 @@
 mod client;
 mod codes;
 mod copying;
+mod cursors;
 mod extended;
 mod flight;
 mod flight_client;

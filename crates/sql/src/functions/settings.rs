@@ -1,11 +1,11 @@
-//! `current_setting`.
+//! What a session is: `current_setting`, its number, and the sessions beside it.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
+use arrow::datatypes::{DataType, Int32Type};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -15,19 +15,101 @@ use crate::settings::StatementSettings;
 
 const NAME: &str = "current_setting";
 
-/// The function of this name for a statement, if it is this one.
+/// The functions about sessions.
+const OF_SESSIONS: [&str; 3] = [PROCESS, "pg_cancel_backend", "pg_terminate_backend"];
+
+/// Returns the number of the session.
+const PROCESS: &str = "pg_backend_pid";
+
+/// The function of this name for a statement, if it is one of these.
 pub(crate) fn named(settings: &StatementSettings, name: &str) -> Option<ScalarUDF> {
-    (name == NAME).then(|| {
-        ScalarUDF::from(CurrentSetting {
+    if name == NAME {
+        return Some(ScalarUDF::from(CurrentSetting {
             settings: settings.clone(),
             signature: Signature::user_defined(Volatility::Stable),
-        })
-    })
+        }));
+    }
+    let name = OF_SESSIONS.into_iter().find(|own| *own == name)?;
+    let volatility = if name == PROCESS {
+        Volatility::Stable
+    } else {
+        Volatility::Volatile
+    };
+    Some(ScalarUDF::from(OfSessions {
+        name,
+        settings: settings.clone(),
+        signature: match name {
+            PROCESS => Signature::nullary(volatility),
+            _ => Signature::user_defined(volatility),
+        },
+    }))
 }
 
 /// Whether there is a function of this name.
 pub(crate) fn is_name(name: &str) -> bool {
-    name == NAME
+    name == NAME || OF_SESSIONS.contains(&name)
+}
+
+/// `pg_backend_pid()`, `pg_cancel_backend(n)` or `pg_terminate_backend(n)`.
+#[derive(Debug)]
+struct OfSessions {
+    name: &'static str,
+    settings: StatementSettings,
+    signature: Signature,
+}
+
+impl PartialEq for OfSessions {
+    fn eq(&self, other: &OfSessions) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for OfSessions {}
+
+impl Hash for OfSessions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for OfSessions {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types.len() {
+            1 => Ok(vec![DataType::Int32]),
+            _ => plan_err!("{} takes the number of a session", self.name),
+        }
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.name {
+            PROCESS => DataType::Int32,
+            _ => DataType::Boolean,
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(numbers) = args.args.first() else {
+            let process = i32::try_from(self.settings.process()).unwrap_or(i32::MAX);
+            return Ok(ColumnarValue::Scalar(ScalarValue::Int32(Some(process))));
+        };
+        let ends = self.name == "pg_terminate_backend";
+        let numbers = numbers.to_array(args.number_rows)?;
+        let numbers = numbers.as_primitive::<Int32Type>();
+        let stopped = numbers
+            .iter()
+            .map(|number| Some(self.settings.stop(number?, ends)));
+        Ok(ColumnarValue::Array(Arc::new(
+            stopped.collect::<BooleanArray>(),
+        )))
+    }
 }
 
 #[derive(Debug)]

@@ -35,6 +35,7 @@ use crate::run::resolver::{Calls, Resolver};
 use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
+use crate::scan::catalog::ViewColumns;
 use crate::scan::context::ScanContext;
 use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
@@ -216,6 +217,7 @@ impl StatementContext {
         grammar::check_calls(&statement, &self.state)?;
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, &path, (depth, rights)).await?;
+        calls.view_columns = self.view_columns(&statement, depth).await?;
         calls.defaults = defaults;
         if depth.is_outermost() {
             calls.frames = self.frames.clone();
@@ -330,6 +332,7 @@ impl StatementContext {
             }),
             numbers: self.numbers.clone(),
             views: HashMap::new(),
+            view_columns: ViewColumns::new(),
             defaults: Defaults::default(),
             frames: Frames::default(),
             given: Given::default(),

@@ -48,8 +48,11 @@ impl StatementContext {
 
     /// Whether a function of that name may have another value each time that it is called.
     pub(super) fn is_volatile(&self, name: &str) -> bool {
-        // The functions over sequences are those of a session.
-        let asks = matches!(name, "nextval" | "setval");
+        // These functions are those of a session.
+        let asks = matches!(
+            name,
+            "nextval" | "setval" | "pg_cancel_backend" | "pg_terminate_backend"
+        );
         let function = self.state.scalar_functions().get(name);
         asks || function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
     }

@@ -25,7 +25,7 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Functions that ask what a session has got, or the catalog.
-const ASKING: [&str; 11] = [
+const ASKING: [&str; 14] = [
     "col_description",
     "current_schemas",
     "current_setting",
@@ -34,8 +34,11 @@ const ASKING: [&str; 11] = [
     "lastval",
     "nextval",
     "obj_description",
+    "pg_backend_pid",
+    "pg_cancel_backend",
     "pg_get_serial_sequence",
     "pg_has_role",
+    "pg_terminate_backend",
     "setval",
 ];
 

@@ -33,7 +33,7 @@ use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
-use crate::scan::catalog;
+use crate::scan::catalog::{self, ViewColumns};
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
@@ -60,6 +60,8 @@ pub(crate) struct Calls {
     pub privileges: Arc<dyn Privileged>,
     /// The views that the statement names, planned.
     pub views: HashMap<String, Arc<dyn TableProvider>>,
+    /// The columns of all views, if the statement asks for them.
+    pub view_columns: ViewColumns,
     /// Of the table that the statement inserts into.
     pub defaults: Defaults,
     /// Rows of the caller.
@@ -180,7 +182,8 @@ async fn find(
     }
     match reference.schema() {
         Some(INFORMATION_SCHEMA) => {
-            return Ok(information::view(tables, &calls.rights, reference.table()).await?);
+            let views = &calls.view_columns;
+            return Ok(information::view(tables, &calls.rights, reference.table(), views).await?);
         }
         Some(PG_CATALOG) => {
             return Ok(of_catalog(tables, reference.table(), calls)?);
@@ -274,7 +277,8 @@ async fn of_no_table(
         }
         None if name.starts_with("pg_") => return Ok(of_catalog(tables, name, calls)?),
         None if reference.schema().is_none() && calls.path.has(INFORMATION_SCHEMA) => {
-            return Ok(information::view(tables, &calls.rights, name).await?);
+            let views = &calls.view_columns;
+            return Ok(information::view(tables, &calls.rights, name, views).await?);
         }
         None => return Ok(None),
     };
@@ -299,7 +303,12 @@ fn of_catalog(
         }
         all
     };
-    catalog::view(tables, name, activity, &calls.settings)
+    catalog::view(
+        (tables, &calls.view_columns),
+        name,
+        activity,
+        &calls.settings,
+    )
 }
 
 impl ContextProvider for Resolver<'_> {

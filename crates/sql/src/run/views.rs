@@ -16,11 +16,12 @@ use table::Privileges;
 use crate::error::{Error, Result};
 use crate::frontend::views::of_text;
 use crate::messages::tags::shown;
-use crate::names::CATALOG;
+use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::resolver::name_of;
+use crate::scan::catalog::ViewColumns;
 use crate::search_path::SearchPath;
 
 impl StatementContext {
@@ -46,6 +47,54 @@ impl StatementContext {
             }
         }
         Ok(planned)
+    }
+
+    /// The columns of all views, if `statement` reads a catalog that tells them. They are those of the plans that the views
+    /// have now: a view whose tables were changed since, so that it has none, has no columns either.
+    pub(super) async fn view_columns(
+        &self,
+        statement: &Extended,
+        depth: Depth,
+    ) -> Result<ViewColumns> {
+        let mut all = ViewColumns::new();
+        // The columns of a view over these catalogs do not depend on what is in them.
+        if depth.is_describing() || self.tables.views().is_empty() || !self.tells(statement)? {
+            return Ok(all);
+        }
+        for name in self.tables.views() {
+            let rights = Rights::of_owner(&self.tables, name);
+            let (Some(text), Ok(rights)) = (self.tables.view(name), rights) else {
+                continue;
+            };
+            let plan = self.view(name, text, depth.describing(), &rights).await;
+            if let Ok(plan) = plan {
+                let fields = plan.schema().fields().iter();
+                let columns = fields.map(|field| table::Column {
+                    name: field.name().clone(),
+                    data_type: table::stored_type(field.data_type())
+                        .unwrap_or_else(|| field.data_type().clone()),
+                    nullable: true,
+                    default: None,
+                    generated: None,
+                    sequences: Vec::new(),
+                });
+                all.insert(name.to_string(), columns.collect());
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether `statement` reads a catalog of columns.
+    fn tells(&self, statement: &Extended) -> Result<bool> {
+        let references = self.state.resolve_table_references(statement)?;
+        let is_one = |reference: &TableReference| {
+            matches!(
+                (reference.table(), reference.schema()),
+                ("pg_attribute", None | Some(PG_CATALOG))
+                    | ("columns", None | Some(INFORMATION_SCHEMA))
+            )
+        };
+        Ok(references.iter().any(is_one))
     }
 
     /// The names in the catalog of what `statement` uses as tables.

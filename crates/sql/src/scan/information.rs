@@ -18,7 +18,7 @@ use table::{Column, Sequence, Tables};
 use crate::messages::types;
 use crate::names::{CATALOG, SCHEMA, base, catalog_name, permanent, schema_of};
 use crate::rights::Rights;
-use crate::scan::catalog;
+use crate::scan::catalog::{self, ViewColumns};
 use crate::scan::provider::Provider;
 
 /// A catalog of a snapshot's tables for DataFusion's `information_schema`.
@@ -41,17 +41,18 @@ pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
 
 /// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
 /// DataFusion uses Arrow's names of types, `schemata`, which has those of the system here, and `sequences` and those about
-/// rights and constraints, which it has not.
+/// rights and constraints, which it has not. `views` are the columns of views.
 pub(crate) async fn view(
     tables: &Arc<Tables>,
     rights: &Rights,
     name: &str,
+    views: &ViewColumns,
 ) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
     if let Some(view) = catalog::of_standard(tables, rights, name)? {
         return Ok(Some(view));
     }
     if name == "columns" {
-        return Ok(Some(columns(tables)?));
+        return Ok(Some(columns(tables, views)?));
     }
     if name == "schemata" {
         return Ok(Some(catalog::schemata(tables)?));
@@ -59,22 +60,26 @@ pub(crate) async fn view(
     if name == "sequences" {
         return Ok(Some(catalog::sequences(tables)?));
     }
-    let views = InformationSchemaProvider::new(catalogs(tables));
-    views.table(name).await
+    let others = InformationSchemaProvider::new(catalogs(tables));
+    others.table(name).await
 }
 
 /// The name of a table, the position of a column in it, counted from 1, and the column.
 type Place<'t> = (String, i32, &'t Column);
 
-/// `information_schema.columns`.
-fn columns(tables: &Tables) -> DataFusionResult<Arc<dyn TableProvider>> {
+/// `information_schema.columns`, of tables and of these views.
+fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn TableProvider>> {
     let mut names = permanent(tables.names());
     names.retain(|name| tables.materialized(name).is_none());
     names.sort_unstable();
-    let of_table = |name: &&str| tables.get(name).map(|table| (name.to_string(), table));
+    let of_table = |name: &str| {
+        let table = tables.get(name)?;
+        Some((name.to_string(), &table.definition().columns))
+    };
+    let of_views = views.iter().map(|(name, columns)| (name.clone(), columns));
     let mut rows = Vec::new();
-    for (name, table) in names.iter().filter_map(of_table) {
-        let columns = table.definition().columns.iter().enumerate();
+    for (name, columns) in names.into_iter().filter_map(of_table).chain(of_views) {
+        let columns = columns.iter().enumerate();
         rows.extend(columns.map(|(at, column)| (name.clone(), at as i32 + 1, column)));
     }
     let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
@@ -192,7 +197,10 @@ fn made(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 10] {
             "generation_expression",
             texts(&|(_, _, c)| c.expression().map(str::to_owned)),
         ),
-        ("is_updatable", texts(&|_| yes_or_no(true))),
+        (
+            "is_updatable",
+            texts(&|(table, _, _)| yes_or_no(tables.view(table).is_none())),
+        ),
     ]
 }
 

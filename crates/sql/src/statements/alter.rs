@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, Ident,
     RenameTableNameKind,
 };
-use table::{Definition, Generated, Table};
+use table::{Definition, Generated, Table, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
@@ -21,6 +21,7 @@ use crate::run::checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::statements::identity::{may_have_default, place};
+use crate::statements::relations::missing;
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
@@ -45,10 +46,12 @@ pub(crate) async fn alter(
     names.extend(target.as_deref());
     let (mut writing, mut context) = scope.write("ALTER TABLE", &names, started).await?;
     if statement.if_exists && context.tables.get(&name).is_none() {
-        return Ok(Answer::changed(None, &context.clock));
+        let notice = missing("relation", &name);
+        return Ok(Answer::changed(None, &context.clock).with_notice(notice));
     }
     let table = context.table(&name)?;
     let definition = table.definition();
+    let mut told = Vec::new();
     match operation {
         Operation::RenameTable { .. } => {
             let to = target.unwrap_or_default();
@@ -66,14 +69,8 @@ pub(crate) async fn alter(
             column_def,
             ..
         } => {
-            add(
-                scope,
-                (&mut context, &mut writing),
-                &table,
-                column_def,
-                if_not_exists,
-            )
-            .await?
+            let of = (&mut context, &mut writing);
+            told.extend(add(scope, of, &table, column_def, if_not_exists).await?);
         }
         Operation::DropColumn {
             column_names,
@@ -81,12 +78,8 @@ pub(crate) async fn alter(
             ..
         } => {
             let scope = &*scope;
-            drop_columns(
-                (scope, &context, &mut writing),
-                definition,
-                &column_names,
-                if_exists,
-            )?;
+            let of = (scope, &context, &mut writing);
+            told = drop_columns(of, definition, &column_names, if_exists)?;
         }
         Operation::AlterColumn { column_name, op } => {
             column(&mut context, &mut writing, definition, &column_name, op).await?;
@@ -97,7 +90,8 @@ pub(crate) async fn alter(
         other => return Err(refused(&other)),
     }
     scope.keep(writing).await?;
-    Ok(Answer::changed(None, &context.clock))
+    let answer = Answer::changed(None, &context.clock);
+    Ok(told.into_iter().fold(answer, Answer::with_notice))
 }
 
 /// The name that a table is to get.
@@ -201,11 +195,14 @@ async fn add(
     table: &Table,
     column: ColumnDef,
     if_not_exists: bool,
-) -> Result<()> {
+) -> Result<Option<String>> {
     let definition = table.definition();
     let name = column_name(&column.name);
     if if_not_exists && definition.position(&name).is_ok() {
-        return Ok(());
+        return Ok(Some(format!(
+            "column \"{name}\" of relation \"{}\" already exists, skipping",
+            titled(&definition.name)
+        )));
     }
     free(definition, &name)?;
     let Defined {
@@ -260,20 +257,26 @@ async fn add(
             Ok(())
         })?;
     }
-    Ok(())
+    Ok(None)
 }
 
+/// Drops these columns. Returns what is to be told of those that are not there.
 fn drop_columns(
     (scope, context, writing): (&Scope<'_>, &StatementContext, &mut Writing),
     definition: &Definition,
     columns: &[Ident],
     if_exists: bool,
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let table = &definition.name;
     stays_unused(context, &[table])?;
+    let mut notices = Vec::new();
     for column in columns {
         let column = column_name(column);
         if if_exists && definition.position(&column).is_err() {
+            notices.push(format!(
+                "column \"{column}\" of relation \"{}\" does not exist, skipping",
+                titled(table)
+            ));
             continue;
         }
         known(definition, &column)?;
@@ -296,7 +299,7 @@ fn drop_columns(
         without_checks(writing, table, &column)?;
         table::drop_column(&mut writing.tx, table, &column)?;
     }
-    Ok(())
+    Ok(notices)
 }
 
 /// Drops the checks that name a column.

@@ -24,7 +24,7 @@ use crate::run::query;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
 use crate::statements::references::may_empty;
-use crate::statements::relations::{self, taken};
+use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
 use crate::statements::sequences::{self, no_sequence};
 use crate::statements::views::stays_unused;
@@ -46,7 +46,7 @@ pub(crate) async fn create(
     let mut gone: Vec<String> = Vec::new();
     if context.tables.get(&name).is_some() {
         if statement.if_not_exists {
-            return Ok(Answer::changed(None, &context.clock));
+            return Ok(Answer::changed(None, &context.clock).with_notice(there_already(&name)));
         }
         if !statement.or_replace {
             return Err(Error::TableExists { name });

@@ -49,6 +49,8 @@ pub struct PreparedStatement {
     parameters: Vec<DataType>,
     columns: Option<SchemaRef>,
     verb: &'static str,
+    /// Whether it is a query alone, which changes no table.
+    is_query: bool,
     /// What it asks for, if it is a query for the row of one key.
     asked: Option<KeyQuery>,
 }
@@ -68,6 +70,11 @@ impl PreparedStatement {
     /// What it is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
     pub fn verb(&self) -> &'static str {
         self.verb
+    }
+
+    /// Whether it is a query that changes no table: `select`, `values`, `table`, `from`.
+    pub fn is_query(&self) -> bool {
+        self.is_query
     }
 
     /// What it asks for with these texts for its parameters, if it is a query for the row of one key and each text is plainly
@@ -107,12 +114,14 @@ impl Session {
             let shape = readied.shape(&[])?;
             self.check_files(&shape)?;
             let verb = verb(&shape);
+            let is_query = matches!(&shape, Statement::Sql(sql) if matches!(**sql, Sql::Query(_)));
             if readied.parameters() == 0 && !describe::returns(&shape) {
                 return Ok(Some(PreparedStatement {
                     readied: Reading::Done(readied),
                     parameters: Vec::new(),
                     columns: None,
                     verb,
+                    is_query,
                     asked: None,
                 }));
             }
@@ -132,6 +141,7 @@ impl Session {
                     parameters,
                     columns,
                     verb,
+                    is_query,
                 })
             };
             self.with_room(room, work).await.map(Some)
@@ -154,6 +164,7 @@ impl Session {
                 parameters,
                 columns: Some(columns),
                 verb: "SELECT",
+                is_query: true,
                 asked: Some(asked),
             }))
     }

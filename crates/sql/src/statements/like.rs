@@ -13,6 +13,7 @@ use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
+use crate::statements::relations::there_already;
 use crate::statements::scope::Scope;
 use crate::statements::sequences::no_sequence;
 
@@ -41,7 +42,7 @@ pub(crate) async fn create(
     no_sequence(&context.tables, &name)?;
     if context.tables.get(&name).is_some() || context.tables.view(&name).is_some() {
         if statement.if_not_exists {
-            return Ok(Answer::changed(None, &context.clock));
+            return Ok(Answer::changed(None, &context.clock).with_notice(there_already(&name)));
         }
         return Err(Error::TableExists { name });
     }

@@ -19,7 +19,7 @@ use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::query;
-use crate::statements::relations::{self, taken};
+use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
@@ -56,7 +56,7 @@ async fn create(
     scope.schema_stays(&context, name)?;
     if taken(&context, name)? {
         if if_not_exists {
-            return Ok(Answer::changed(None, &context.clock));
+            return Ok(Answer::changed(None, &context.clock).with_notice(there_already(name)));
         }
         return Err(Error::coded(
             "42P07",

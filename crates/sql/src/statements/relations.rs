@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use datafusion::sql::sqlparser::ast::ObjectName;
+use table::titled;
 
 use crate::error::Result;
 use crate::names::table_name;
@@ -23,6 +24,16 @@ pub(crate) fn taken(context: &StatementContext, name: &str) -> Result<bool> {
         || context.array(name)?.is_some())
 }
 
+/// What is told where there is none of that kind that `if exists` asks for.
+pub(crate) fn missing(kind: &str, name: &str) -> String {
+    format!("{kind} \"{}\" does not exist, skipping", titled(name))
+}
+
+/// What is told where a table, or what shares its names, is there that `if not exists` would create.
+pub(crate) fn there_already(name: &str) -> String {
+    format!("relation \"{}\" already exists, skipping", titled(name))
+}
+
 /// `drop kind [if exists] a, b`. `what` is the statement for messages; `is_there` says whether there is one of a name,
 /// and fails if there must be; `remove` gets those that there are, each once.
 ///
@@ -40,14 +51,22 @@ pub(crate) async fn drop(
     let targets: Vec<&str> = names.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write(what, &targets, started).await?;
     let mut there: Vec<&str> = Vec::new();
+    let mut notices = Vec::new();
     for name in targets {
-        if !there.contains(&name) && is_there(&context, name)? {
+        if there.contains(&name) {
+            continue;
+        }
+        if is_there(&context, name)? {
             there.push(name);
+        } else {
+            let kind = what.trim_start_matches("DROP ").to_lowercase();
+            notices.push(missing(&kind, name));
         }
     }
     if !there.is_empty() {
         remove(scope, &context, &mut writing, &there)?;
         scope.keep(writing).await?;
     }
-    Ok(Answer::changed(None, &context.clock))
+    let answer = Answer::changed(None, &context.clock);
+    Ok(notices.into_iter().fold(answer, Answer::with_notice))
 }

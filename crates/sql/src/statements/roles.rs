@@ -14,6 +14,7 @@ use crate::rights::{self, GIVEN, denied, is_role, no_role};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::statements::grants;
+use crate::statements::relations::missing;
 use crate::statements::scope::{Scope, may_be};
 use crate::statements::transaction::clock;
 
@@ -313,9 +314,11 @@ async fn drop(
     let (mut writing, context) = scope.write("DROP ROLE", &[ROLES], started).await?;
     let tables = &context.tables;
     let mut gone: Vec<&str> = Vec::new();
+    let mut answer = Answer::changed(None, &context.clock);
     for name in names {
         let Some(role) = tables.role(name) else {
             if if_exists {
+                answer = answer.with_notice(missing("role", name));
                 continue;
             }
             return Err(no_role(name));
@@ -361,7 +364,7 @@ async fn drop(
         }
     }
     scope.keep(writing).await?;
-    Ok(Answer::changed(None, &context.clock))
+    Ok(answer)
 }
 
 /// `grant` and `revoke` of roles.

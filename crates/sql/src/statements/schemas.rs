@@ -20,7 +20,7 @@ use crate::search_path::{no_schema, text_of};
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
 use crate::statements::owner;
-use crate::statements::relations::taken;
+use crate::statements::relations::{missing, taken};
 use crate::statements::scope::Scope;
 use crate::statements::texts;
 use crate::statements::transaction::clock;
@@ -126,16 +126,18 @@ async fn create(
     let marker = of_schema(name);
     let (mut writing, context) = scope.write("CREATE SCHEMA", &[&marker], started).await?;
     let there = is_given(name) || context.tables.has_schema(name);
-    if !(there && if_not_exists) {
-        check_name(&context.tables, name)?;
-        // Before anybody can see it.
-        scope.instance.schemas.store(true, Ordering::Release);
-        table::create_schema(&mut writing.tx, name)?;
-        if let Some(owner) = owner {
-            owner::give(scope, &context, &mut writing, &marker, &owner)?;
-        }
-        scope.keep(writing).await?;
+    if there && if_not_exists {
+        return Ok(Answer::changed(None, &context.clock)
+            .with_notice(format!("schema \"{name}\" already exists, skipping")));
     }
+    check_name(&context.tables, name)?;
+    // Before anybody can see it.
+    scope.instance.schemas.store(true, Ordering::Release);
+    table::create_schema(&mut writing.tx, name)?;
+    if let Some(owner) = owner {
+        owner::give(scope, &context, &mut writing, &marker, &owner)?;
+    }
+    scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
 }
 
@@ -185,6 +187,7 @@ async fn drop(
     let markers: Vec<&str> = markers.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write("DROP SCHEMA", &markers, started).await?;
     let mut there: Vec<&str> = Vec::new();
+    let mut notices = Vec::new();
     for name in &names {
         if is_given(name) {
             return Err(Error::Constraint {
@@ -198,12 +201,16 @@ async fn drop(
             if !there.contains(&name.as_str()) {
                 there.push(name);
             }
-        } else if !if_exists {
+        } else if if_exists {
+            notices.push(missing("schema", name));
+        } else {
             return Err(no_schema(name));
         }
     }
+    let answer = Answer::changed(None, &context.clock);
+    let answer = notices.into_iter().fold(answer, Answer::with_notice);
     if there.is_empty() {
-        return Ok(Answer::changed(None, &context.clock));
+        return Ok(answer);
     }
     for name in &there {
         scope.claim_schema(name)?;
@@ -226,7 +233,7 @@ async fn drop(
         table::drop_schema(&mut writing.tx, name)?;
     }
     scope.keep(writing).await?;
-    Ok(Answer::changed(None, &context.clock))
+    Ok(answer)
 }
 
 /// Drops all that is in schemas, and what depends on it.
@@ -313,7 +320,7 @@ async fn moved(
     if !has(tables, kind, &name) {
         if !taken(&context, &name)? {
             return if if_exists {
-                Ok(Answer::changed(None, &context.clock))
+                Ok(Answer::changed(None, &context.clock).with_notice(missing("relation", &name)))
             } else {
                 Err(Error::coded(
                     "42P01",

@@ -12,7 +12,7 @@ use crate::run::context::StatementContext;
 use crate::run::sequences::sequence;
 use crate::statements::asked::stays_unused;
 use crate::statements::owned::{self, Owner};
-use crate::statements::relations::{self, taken};
+use crate::statements::relations::{self, missing, taken, there_already};
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
 
@@ -33,7 +33,8 @@ pub(crate) async fn define(
             scope.schema_stays(&context, &name)?;
             if taken(&context, &name)? {
                 if if_not_exists {
-                    return Ok(Answer::changed(None, &context.clock));
+                    let notice = there_already(&name);
+                    return Ok(Answer::changed(None, &context.clock).with_notice(notice));
                 }
                 return Err(Error::coded(
                     "42P07",
@@ -54,7 +55,8 @@ pub(crate) async fn define(
         } => {
             let (mut writing, context) = scope.write("ALTER SEQUENCE", &[&name], started).await?;
             if if_exists && !taken(&context, &name)? {
-                return Ok(Answer::changed(None, &context.clock));
+                let notice = missing("relation", &name);
+                return Ok(Answer::changed(None, &context.clock).with_notice(notice));
             }
             change(scope, &context, &mut writing, &name, &options)?;
             if let Some(owner) = &options.owner {

@@ -32,7 +32,7 @@ use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::run::{native, query};
-use crate::settings::Setting;
+use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
 use crate::statements::looked_up;
@@ -134,6 +134,18 @@ impl Session {
     /// What the settings of the session are that whoever serves it keeps: `pg_settings` and `current_setting` tell them.
     pub fn show_settings(&self, settings: Vec<Setting>) {
         self.open.settings().set(settings);
+    }
+
+    /// Which cursors there are of the session, that whoever serves it keeps: `pg_cursors` tells them.
+    pub fn show_cursors(&self, cursors: Vec<OpenCursor>) {
+        self.open.settings().set_cursors(cursors);
+    }
+
+    /// The session that has this number among those of a server: `pg_backend_pid` returns it, and `pg_cancel_backend` and
+    /// `pg_terminate_backend` stop others.
+    pub fn of_backend(self, backend: Backend) -> Session {
+        self.open.settings().set_backend(backend);
+        self
     }
 
     /// The session that looks names up in these schemas, a list as `set search_path` takes it, until it is told otherwise;

@@ -1,5 +1,6 @@
 //! Tables from columns of plain values.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -10,8 +11,12 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
+use table::Column;
 
 use crate::messages::numbers::VECTOR;
+
+/// The columns of views by their names.
+pub(crate) type ViewColumns = BTreeMap<String, Vec<Column>>;
 
 /// A table under construction.
 #[derive(Default)]

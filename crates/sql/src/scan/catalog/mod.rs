@@ -22,6 +22,7 @@ use crate::resources::activity::Activity;
 use crate::rights::Rights;
 use crate::settings::StatementSettings;
 
+pub(crate) use build::ViewColumns;
 pub(crate) use constraints::constraints;
 pub(crate) use indexes::indexes;
 
@@ -53,10 +54,10 @@ pub(crate) fn of_standard(
     built.table().map(Some)
 }
 
-/// The table of that name in `pg_catalog`, if there is one. `activity` tells of sessions,
+/// The table of that name in `pg_catalog`, if there is one. `views` are the columns of views, `activity` tells of sessions,
 /// `settings` are those of this one.
 pub(crate) fn view(
-    all: &Tables,
+    (all, views): (&Tables, &ViewColumns),
     name: &str,
     activity: impl FnOnce() -> Vec<Activity>,
     settings: &StatementSettings,
@@ -64,7 +65,7 @@ pub(crate) fn view(
     let built = match name {
         "pg_namespace" => tables::namespaces(all),
         "pg_class" => tables::classes(all),
-        "pg_attribute" => tables::attributes(all),
+        "pg_attribute" => tables::attributes(all, views),
         "pg_attrdef" => tables::defaults(all),
         "pg_type" => tables::types(),
         "pg_database" => tables::databases(),
@@ -83,6 +84,7 @@ pub(crate) fn view(
         "pg_stat_user_tables" | "pg_stat_all_tables" => statistics::tables(all),
         "pg_am" => tables::access_methods(),
         "pg_collation" => tables::collations(),
+        "pg_cursors" => sessions::cursors(settings.cursors()),
         "pg_settings" => sessions::settings(settings),
         "pg_stat_activity" => sessions::activity(activity()),
         name => match empty::columns(name) {

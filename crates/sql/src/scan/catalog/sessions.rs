@@ -4,7 +4,7 @@ use crate::messages::numbers::{DATABASE, role_number};
 use crate::names::CATALOG;
 use crate::resources::activity::Activity;
 use crate::scan::catalog::build::Built;
-use crate::settings::{Setting, StatementSettings};
+use crate::settings::{OpenCursor, Setting, StatementSettings};
 
 /// `pg_settings`.
 pub(super) fn settings(settings: &StatementSettings) -> Built {
@@ -36,6 +36,17 @@ pub(super) fn settings(settings: &StatementSettings) -> Built {
         .nothing("sourcefile", rows)
         .some_numbers("sourceline", all.iter().map(|_| None))
         .truth("pending_restart", false, rows)
+}
+
+/// `pg_cursors`.
+pub(super) fn cursors(all: &[OpenCursor]) -> Built {
+    Built::default()
+        .names("name", all.iter().map(|own| own.name.as_str()))
+        .names("statement", all.iter().map(|own| own.statement.as_str()))
+        .truths("is_holdable", all.iter().map(|own| own.hold))
+        .truths("is_binary", all.iter().map(|own| own.binary))
+        .truth("is_scrollable", false, all.len())
+        .moments("creation_time", all.iter().map(|own| Some(own.declared)))
 }
 
 /// `pg_stat_activity`.

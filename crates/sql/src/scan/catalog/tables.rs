@@ -13,7 +13,7 @@ use crate::messages::numbers::{
 use crate::names::{
     self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
 };
-use crate::scan::catalog::build::Built;
+use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
 
@@ -215,10 +215,15 @@ pub(super) fn classes(all: &Tables) -> Built {
 /// A column, its table, and its place from 1 on.
 type Place<'t> = (&'t str, i64, &'t Column);
 
-fn columns(all: &Tables) -> Vec<Place<'_>> {
+/// The columns of tables and of these views.
+fn columns<'t>(all: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
     let mut names = permanent(all.names());
+    names.extend(views.keys().map(String::as_str));
     names.sort_unstable();
-    let of_table = |name: &'_ str| {
+    let of_table = |name: &str| -> &'t [Column] {
+        if let Some(columns) = views.get(name) {
+            return columns;
+        }
         let definition = all.get(name).map(|table| table.definition());
         definition.map_or(&[][..], |definition| &definition.columns[..])
     };
@@ -250,8 +255,8 @@ fn identity(all: &Tables, column: &Column) -> Option<String> {
     ))
 }
 
-pub(super) fn attributes(all: &Tables) -> Built {
-    let places = columns(all);
+pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
+    let places = columns(all, views);
     let rows = places.len();
     let length = |column: &Column| {
         let number = i64::from(type_number(&column.data_type));
@@ -324,7 +329,8 @@ pub(super) fn attributes(all: &Tables) -> Built {
 }
 
 pub(super) fn defaults(all: &Tables) -> Built {
-    let places: Vec<_> = columns(all)
+    let views = ViewColumns::new();
+    let places: Vec<_> = columns(all, &views)
         .into_iter()
         .filter(|(_, _, column)| value(column).is_some())
         .collect();

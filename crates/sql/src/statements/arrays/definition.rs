@@ -7,6 +7,7 @@ use array::Writer;
 use crate::error::{Error, Result};
 use crate::frontend::arrays::ArrayStatement;
 use crate::run::answer::Answer;
+use crate::statements::relations::there_already;
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 
@@ -33,7 +34,8 @@ pub(crate) async fn define(
             if_not_exists,
         } => {
             if *if_not_exists && context.array(name)?.is_some() {
-                return Ok(Answer::changed(None, &context.clock));
+                let notice = there_already(name);
+                return Ok(Answer::changed(None, &context.clock).with_notice(notice));
             }
             writer.create(name, schema)?;
         }
