@@ -235,8 +235,17 @@ fn ranges(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<(usize, Ra
 fn whole_column(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<usize> {
     let column = expr.downcast_ref::<Column>()?;
     let data_type = schema.field(column.index()).data_type();
-    let other = is_text(data_type) || data_type.is_floating();
-    (!other).then(|| column.index())
+    let whole = data_type.is_integer()
+        || matches!(
+            data_type,
+            DataType::Boolean
+                | DataType::Date32
+                | DataType::Time32(_)
+                | DataType::Time64(_)
+                | DataType::Timestamp(..)
+                | DataType::Decimal128(..)
+        );
+    whole.then(|| column.index())
 }
 
 fn comparison(binary: &BinaryExpr, op: Operator, schema: &SchemaRef) -> Option<(usize, Ranges)> {
