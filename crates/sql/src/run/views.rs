@@ -77,6 +77,7 @@ impl StatementContext {
                     default: None,
                     generated: None,
                     sequences: Vec::new(),
+                    digits: None,
                 });
                 all.insert(name.to_string(), columns.collect());
             }
