@@ -247,7 +247,7 @@ fn run(machine: &str, reopen: bool, executor: sql::Executor) {
                 " ",
                 sqllogictest::default_validator,
                 sqllogictest::default_normalizer,
-                sqllogictest::default_column_validator,
+                sqllogictest::strict_column_validator,
             );
             futures::executor::block_on(update).unwrap();
         } else if let Err(e) = runner.run_file(&file) {
