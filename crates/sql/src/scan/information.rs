@@ -67,8 +67,8 @@ pub(crate) async fn view(
 /// The name of a table, the position of a column in it, counted from 1, and the column.
 type Place<'t> = (String, i32, &'t Column);
 
-/// `information_schema.columns`, of tables and of these views.
-fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn TableProvider>> {
+/// The columns of all tables and of these views.
+fn places<'t>(tables: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
     let mut names = permanent(tables.names());
     names.retain(|name| tables.materialized(name).is_none());
     names.sort_unstable();
@@ -82,6 +82,12 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
         let columns = columns.iter().enumerate();
         rows.extend(columns.map(|(at, column)| (name.clone(), at as i32 + 1, column)));
     }
+    rows
+}
+
+/// `information_schema.columns`, of tables and of these views.
+fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn TableProvider>> {
+    let rows = places(tables, views);
     let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
