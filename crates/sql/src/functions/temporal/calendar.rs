@@ -153,7 +153,10 @@ mod tests {
                 "{day}"
             );
             assert_eq!(days(year, month, date), day);
-            assert_eq!(weekday(day), wanted.weekday().num_days_from_sunday().into());
+            assert_eq!(
+                weekday(day),
+                i64::from(wanted.weekday().num_days_from_sunday())
+            );
             let week = wanted.iso_week();
             assert_eq!(iso_week(day), (week.year().into(), week.week().into()));
         }
