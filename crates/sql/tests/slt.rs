@@ -199,7 +199,7 @@ impl sqllogictest::DB for Connection {
         let mut database: MutexGuard<'_, Database> = self.database.lock().unwrap();
         let output = database.run_one(self.number, sql);
         match sql.trim() {
-            "reset role" | "set role none" => database.roles[self.number] = false,
+            "reset role" => database.roles[self.number] = false,
             text if text.starts_with("set role ") => database.roles[self.number] = true,
             _ => {}
         }
