@@ -1,5 +1,7 @@
 //! Cursors: `declare`, `fetch`, `move`, `close`.
 
+use std::time::Duration;
+
 use crate::client::{Client, Served, bind, describe, execute, kinds, parse, sync};
 
 /// The first values of rows.
@@ -235,7 +237,7 @@ fn a_fetch_is_cancelled_and_waits_for_its_client() {
     client.ask("rollback");
     client.ask("begin");
     client.ask(&format!("declare c cursor for {endless}"));
-    assert!(client.is_answered(Duration::ZERO) == false);
+    assert!(!client.is_answered(Duration::ZERO));
     client.ask("rollback");
     assert_eq!(client.value("select 1"), "1");
 }
