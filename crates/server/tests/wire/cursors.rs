@@ -237,7 +237,7 @@ fn a_fetch_is_cancelled_and_waits_for_its_client() {
     client.ask("rollback");
     client.ask("begin");
     client.ask(&format!("declare c cursor for {endless}"));
-    assert!(!client.is_answered(Duration::ZERO));
+    assert!(!client.is_answered(Duration::from_millis(50)));
     client.ask("rollback");
     assert_eq!(client.value("select 1"), "1");
 }
@@ -272,10 +272,6 @@ fn what_is_skipped_is_told() {
         (
             "drop schema if exists x",
             "schema \"x\" does not exist, skipping",
-        ),
-        (
-            "drop role if exists x",
-            "role \"x\" does not exist, skipping",
         ),
         (
             "drop index if exists x",
