@@ -1,4 +1,4 @@
-//! Casts from and to arrays, structs, uuids and JSON; and of items of arrays and fields of structs.
+//! Casts from and to arrays, structs, uuids, enums and JSON; and of items of arrays and fields of structs.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StructArray, new_null_array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
-use arrow::datatypes::{DataType, Field, Fields, Float64Type};
+use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt16Type};
 use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, json_kind};
+use table::{JsonKind, enum_type, is_enum, json_kind};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -56,6 +56,15 @@ pub(crate) fn conversion(
     };
     if !possible {
         return plan_err!("cannot cast type {} to {}", type_name(from), type_name(to));
+    }
+    if strict
+        && is_enum(to)
+        && let Expr::Literal(constant, _) = &value
+    {
+        // Once and for all, so that the error of a wrong label comes before any row.
+        let found = convert(&constant.to_array()?, to)?;
+        let found = ScalarValue::try_from_array(&found, 0)?;
+        return Ok(Some(Expr::Literal(found, None)));
     }
     let function = ScalarUDF::from(Convert {
         to: to.clone(),
@@ -173,6 +182,11 @@ impl Convert {
     }
 }
 
+/// Values of an enum whose labels are at the places that `value` gives, whole numbers of 16 bits.
+pub(crate) fn at_places(value: Expr, to: &DataType) -> Expr {
+    written(value, to)
+}
+
 /// Values as values of another type, with PostgreSQL's meaning.
 ///
 /// # Errors
@@ -193,6 +207,11 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     if *from == DataType::Null {
         return Ok(new_null_array(to, values.len()));
+    }
+    if *from == DataType::UInt16
+        && let Some(own) = enum_type(to)
+    {
+        return Ok(own.values(values.as_primitive::<UInt16Type>().clone()));
     }
     if is_text(from) {
         if is_list(to) || is_struct(to) {

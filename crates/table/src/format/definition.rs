@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, json_kind,
-    json_type, jsonb_type, uuid_type,
+    Check, Column, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key, Rule,
+    enum_type, is_enum, json_kind, json_type, jsonb_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -34,6 +34,8 @@ enum TypeRecord {
     Jsonb,
     /// Names and types of the fields. Builds before refuse tables that have it.
     Struct(Vec<(String, TypeRecord)>),
+    /// Builds before decision 114 refuse tables that have it.
+    Enum(EnumType),
 }
 
 impl TypeRecord {
@@ -61,6 +63,7 @@ impl TypeRecord {
             BinaryView => TypeRecord::Binary,
             List(item) => TypeRecord::List(Box::new(TypeRecord::of(item.data_type())?)),
             FixedSizeBinary(16) => TypeRecord::Uuid,
+            Struct(_) if is_enum(data_type) => TypeRecord::Enum(enum_type(data_type)?),
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -109,6 +112,7 @@ impl TypeRecord {
                     .map(|(name, own)| Some(Field::new(name, own.data_type()?, true)));
                 DataType::Struct(fields.collect::<Option<_>>()?)
             }
+            TypeRecord::Enum(own) if own.is_sound() => own.data_type(),
             _ => return None,
         })
     }

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
+use crate::schema::enums::{from_texts, is_enum};
 use crate::schema::types::json_kind;
 
 /// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
@@ -21,10 +22,12 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
             Null | List(_) | LargeList(_) | FixedSizeList(_, _) | ListView(_) | LargeListView(_)
         ),
         FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
-        Struct(_) if json_kind(to).is_some() => *from != Null,
+        Struct(_) if json_kind(to).is_some() || is_enum(to) => *from != Null,
         Struct(own) => match from {
             Null => false,
-            Struct(given) if json_kind(from).is_none() => is_other_struct(given, own),
+            Struct(given) if json_kind(from).is_none() && !is_enum(from) => {
+                is_other_struct(given, own)
+            }
             _ => true,
         },
         _ => matches!(from, List(_) | Struct(_)),
@@ -62,6 +65,8 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
         let column = if column.data_type() == field.data_type() {
             column.clone()
+        } else if let Some(values) = from_texts(column, field.data_type())? {
+            values
         } else if is_of_another_kind(column.data_type(), field.data_type()) {
             return Err(Error::Mismatch {
                 table: definition.name.clone(),

@@ -1,6 +1,6 @@
-//! Values that lie in text and binary pages although their type is another one: arrays, structs, uuids, JSON.
+//! Values that lie in text and binary pages although their type is another one: arrays, structs, uuids, JSON; and in those of numbers, enums.
 //!
-//! A uuid is its 16 bytes, a JSON value its text. An array is
+//! A uuid is its 16 bytes, a JSON value its text, a value of an enum the number of its label, of 16 bits. An array is
 //!
 //! ```text
 //! 1                the version of this layout
