@@ -274,6 +274,10 @@ fn what_is_skipped_is_told() {
             "schema \"x\" does not exist, skipping",
         ),
         (
+            "drop role if exists x",
+            "role \"x\" does not exist, skipping",
+        ),
+        (
             "drop index if exists x",
             "index \"x\" does not exist, skipping",
         ),

@@ -346,7 +346,9 @@ async fn drop(
         }
         gone.push(name);
     }
-    stays_manageable(scope, tables, &gone)?;
+    if !gone.is_empty() {
+        stays_manageable(scope, tables, &gone)?;
+    }
     for name in &gone {
         match table::drop_role(&mut writing.tx, name) {
             // It was named twice.
