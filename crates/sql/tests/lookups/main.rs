@@ -33,6 +33,21 @@ struct Setting {
     table: &'static str,
 }
 
+/// A new store, for as long as its directory is kept.
+fn opened(workers: &Arc<Workers>) -> (tempfile::TempDir, Arc<sql::Instance>) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = sql::Options::spilling_to(directory.path());
+    let path = directory.path().join("test.atoll");
+    let instance = fixture::instance(
+        workers,
+        &path,
+        256 << 20,
+        store::Options::default(),
+        options,
+    );
+    (directory, instance)
+}
+
 /// The rows in an order of their own: a query has none.
 fn sorted(rows: &RecordBatch) -> RecordBatch {
     let columns = rows.columns().iter().map(|values| SortColumn {
@@ -354,16 +369,7 @@ fn what_is_looked_up_is_what_a_plan_gives() {
     let rounds = std::env::var("ATOLL_QUERIES").map_or(12, |rounds| rounds.parse().unwrap());
     let mut random = fastrand::Rng::with_seed(seed);
     let workers = fixture::workers();
-    let directory = tempfile::tempdir().unwrap();
-    let options = sql::Options::spilling_to(directory.path());
-    let path = directory.path().join("test.atoll");
-    let instance = fixture::instance(
-        &workers,
-        &path,
-        256 << 20,
-        store::Options::default(),
-        options,
-    );
+    let (_directory, instance) = opened(&workers);
     let (mut asked, mut found) = (0, 0);
     for _ in 0..rounds {
         let setting = table(&mut random, &workers, instance.session());
@@ -384,16 +390,7 @@ fn what_is_looked_up_is_what_a_plan_gives() {
 #[test]
 fn rows_of_blocks_are_looked_up() {
     let workers = fixture::workers();
-    let directory = tempfile::tempdir().unwrap();
-    let options = sql::Options::spilling_to(directory.path());
-    let path = directory.path().join("test.atoll");
-    let instance = fixture::instance(
-        &workers,
-        &path,
-        256 << 20,
-        store::Options::default(),
-        options,
-    );
+    let (_directory, instance) = opened(&workers);
     let session = instance.session();
     let setting = Setting {
         workers: Arc::clone(&workers),
@@ -450,16 +447,7 @@ fn rows_of_blocks_are_looked_up() {
 #[test]
 fn rows_are_looked_up_by_rights() {
     let workers = fixture::workers();
-    let directory = tempfile::tempdir().unwrap();
-    let options = sql::Options::spilling_to(directory.path());
-    let path = directory.path().join("test.atoll");
-    let instance = fixture::instance(
-        &workers,
-        &path,
-        256 << 20,
-        store::Options::default(),
-        options,
-    );
+    let (_directory, instance) = opened(&workers);
     let run = |session: &Session, text: &str| workers.handle().block_on(session.execute(text));
     let own = instance.session();
     let made = "create table t (id int primary key, a int); insert into t values (1, 2); create role ann; create role eve; grant select on t to ann";
@@ -503,16 +491,7 @@ fn rows_are_looked_up_by_rights() {
 #[test]
 fn a_failed_transaction_looks_nothing_up() {
     let workers = fixture::workers();
-    let directory = tempfile::tempdir().unwrap();
-    let options = sql::Options::spilling_to(directory.path());
-    let path = directory.path().join("test.atoll");
-    let instance = fixture::instance(
-        &workers,
-        &path,
-        256 << 20,
-        store::Options::default(),
-        options,
-    );
+    let (_directory, instance) = opened(&workers);
     let session = instance.session();
     let run = |text: &str| workers.handle().block_on(session.execute(text));
     run("create table t (id int primary key); insert into t values (1)").unwrap();
