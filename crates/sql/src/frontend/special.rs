@@ -170,7 +170,7 @@ impl Operation {
         Ok(self)
     }
 
-    /// The same with a parameter on the right as a text: a key rather than a place, as in PostgreSQL.
+    /// The same with a parameter on the right taken for a text, as PostgreSQL does: the key of a field, not the index of an item.
     fn with_key(self) -> Result<Operation> {
         if matches!(self.right, Expr::Placeholder(_)) {
             self.with(None, Some(&DataType::Utf8View))

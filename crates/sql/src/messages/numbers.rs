@@ -256,7 +256,7 @@ pub(crate) const INFORMATION_SCHEMA: i64 = 13_000;
 pub(crate) const DATABASE: i64 = 16_384;
 pub(crate) const OWNER: i64 = 10;
 
-/// The number of a role: the same as long as it has its name.
+/// The OID by which PostgreSQL's clients know a role. It is made from the name, so it changes when the role is renamed.
 pub(crate) fn role_number(name: &str) -> i64 {
     match name {
         CATALOG => OWNER,
