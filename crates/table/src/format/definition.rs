@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, json_kind,
-    json_type, jsonb_type, timetz_type, uuid_type,
+    Check, Column, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key, Rule,
+    enum_type, is_enum, json_kind, json_type, jsonb_type, timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -37,6 +37,8 @@ enum TypeRecord {
     /// Likewise.
     Interval,
     TimeTz,
+    /// Likewise: the name and the labels.
+    Enum(EnumType),
 }
 
 impl TypeRecord {
@@ -66,6 +68,7 @@ impl TypeRecord {
             FixedSizeBinary(16) => TypeRecord::Uuid,
             FixedSizeBinary(12) => TypeRecord::TimeTz,
             Interval(IntervalUnit::MonthDayNano) => TypeRecord::Interval,
+            Struct(_) if is_enum(data_type) => TypeRecord::Enum(enum_type(data_type)?),
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -116,6 +119,7 @@ impl TypeRecord {
                     .map(|(name, own)| Some(Field::new(name, own.data_type()?, true)));
                 DataType::Struct(fields.collect::<Option<_>>()?)
             }
+            TypeRecord::Enum(own) if own.is_sound() => own.data_type(),
             _ => return None,
         })
     }

@@ -1,8 +1,8 @@
 //! Values that lie in text and binary pages although their type is another one: arrays, structs, uuids, times with a
-//! zone, intervals, JSON.
+//! zone, intervals, JSON; and in those of numbers, enums.
 //!
-//! A uuid is its 16 bytes, a time with a zone its 12, a JSON value its text. An interval is its months and days, four bytes
-//! each, and its nanoseconds, eight bytes, all little-endian. An array is
+//! A uuid is its 16 bytes, a time with a zone its 12, a JSON value its text, a value of an enum the number of its label, of 16
+//! bits. An interval is its months and days, four bytes each, and its nanoseconds, eight bytes, all little-endian. An array is
 //!
 //! ```text
 //! 1                the version of this layout
