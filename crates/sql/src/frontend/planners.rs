@@ -146,8 +146,9 @@ fn named_type(name: &ObjectName) -> Option<DataType> {
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(p @ 1..=38), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal128(p, s)),
+        (Ok(p @ 39..=76), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal256(p, s)),
         _ => plan_err!(
-            "dec({precision}, {scale}) is not supported: it takes up to 38 digits, no more of them after the point than in all"
+            "dec({precision}, {scale}) is not supported: it takes up to 76 digits, no more of them after the point than in all"
         ),
     }
 }

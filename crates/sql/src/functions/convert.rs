@@ -293,12 +293,29 @@ fn rounded(values: &ArrayRef, to: &DataType, exact: &CastOptions<'_>) -> Result<
             let rounded: arrow::array::Float64Array = doubles.unary(f64::round_ties_even);
             Arc::new(rounded)
         }
-        DataType::Decimal128(precision, scale) if to.is_integer() && *scale > 0 => {
-            let digits = (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, 38) as u8;
-            cast_with_options(values, &DataType::Decimal128(digits, 0), exact)?
-        }
+        from if to.is_integer() => match whole(from) {
+            Some(whole) => cast_with_options(values, &whole, exact)?,
+            None => values.clone(),
+        },
         _ => values.clone(),
     })
+}
+
+/// The type of whole numbers to which decimals of type `from` are rounded; `None` of types without places behind the point.
+pub(crate) fn whole(from: &DataType) -> Option<DataType> {
+    // One more digit: 9.5 becomes 10.
+    let digits = |precision: &u8, scale: &i8, most: u8| {
+        (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, most.into()) as u8
+    };
+    match from {
+        DataType::Decimal128(precision, scale) if *scale > 0 => {
+            Some(DataType::Decimal128(digits(precision, scale, 38), 0))
+        }
+        DataType::Decimal256(precision, scale) if *scale > 0 => {
+            Some(DataType::Decimal256(digits(precision, scale, 76), 0))
+        }
+        _ => None,
+    }
 }
 
 /// Values of another type as texts.

@@ -194,7 +194,7 @@ pub(crate) fn enum_array_number(name: &str) -> u32 {
 /// What PostgreSQL keeps beside the number of a column's type: the digits of a decimal number; -1 if there is nothing.
 pub fn type_modifier(data_type: &DataType) -> i32 {
     match data_type {
-        DataType::Decimal128(precision, scale) => {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
             ((i32::from(*precision) << 16) | i32::from(*scale)) + 4
         }
         _ => -1,

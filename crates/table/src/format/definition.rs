@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -39,6 +39,8 @@ enum TypeRecord {
     TimeTz,
     /// Likewise: the name and the labels.
     Enum(EnumType),
+    /// Decimals of 39 to 76 digits. Likewise.
+    WideDecimal(u8, i8),
 }
 
 impl TypeRecord {
@@ -57,6 +59,7 @@ impl TypeRecord {
             Float32 => TypeRecord::Float(4),
             Float64 => TypeRecord::Float(8),
             Decimal128(p, s) => TypeRecord::Decimal(*p, *s),
+            Decimal256(p, s) => TypeRecord::WideDecimal(*p, *s),
             Date32 => TypeRecord::Date,
             Time32(unit) | Time64(unit) => TypeRecord::Time(power(unit)),
             Timestamp(unit, zone) => {
@@ -97,6 +100,9 @@ impl TypeRecord {
             TypeRecord::Float(4) => DataType::Float32,
             TypeRecord::Float(8) => DataType::Float64,
             TypeRecord::Decimal(p, s) => DataType::Decimal128(*p, *s),
+            TypeRecord::WideDecimal(p @ 39..=DECIMAL256_MAX_PRECISION, s) => {
+                DataType::Decimal256(*p, *s)
+            }
             TypeRecord::Date => DataType::Date32,
             TypeRecord::Time(p @ (0 | 3)) => DataType::Time32(unit(*p)?),
             TypeRecord::Time(p) => DataType::Time64(unit(*p)?),

@@ -12,7 +12,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
 use crate::format::keys::Form;
-use crate::format::nested::uuid_text;
+use crate::format::nested::{from_storage, uuid_text};
 use crate::schema::{Definition, Key, enum_type};
 
 /// The most characters of a value that the error shows.
@@ -93,6 +93,10 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
                 DataType::Utf8View => {
                     let text = String::from_utf8(text).ok()?;
                     Some(Arc::new(StringViewArray::from(vec![text])))
+                }
+                DataType::Decimal256(..) => {
+                    let bytes: ArrayRef = Arc::new(BinaryViewArray::from(vec![&text[..]]));
+                    from_storage(bytes, data_type)
                 }
                 DataType::FixedSizeBinary(16) => {
                     Some(Arc::new(StringViewArray::from(vec![uuid_text(&text)])))

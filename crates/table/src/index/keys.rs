@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
-use arrow::datatypes::{Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 
 use crate::error::{Error, Result};
 use crate::format::keys::{Form, push_bytes, push_float};
@@ -143,6 +143,9 @@ fn bytes(column: &ArrayRef) -> Result<BinaryViewArray> {
     }
     if let Some(ids) = column.as_fixed_size_binary_opt() {
         return Ok(BinaryViewArray::from_iter(ids.iter()));
+    }
+    if matches!(column.data_type(), DataType::Decimal256(..)) {
+        return Ok(to_storage(column)?.as_binary_view().clone());
     }
     match column.as_binary_view_opt() {
         Some(bytes) => Ok(bytes.clone()),

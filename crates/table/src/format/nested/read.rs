@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
-    IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
+    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Decimal256Array,
+    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit};
+use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, i256};
 
-use crate::format::nested::write::{VERSION, storage};
+use crate::format::nested::write::{SIGN, VERSION, storage};
 use crate::schema::{enum_type, is_enum, json_kind};
 
 /// The values of `data_type` that lie in pages as `array`; `None` if they are not what
@@ -36,6 +36,17 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             }
             let nulls = values.nulls().cloned();
             let values = FixedSizeBinaryArray::try_new(*width, bytes.into(), nulls);
+            Some(Arc::new(values.ok()?))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let values = array.as_binary_view().iter();
+            let values = values.map(|value| match value {
+                None => Some(None),
+                Some(bytes) => wide(bytes).map(Some),
+            });
+            let values = values.collect::<Option<Vec<_>>>()?;
+            let values = Decimal256Array::from(values);
+            let values = values.with_precision_and_scale(*precision, *scale);
             Some(Arc::new(values.ok()?))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
@@ -67,6 +78,13 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
         }
         _ => Some(array),
     }
+}
+
+/// The wide decimal of its 32 bytes; none of others.
+fn wide(bytes: &[u8]) -> Option<i256> {
+    let mut bytes: [u8; 32] = bytes.try_into().ok()?;
+    bytes[0] ^= SIGN;
+    Some(i256::from_be_bytes(bytes))
 }
 
 /// The interval of its 16 bytes; none of others.
