@@ -99,10 +99,11 @@ const ENUM: &str = "atoll:enum";
 /// And where it has the labels, as the type has them within statements.
 const LABELS: &str = "atoll:labels";
 
-/// Which of the types of JSON a column of an answer has, if it has one: it is a text otherwise.
+/// Which of the types of JSON a column of an answer has, or that of times with a zone, if it has one of them: it is a text
+/// otherwise.
 pub fn json_type_of(field: &Field) -> Option<&str> {
     let own = field.metadata().get(JSON_TYPE).map(String::as_str);
-    own.filter(|own| matches!(*own, "json" | "jsonb") && enum_of(field).is_none())
+    own.filter(|_| enum_of(field).is_none())
 }
 
 /// The name in the catalog of the enum that a column of an answer is of, whose values are texts.
