@@ -71,7 +71,7 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         },
         Float16 | Float32 | Float64 => Float64,
         Utf8 | LargeUtf8 | Utf8View => Utf8View,
-        kept @ (FixedSizeBinary(16) | List(_) | Struct(_)) => kept.clone(),
+        kept @ (FixedSizeBinary(16) | List(_) | Struct(_) | Map(..)) => kept.clone(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
         Date32 | Date64 => Date32,
         Time32(_) | Time64(_) => Time64(TimeUnit::Microsecond),
@@ -129,6 +129,16 @@ fn object(
             for (field, column) in fields.iter().zip(array.as_struct().columns()) {
                 let value = objects(py, &column.slice(row, 1))?;
                 made.set_item(field.name(), value.first())?;
+            }
+            made.into_any()
+        }
+        DataType::Map(..) => {
+            let entries = array.as_map().value(row);
+            let keys = objects(py, entries.column(0))?;
+            let values = objects(py, entries.column(1))?;
+            let made = PyDict::new(py);
+            for (key, value) in keys.into_iter().zip(values) {
+                made.set_item(key, value)?;
             }
             made.into_any()
         }

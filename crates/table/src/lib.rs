@@ -69,8 +69,9 @@ pub use scan::{
 pub use schema::{
     Acl, Action, Check, Column, Comments, Definition, ForeignKey, Generated, Grant, Index,
     IndexColumn, JsonKind, Key, MAX_COLUMNS, Position, Privileges, Role, Rule, SECOND_DIGITS,
-    Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise, referred_key,
-    schema_of, stored_type, timetz_type, titled, to_second_digits, uuid_type, within,
+    Sequence, WITHIN, base_of, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
+    normalise, referred_key, schema_of, stored_type, timetz_type, titled, to_second_digits,
+    uuid_type, within,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_sequence, change_view, comment,

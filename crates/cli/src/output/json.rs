@@ -184,6 +184,18 @@ impl<'a> Column<'a> {
                     Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
                 })
             }
+            DataType::Map(..) => {
+                let maps = array.as_map();
+                let keys = ArrayFormatter::try_new(maps.keys(), &TEXT)?;
+                let values = Column::new(maps.values())?;
+                Box::new(move |row| {
+                    let ends = maps.value_offsets();
+                    let places = ends[row] as usize..ends[row + 1] as usize;
+                    let members =
+                        places.map(|at| Ok((keys.value(at).try_to_string()?, values.value(at)?)));
+                    Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
+                })
+            }
             DataType::Null => Box::new(|_| Ok(Value::Null)),
             _ => {
                 let formatter = ArrayFormatter::try_new(array, &TEXT)?;

@@ -9,19 +9,27 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::planner::{
+    ContextProvider, ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner,
+};
+use datafusion::logical_expr::{
+    AggregateUDF, Cast, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
+};
+use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType as SqlType, ExactNumberInfo, ObjectName,
-    TimezoneInfo,
+    ArrayElemTypeDef, BinaryOperator, ColumnDef, DataType as SqlType, ExactNumberInfo, Ident,
+    ObjectName, TimezoneInfo,
 };
 
-use table::{SECOND_DIGITS, json_type, jsonb_type, timetz_type, uuid_type};
+use table::{SECOND_DIGITS, is_map_key, json_type, jsonb_type, map_type, timetz_type, uuid_type};
 
 use crate::frontend::{rows, special};
 use crate::functions::arguments::{MICROS, UTC};
+use crate::functions::lists::types::plain;
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{intervals, temporal};
+use crate::messages::types::type_name;
 use crate::names::column_name;
 
 /// Types that DataFusion's planner reads differently or not at all.
@@ -77,6 +85,16 @@ impl TypePlanner for Types {
             SqlType::UTinyInt => DataType::UInt8,
             SqlType::USmallInt => DataType::UInt16,
             SqlType::UBigInt => DataType::UInt64,
+            SqlType::Map(key, value) => {
+                let (key, value) = (plain(&of_part(key)?), plain(&of_part(value)?));
+                if !is_map_key(&key) {
+                    return plan_err!(
+                        "not supported: maps with keys of type {}: keys are numbers, texts, bytes, dates, times, booleans or uuids",
+                        type_name(&key)
+                    );
+                }
+                map_type(key, value)
+            }
             SqlType::Uuid => uuid_type(),
             SqlType::JSON => json_type(),
             SqlType::JSONB => jsonb_type(),
@@ -93,6 +111,74 @@ impl TypePlanner for Types {
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
+    }
+}
+
+/// The type of a part of another type.
+///
+/// # Errors
+/// If there is none of that name.
+fn of_part(sql_type: &SqlType) -> Result<DataType> {
+    let column = ColumnDef {
+        name: Ident::new("part"),
+        data_type: sql_type.clone(),
+        options: vec![],
+    };
+    let schema = SqlToRel::new(&OnlyTypes::default()).build_schema(vec![column])?;
+    Ok(schema.field(0).data_type().clone())
+}
+
+/// What the planner has to know of types, and nothing else.
+#[derive(Default)]
+struct OnlyTypes(ConfigOptions);
+
+impl ContextProvider for OnlyTypes {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        plan_err!("there is no table {name} in a type")
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Types))
+    }
+
+    fn get_function_meta(&self, _: &str) -> Option<Arc<ScalarUDF>> {
+        None
+    }
+
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, _: &str) -> Option<Arc<AggregateUDF>> {
+        None
+    }
+
+    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.0
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        vec![]
     }
 }
 

@@ -21,8 +21,9 @@ use datafusion::optimizer::AnalyzerRule;
 use table::json_kind;
 
 use crate::functions::convert::conversion;
+use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{
-    fields, has, is_list, is_special, is_struct, is_unnamed, together,
+    fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
 };
 use crate::functions::special;
 use crate::messages::types::type_name;
@@ -135,6 +136,12 @@ fn refuse(ty: &DataType, what: &str) -> Result<()> {
     if has(ty, in_struct) {
         return plan_err!(
             "not supported: {what} operator for structs with floats or intervals, such as {}: name their fields",
+            type_name(ty)
+        );
+    }
+    if has(ty, is_map) {
+        return plan_err!(
+            "could not identify {what} operator for type {}: take map_entries(...) of it",
             type_name(ty)
         );
     }
@@ -344,7 +351,9 @@ fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
         return Ok(expr);
     }
     let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
-    let alike = is_list(&from) && is_list(to) || is_struct(&from) && is_struct(to);
+    let alike = is_list(&from) && is_list(to)
+        || is_struct(&from) && is_struct(to)
+        || is_map(&from) && is_map(to);
     if open || alike {
         let cast = conversion(expr.clone(), &from, to, true)?;
         return Ok(cast.unwrap_or(expr));
@@ -369,14 +378,14 @@ fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let expr = fitted(*expr, &to, schema)?;
     let items = list.into_iter().map(|item| fitted(item, &to, schema));
     let items = items.collect::<Result<Vec<_>>>()?;
-    if !has_parts(&to) {
+    if !has_parts(&to) && !is_map(&to) {
         return Ok(Transformed::yes(Expr::InList(InList {
             expr: Box::new(expr),
             list: items,
             negated,
         })));
     }
-    let equal = special("array eq")?;
+    let equal = special(if is_map(&to) { MAPS_EQUAL } else { "array eq" })?;
     let equals = items
         .into_iter()
         .map(|item| equal.call(vec![expr.clone(), item]));
@@ -398,6 +407,7 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
         low,
         high,
     } = between;
+    refuse(&to, ORDERING)?;
     let expr = fitted(*expr, &to, schema)?;
     let (low, high) = (fitted(*low, &to, schema)?, fitted(*high, &to, schema)?);
     let compare = |left: Expr, op: Operator, name: &str, right: Expr| {

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, json_kind,
-    json_type, jsonb_type, timetz_type, uuid_type,
+    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, is_map_key,
+    json_kind, json_type, jsonb_type, map_parts, map_type, timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -39,6 +39,8 @@ enum TypeRecord {
     TimeTz,
     /// Decimals of 39 to 76 digits. Likewise.
     WideDecimal(u8, i8),
+    /// Maps from keys to values. Likewise.
+    Map(Box<TypeRecord>, Box<TypeRecord>),
 }
 
 impl TypeRecord {
@@ -69,6 +71,11 @@ impl TypeRecord {
             FixedSizeBinary(16) => TypeRecord::Uuid,
             FixedSizeBinary(12) => TypeRecord::TimeTz,
             Interval(IntervalUnit::MonthDayNano) => TypeRecord::Interval,
+            Map(..) => {
+                let (key, value) = map_parts(data_type)?;
+                let of = |part| Some(Box::new(TypeRecord::of(part)?));
+                TypeRecord::Map(of(key)?, of(value)?)
+            }
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -110,6 +117,10 @@ impl TypeRecord {
             TypeRecord::Binary => DataType::BinaryView,
             TypeRecord::List(item) => {
                 DataType::List(Arc::new(Field::new_list_field(item.data_type()?, true)))
+            }
+            TypeRecord::Map(key, value) => {
+                let key = key.data_type().filter(is_map_key)?;
+                map_type(key, value.data_type()?)
             }
             TypeRecord::Uuid => uuid_type(),
             TypeRecord::TimeTz => timetz_type(),

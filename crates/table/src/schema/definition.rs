@@ -286,14 +286,14 @@ impl Definition {
         let nested = |c: &&usize| {
             matches!(
                 self.columns[**c].data_type,
-                DataType::List(_) | DataType::Struct(_) | DataType::Interval(_)
+                DataType::List(_) | DataType::Struct(_) | DataType::Map(..) | DataType::Interval(_)
             )
         };
         if let Some(column) = all.find(nested) {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what: format!(
-                    "arrays, structs, intervals and JSON stand in no key, but column '{}' would",
+                    "arrays, structs, maps, intervals and JSON stand in no key, but column '{}' would",
                     self.columns[*column].name
                 ),
             });

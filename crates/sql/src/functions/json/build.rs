@@ -14,7 +14,7 @@ use crate::functions::items::to_texts;
 use crate::functions::json::normal;
 use crate::functions::json::value::{texts, values};
 use crate::functions::lists::types::{
-    fields, is_list, is_struct, item, list_of, lists, plain, range,
+    fields, is_list, is_map, is_struct, item, list_of, lists, plain, range,
 };
 use crate::functions::own::Own;
 use crate::messages::types::type_name;
@@ -109,7 +109,7 @@ fn pairs(types: &[DataType]) -> Result<Vec<DataType>> {
     let keys = types.iter().step_by(2);
     if keys
         .clone()
-        .any(|key| is_list(key) || matches!(key, DataType::Struct(_)))
+        .any(|key| is_list(key) || is_map(key) || matches!(key, DataType::Struct(_)))
     {
         return plan_err!("key value must be scalar, not array, composite, or json");
     }
@@ -136,7 +136,10 @@ fn two_arrays(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// The JSON of values, `null` for NULL.
-fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
+///
+/// # Errors
+/// Those of writing them.
+pub(crate) fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
     let quoted = |text: &str| {
         let mut out = String::new();
         normal::quote(text, &mut out);
@@ -164,6 +167,25 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
             } else {
                 null()
             }
+        };
+        return Ok((0..own.len()).map(of).collect());
+    }
+    if is_map(data_type) {
+        let own = values.as_map();
+        let (keys, values) = (
+            keys_of(own.keys(), "a key of a map")?,
+            json_of(own.values())?,
+        );
+        let offsets = own.value_offsets();
+        let of = |row: usize| {
+            if own.is_null(row) {
+                return null();
+            }
+            let places = offsets[row] as usize..offsets[row + 1] as usize;
+            let entries: Vec<String> = places
+                .map(|at| format!("{}:{}", quoted(keys.value(at)), values[at]))
+                .collect();
+            format!("{{{}}}", entries.join(","))
         };
         return Ok((0..own.len()).map(of).collect());
     }

@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::names::{ORDINALS, VALUES};
 use crate::functions::lists::types::{
-    base, count, dimensions, is_list, list_argument, list_of, lists, range,
+    base, count, dimensions, is_list, is_map, list_argument, list_of, lists, plain, range,
 };
 use crate::functions::own::Own;
 
@@ -37,9 +37,19 @@ pub(super) fn all() -> Vec<Own> {
         ),
         Own::new(
             "cardinality",
-            |t| of_one("cardinality", t),
+            |t| match t {
+                [map] if is_map(map) => Ok(vec![plain(map)]),
+                _ => of_one("cardinality", t),
+            },
             |_| Ok(NUMBER),
-            |args, rows| each(args, rows, |array, row| Some(values(array, row) as i32)),
+            |args, rows| {
+                if let Some(maps) = args[0].as_map_opt() {
+                    let count = |row| maps.is_valid(row).then(|| maps.value_length(row));
+                    let counts: Int32Array = (0..rows).map(count).collect();
+                    return Ok(Arc::new(counts));
+                }
+                each(args, rows, |array, row| Some(values(array, row) as i32))
+            },
         ),
         Own::new(
             "array_ndims",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Decimal256Array,
-    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
+    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, MapArray, StructArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, i256};
@@ -57,7 +57,7 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             let values = values.collect::<Option<Vec<_>>>()?;
             Some(Arc::new(IntervalMonthDayNanoArray::from(values)))
         }
-        DataType::List(_) | DataType::Struct(_) => {
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) => {
             let mut values = Values::new(data_type);
             for value in array.as_binary_view() {
                 let Some(bytes) = value else {
@@ -129,6 +129,9 @@ impl Values {
                 Kind::Structs(fields.collect())
             }
             DataType::FixedSizeBinary(width) => Kind::Fixed(*width as usize, vec![]),
+            DataType::Map(entries, _) => {
+                Kind::Lists(vec![], Box::new(Values::new(entries.data_type())))
+            }
             DataType::List(item) => Kind::Lists(vec![], Box::new(Values::new(item.data_type()))),
             other => Kind::Fixed(other.primitive_width().unwrap_or(0), vec![]),
         };
@@ -229,13 +232,21 @@ impl Values {
                 from_storage(texts, &data_type)
             }
             Kind::Lists(ends, items) => {
-                let DataType::List(item) = data_type else {
-                    return None;
-                };
                 let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
                 let offsets = OffsetBuffer::new(offsets.into());
-                let lists = ListArray::try_new(item, offsets, items.finish()?, nulls);
-                Some(Arc::new(lists.ok()?))
+                let items = items.finish()?;
+                match data_type {
+                    DataType::List(item) => {
+                        let lists = ListArray::try_new(item, offsets, items, nulls);
+                        Some(Arc::new(lists.ok()?))
+                    }
+                    DataType::Map(entries, sorted) => {
+                        let items = items.as_struct().clone();
+                        let maps = MapArray::try_new(entries, offsets, items, nulls, sorted);
+                        Some(Arc::new(maps.ok()?))
+                    }
+                    _ => None,
+                }
             }
             Kind::Structs(fields) => {
                 let DataType::Struct(own) = data_type else {
