@@ -4,6 +4,7 @@
 //! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, structs, uuids and JSON are
 //!   [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
@@ -22,19 +23,66 @@ use datafusion::sql::sqlparser::ast::{
     ObjectName, TimezoneInfo,
 };
 
-use table::{SECOND_DIGITS, is_map_key, json_type, jsonb_type, map_type, timetz_type, uuid_type};
+use table::{
+    SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type, timetz_type, titled,
+    uuid_type,
+};
 
+use crate::error::Error;
 use crate::frontend::{rows, special};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::lists::types::plain;
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{intervals, temporal};
 use crate::messages::types::type_name;
-use crate::names::column_name;
+use crate::names::{base, column_name, exact, written};
+use crate::search_path::SearchPath;
 
 /// Types that DataFusion's planner reads differently or not at all.
-#[derive(Debug)]
-pub(crate) struct Types;
+#[derive(Clone, Debug)]
+pub(crate) struct Types {
+    /// Those that people have made, by how statements may [write](written) their names.
+    made: HashMap<String, DataType>,
+}
+
+impl Types {
+    /// With the types of a catalog, whose names are looked up in `path`.
+    pub(crate) fn of(tables: &Tables, path: &SearchPath) -> Types {
+        let mut made = HashMap::new();
+        for name in tables.types() {
+            let Some(own) = tables.named_type(name) else {
+                continue;
+            };
+            if path.resolve_type(tables, base(name)) == name {
+                made.insert(base(name).to_owned(), own.data_type());
+            }
+            made.insert(exact(name), own.data_type());
+        }
+        Types { made }
+    }
+
+    /// The type of a part of another type.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    fn of_part(&self, sql_type: &SqlType) -> Result<DataType> {
+        let column = ColumnDef {
+            name: Ident::new("part"),
+            data_type: sql_type.clone(),
+            options: vec![],
+        };
+        let types = OnlyTypes {
+            types: Arc::new(self.clone()),
+            options: ConfigOptions::default(),
+        };
+        let schema = SqlToRel::new(&types).build_schema(vec![column])?;
+        Ok(schema.field(0).data_type().clone())
+    }
+
+    fn made(&self, name: &ObjectName) -> Option<&DataType> {
+        self.made.get(&written(name).ok()?)
+    }
+}
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
@@ -86,7 +134,7 @@ impl TypePlanner for Types {
             SqlType::USmallInt => DataType::UInt16,
             SqlType::UBigInt => DataType::UInt64,
             SqlType::Map(key, value) => {
-                let (key, value) = (plain(&of_part(key)?), plain(&of_part(value)?));
+                let (key, value) = (plain(&self.of_part(key)?), plain(&self.of_part(value)?));
                 if !is_map_key(&key) {
                     return plan_err!(
                         "not supported: maps with keys of type {}: keys are numbers, texts, bytes, dates, times, booleans or uuids",
@@ -104,33 +152,27 @@ impl TypePlanner for Types {
                 );
             }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
-            SqlType::Custom(name, modifiers) if modifiers.is_empty() => match named_type(name) {
-                Some(data_type) => data_type,
-                None => return Ok(None),
-            },
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
+                match named_type(name).or_else(|| self.made(name).cloned()) {
+                    Some(own) => own,
+                    None => {
+                        let name = written(name)?;
+                        let message = format!("type \"{}\" does not exist", titled(&name));
+                        return Err(Error::coded("42704", message).into());
+                    }
+                }
+            }
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
     }
 }
 
-/// The type of a part of another type.
-///
-/// # Errors
-/// If there is none of that name.
-fn of_part(sql_type: &SqlType) -> Result<DataType> {
-    let column = ColumnDef {
-        name: Ident::new("part"),
-        data_type: sql_type.clone(),
-        options: vec![],
-    };
-    let schema = SqlToRel::new(&OnlyTypes::default()).build_schema(vec![column])?;
-    Ok(schema.field(0).data_type().clone())
-}
-
 /// What the planner has to know of types, and nothing else.
-#[derive(Default)]
-struct OnlyTypes(ConfigOptions);
+struct OnlyTypes {
+    types: Arc<Types>,
+    options: ConfigOptions,
+}
 
 impl ContextProvider for OnlyTypes {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
@@ -138,7 +180,7 @@ impl ContextProvider for OnlyTypes {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(Types))
+        Some(Arc::clone(&self.types) as Arc<dyn TypePlanner>)
     }
 
     fn get_function_meta(&self, _: &str) -> Option<Arc<ScalarUDF>> {
@@ -162,7 +204,7 @@ impl ContextProvider for OnlyTypes {
     }
 
     fn options(&self) -> &ConfigOptions {
-        &self.0
+        &self.options
     }
 
     fn udf_names(&self) -> Vec<String> {

@@ -1,5 +1,5 @@
-//! Casts from and to arrays, structs, uuids, times with a zone and JSON; from texts to dates, times and intervals; and of items
-//! of arrays and fields of structs.
+//! Casts from and to arrays, structs, uuids, enums, times with a zone and JSON; from texts to dates, times and intervals; and
+//! of items of arrays and fields of structs.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StructArray, new_null_array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
-use arrow::datatypes::{DataType, Field, Fields, Float64Type};
+use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt16Type};
 use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, json_kind, map_parts, timetz_type};
+use table::{JsonKind, enum_type, is_enum, json_kind, map_parts, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -64,6 +64,15 @@ pub(crate) fn conversion(
     };
     if !possible {
         return plan_err!("cannot cast type {} to {}", type_name(from), type_name(to));
+    }
+    if strict
+        && is_enum(to)
+        && let Expr::Literal(constant, _) = &value
+    {
+        // Once and for all, so that the error of a wrong label comes before any row.
+        let found = convert(&constant.to_array()?, to)?;
+        let found = ScalarValue::try_from_array(&found, 0)?;
+        return Ok(Some(Expr::Literal(found, None)));
     }
     Ok(Some(called(value, to, strict, Order::default())))
 }
@@ -204,6 +213,11 @@ impl Convert {
     }
 }
 
+/// Values of an enum whose labels are at the places that `value` gives, whole numbers of 16 bits.
+pub(crate) fn at_places(value: Expr, to: &DataType) -> Expr {
+    written(value, to)
+}
+
 /// Values as values of another type, with PostgreSQL's meaning.
 ///
 /// # Errors
@@ -224,6 +238,11 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     if *from == DataType::Null {
         return Ok(new_null_array(to, values.len()));
+    }
+    if *from == DataType::UInt16
+        && let Some(own) = enum_type(to)
+    {
+        return Ok(own.values(values.as_primitive::<UInt16Type>().clone()));
     }
     if is_text(from) {
         if is_list(to) || is_struct(to) {
@@ -277,7 +296,13 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         safe: false,
         ..CastOptions::default()
     };
-    let rounded = match from {
+    let rounded = rounded(values, to, &exact)?;
+    Ok(cast_with_options(&rounded, to, &exact)?)
+}
+
+/// Numbers that become whole ones, rounded as PostgreSQL does; others as they are.
+fn rounded(values: &ArrayRef, to: &DataType, exact: &CastOptions<'_>) -> Result<ArrayRef> {
+    Ok(match values.data_type() {
         DataType::Float32 | DataType::Float64 if to.is_integer() => {
             let doubles = cast(values, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<Float64Type>();
@@ -285,12 +310,11 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             Arc::new(rounded)
         }
         from if to.is_integer() => match whole(from) {
-            Some(whole) => cast_with_options(values, &whole, &exact)?,
+            Some(whole) => cast_with_options(values, &whole, exact)?,
             None => values.clone(),
         },
         _ => values.clone(),
-    };
-    Ok(cast_with_options(&rounded, to, &exact)?)
+    })
 }
 
 /// The type of whole numbers to which decimals of type `from` are rounded; `None` of types without places behind the point.

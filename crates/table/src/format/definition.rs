@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, is_map_key,
-    json_kind, json_type, jsonb_type, map_parts, map_type, timetz_type, uuid_type,
+    Check, Column, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key, Rule,
+    enum_type, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
+    timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -37,6 +38,8 @@ enum TypeRecord {
     /// Likewise.
     Interval,
     TimeTz,
+    /// Likewise: the name and the labels.
+    Enum(EnumType),
     /// Decimals of 39 to 76 digits. Likewise.
     WideDecimal(u8, i8),
     /// Maps from keys to values. Likewise.
@@ -76,6 +79,7 @@ impl TypeRecord {
                 let of = |part| Some(Box::new(TypeRecord::of(part)?));
                 TypeRecord::Map(of(key)?, of(value)?)
             }
+            Struct(_) if is_enum(data_type) => TypeRecord::Enum(enum_type(data_type)?),
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -133,6 +137,7 @@ impl TypeRecord {
                     .map(|(name, own)| Some(Field::new(name, own.data_type()?, true)));
                 DataType::Struct(fields.collect::<Option<_>>()?)
             }
+            TypeRecord::Enum(own) if own.is_sound() => own.data_type(),
             _ => return None,
         })
     }

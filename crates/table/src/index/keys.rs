@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::keys::{Form, push_bytes, push_float};
 use crate::format::nested::to_storage;
 use crate::scan::{ints_of, wides_of};
+use crate::schema::is_enum;
 
 /// The keys of the rows of some arrays, as bytes: equal exactly where the values are.
 #[derive(Debug, Default)]
@@ -39,6 +40,8 @@ impl Keys {
         let mut values = Vec::with_capacity(columns.len());
         let mut null: Option<Vec<bool>> = None;
         for column in columns {
+            let stored = is_enum(column.data_type()).then(|| to_storage(column));
+            let column = &stored.transpose()?.unwrap_or_else(|| column.clone());
             values.push(match Form::of(column.data_type()) {
                 Form::Narrow => {
                     let mut numbers = Vec::with_capacity(rows);

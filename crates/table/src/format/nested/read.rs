@@ -9,13 +9,14 @@ use arrow::array::{
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, i256};
 
-use crate::format::nested::write::{SIGN, VERSION};
-use crate::schema::json_kind;
+use crate::format::nested::write::{SIGN, VERSION, storage};
+use crate::schema::{enum_type, is_enum, json_kind};
 
 /// The values of `data_type` that lie in pages as `array`; `None` if they are not what
 /// [`to_storage`](super::write::to_storage) writes.
 pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<ArrayRef> {
     match data_type {
+        own if is_enum(own) => enum_type(own)?.of_numbers(&array),
         DataType::Struct(fields) if json_kind(data_type).is_some() => {
             let nulls = array.nulls().cloned();
             let values = StructArray::try_new(fields.clone(), vec![array], nulls);
@@ -124,6 +125,7 @@ impl Values {
             DataType::Boolean => Kind::Booleans(vec![]),
             DataType::Utf8View | DataType::BinaryView => Kind::Bytes(vec![], vec![]),
             DataType::Struct(_) if json_kind(data_type).is_some() => Kind::Bytes(vec![], vec![]),
+            own if is_enum(own) => Kind::Fixed(2, vec![]),
             DataType::Struct(fields) => {
                 let fields = fields.iter().map(|field| Values::new(field.data_type()));
                 Kind::Structs(fields.collect())
@@ -205,13 +207,21 @@ impl Values {
                 }
                 // Of a type without a width there are no values.
                 (width > 0).then_some(())?;
-                let data = ArrayData::builder(data_type)
+                // Labels of enums are read as their numbers.
+                let labels = is_enum(&data_type).then(|| storage(&data_type)).flatten();
+                let is_labels = labels.is_some();
+                let stored = labels.unwrap_or_else(|| data_type.clone());
+                let data = ArrayData::builder(stored)
                     .len(count)
                     .add_buffer(Buffer::from_vec(bytes))
                     .nulls(nulls)
                     .align_buffers(true)
                     .build();
-                Some(make_array(data.ok()?))
+                let values = make_array(data.ok()?);
+                if is_labels {
+                    return from_storage(values, &data_type);
+                }
+                Some(values)
             }
             Kind::Booleans(values) => {
                 let values = BooleanBuffer::from(values);

@@ -11,7 +11,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
 use crate::format::block::Zone;
-use crate::schema::json_kind;
+use crate::schema::{enum_type, is_enum, json_kind};
 
 /// The version of the layout of arrays and structs.
 pub(super) const VERSION: u8 = 1;
@@ -49,6 +49,7 @@ pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
         | DataType::Decimal256(..)
         | DataType::Interval(IntervalUnit::MonthDayNano) => Some(DataType::BinaryView),
         DataType::Struct(_) if json_kind(data_type).is_some() => Some(DataType::Utf8View),
+        DataType::Struct(_) if is_enum(data_type) => Some(DataType::UInt16),
         DataType::Struct(_) => Some(DataType::BinaryView),
         _ => None,
     }
@@ -60,6 +61,10 @@ pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
 /// [`Error::TooLong`] for an array whose items are too many to be counted, [`Error::Kind`] for a type that is not stored.
 pub(crate) fn to_storage(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
+        own if is_enum(own) => match enum_type(own) {
+            Some(own) => own.to_numbers(array),
+            None => Err(Error::Kind(format!("labels of {own}"))),
+        },
         DataType::Struct(_) if json_kind(array.data_type()).is_some() => {
             let values = array.as_struct();
             let texts = values.column(0).as_string_view();
@@ -160,6 +165,7 @@ fn put_values(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match values.data_type() {
+        own if is_enum(own) => return put_values(&to_storage(values)?, places, out),
         DataType::Boolean => {
             let values = values.as_boolean();
             out.extend(places.map(|at| u8::from(values.value(at))));
