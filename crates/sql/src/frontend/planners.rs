@@ -100,11 +100,15 @@ impl TypePlanner for Types {
             | SqlType::CharacterVarying(_)
             | SqlType::CharVarying(_)
             | SqlType::Nvarchar(_) => DataType::Utf8View,
-            SqlType::Dec(digits) => match *digits {
-                ExactNumberInfo::None => DataType::Decimal128(38, 10),
-                ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
-                ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
-            },
+            SqlType::Numeric(digits) | SqlType::Decimal(digits) | SqlType::Dec(digits) => {
+                match *digits {
+                    ExactNumberInfo::None => DataType::Decimal128(38, 10),
+                    ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
+                    ExactNumberInfo::PrecisionAndScale(precision, scale) => {
+                        decimal(precision, scale)?
+                    }
+                }
+            }
             SqlType::Time(digits, zone) => {
                 let of = if has_zone(*zone) {
                     timetz_type()
@@ -243,7 +247,7 @@ fn decimal(precision: u64, scale: i64) -> Result<DataType> {
         (Ok(p @ 1..=38), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal128(p, s)),
         (Ok(p @ 39..=76), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal256(p, s)),
         _ => plan_err!(
-            "dec({precision}, {scale}) is not supported: it takes up to 76 digits, no more of them after the point than in all"
+            "numeric({precision}, {scale}) is not supported: it takes up to 76 digits, no more of them after the point than in all"
         ),
     }
 }
