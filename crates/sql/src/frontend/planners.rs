@@ -79,6 +79,21 @@ impl Types {
         Ok(schema.field(0).data_type().clone())
     }
 
+    /// The type of maps with these keys and values.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn map_of(&self, key: &SqlType, value: &SqlType) -> Result<DataType> {
+        let (key, value) = (plain(&self.of_part(key)?), plain(&self.of_part(value)?));
+        if !is_map_key(&key) {
+            return plan_err!(
+                "not supported: maps with keys of type {}: keys are numbers, texts, bytes, dates, times, booleans or uuids",
+                type_name(&key)
+            );
+        }
+        Ok(map_type(key, value))
+    }
+
     fn made(&self, name: &ObjectName) -> Option<&DataType> {
         self.made.get(&written(name).ok()?)
     }
@@ -101,13 +116,7 @@ impl TypePlanner for Types {
             | SqlType::CharVarying(_)
             | SqlType::Nvarchar(_) => DataType::Utf8View,
             SqlType::Numeric(digits) | SqlType::Decimal(digits) | SqlType::Dec(digits) => {
-                match *digits {
-                    ExactNumberInfo::None => DataType::Decimal128(38, 10),
-                    ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
-                    ExactNumberInfo::PrecisionAndScale(precision, scale) => {
-                        decimal(precision, scale)?
-                    }
-                }
+                numeric(*digits)?
             }
             SqlType::Time(digits, zone) => {
                 let of = if has_zone(*zone) {
@@ -137,16 +146,7 @@ impl TypePlanner for Types {
             SqlType::UTinyInt => DataType::UInt8,
             SqlType::USmallInt => DataType::UInt16,
             SqlType::UBigInt => DataType::UInt64,
-            SqlType::Map(key, value) => {
-                let (key, value) = (plain(&self.of_part(key)?), plain(&self.of_part(value)?));
-                if !is_map_key(&key) {
-                    return plan_err!(
-                        "not supported: maps with keys of type {}: keys are numbers, texts, bytes, dates, times, booleans or uuids",
-                        type_name(&key)
-                    );
-                }
-                map_type(key, value)
-            }
+            SqlType::Map(key, value) => self.map_of(key, value)?,
             SqlType::Uuid => uuid_type(),
             SqlType::JSON => json_type(),
             SqlType::JSONB => jsonb_type(),
@@ -240,6 +240,15 @@ fn named_type(name: &ObjectName) -> Option<DataType> {
         "uinteger" => DataType::UInt32,
         _ => return None,
     })
+}
+
+/// The type of decimals with these digits.
+fn numeric(digits: ExactNumberInfo) -> Result<DataType> {
+    match digits {
+        ExactNumberInfo::None => Ok(DataType::Decimal128(38, 10)),
+        ExactNumberInfo::Precision(precision) => decimal(precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale),
+    }
 }
 
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {

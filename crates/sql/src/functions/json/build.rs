@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Fields};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -171,23 +171,7 @@ pub(crate) fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
         return Ok((0..own.len()).map(of).collect());
     }
     if is_map(data_type) {
-        let own = values.as_map();
-        let (keys, values) = (
-            keys_of(own.keys(), "a key of a map")?,
-            json_of(own.values())?,
-        );
-        let offsets = own.value_offsets();
-        let of = |row: usize| {
-            if own.is_null(row) {
-                return null();
-            }
-            let places = offsets[row] as usize..offsets[row + 1] as usize;
-            let entries: Vec<String> = places
-                .map(|at| format!("{}:{}", quoted(keys.value(at)), values[at]))
-                .collect();
-            format!("{{{}}}", entries.join(","))
-        };
-        return Ok((0..own.len()).map(of).collect());
+        return entries(values.as_map());
     }
     if let Some(fields) = fields(data_type) {
         return members(values, fields, &vec![false; values.len()]);
@@ -211,6 +195,28 @@ pub(crate) fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
         Some(text) => quoted(text),
     };
     Ok(found.iter().map(of).collect())
+}
+
+/// Maps as objects, whose members are called as keys are written.
+fn entries(maps: &MapArray) -> Result<Vec<String>> {
+    let keys = keys_of(maps.keys(), "a key of a map")?;
+    let values = json_of(maps.values())?;
+    let offsets = maps.value_offsets();
+    let of = |row: usize| {
+        if maps.is_null(row) {
+            return "null".to_string();
+        }
+        let mut out = "{".to_string();
+        for (place, at) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
+            out.push_str(if place > 0 { "," } else { "" });
+            normal::quote(keys.value(at), &mut out);
+            out.push(':');
+            out.push_str(&values[at]);
+        }
+        out.push('}');
+        out
+    };
+    Ok((0..maps.len()).map(of).collect())
 }
 
 /// Moments as ISO 8601 has them.

@@ -35,22 +35,7 @@ pub(super) fn all() -> Vec<Own> {
             |_| Ok(NUMBER),
             |a, n| along(a, n, |_| 1),
         ),
-        Own::new(
-            "cardinality",
-            |t| match t {
-                [map] if is_map(map) => Ok(vec![plain(map)]),
-                _ => of_one("cardinality", t),
-            },
-            |_| Ok(NUMBER),
-            |args, rows| {
-                if let Some(maps) = args[0].as_map_opt() {
-                    let count = |row| maps.is_valid(row).then(|| maps.value_length(row));
-                    let counts: Int32Array = (0..rows).map(count).collect();
-                    return Ok(Arc::new(counts));
-                }
-                each(args, rows, |array, row| Some(values(array, row) as i32))
-            },
-        ),
+        Own::new("cardinality", countable, |_| Ok(NUMBER), counted),
         Own::new(
             "array_ndims",
             |t| of_one("array_ndims", t),
@@ -95,6 +80,23 @@ pub(super) fn all() -> Vec<Own> {
             ordinals,
         ),
     ]
+}
+
+/// An array, or a map.
+fn countable(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [map] if is_map(map) => Ok(vec![plain(map)]),
+        _ => of_one("cardinality", types),
+    }
+}
+
+fn counted(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let Some(maps) = args[0].as_map_opt() else {
+        return each(args, rows, |array, row| Some(values(array, row) as i32));
+    };
+    let count = |row| maps.is_valid(row).then(|| maps.value_length(row));
+    let counts: Int32Array = (0..rows).map(count).collect();
+    Ok(Arc::new(counts))
 }
 
 fn of_one(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {

@@ -6,9 +6,9 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, ListArray, StringArray, StringViewArray, StructArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::Result;
-use table::{json_kind, map_parts};
+use table::{is_enum, json_kind, map_parts};
 
 use crate::error::Error;
 use crate::functions::convert::convert;
@@ -49,12 +49,21 @@ fn from_json(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
     let nulls = Some(NullBuffer::from(valid.clone())).filter(|n| n.null_count() > 0);
     let all = texts.iter().zip(&valid);
     let all = all.filter_map(|(text, valid)| text.filter(|_| *valid));
+    let all: Vec<&str> = all.collect();
+    let kind = match to {
+        DataType::Map(..) | DataType::Struct(_) if !is_enum(to) => Some(Kind::Object),
+        DataType::List(_) => Some(Kind::Array),
+        _ => None,
+    };
+    let mut odd = all
+        .iter()
+        .filter(|text| kind.is_some_and(|kind| kind != Kind::of(text)));
+    if let Some(odd) = odd.next() {
+        return Err(wrong(odd, to));
+    }
     if let Some((key, value)) = map_parts(to) {
         let (mut keys, mut values, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
         for text in all {
-            if !matches!(Kind::of(text), Kind::Object) {
-                return Err(wrong(text, to));
-            }
             let members = cut::members(text);
             lengths.push(members.len());
             for (key, value) in members {
@@ -69,9 +78,6 @@ fn from_json(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
     if let Some(of) = item(to) {
         let (mut items, mut lengths) = (Vec::new(), Vec::new());
         for text in all {
-            if !matches!(Kind::of(text), Kind::Array) {
-                return Err(wrong(text, to));
-            }
             let own = cut::items(text);
             lengths.push(own.len());
             items.extend(own.into_iter().map(Some));
@@ -82,28 +88,38 @@ fn from_json(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
         return Ok(Arc::new(lists));
     }
     if let Some(fields) = fields(to) {
-        for text in all {
-            if !matches!(Kind::of(text), Kind::Object) {
-                return Err(wrong(text, to));
-            }
-        }
-        let columns = fields.iter().map(|field| {
-            let member = |(text, valid): (&Option<&'_ str>, &bool)| match text.filter(|_| *valid) {
-                Some(text) => cut::member(text, field.name()).map(|found| found.map(String::from)),
-                None => Ok(None),
-            };
-            let own = texts.iter().zip(&valid).map(member);
-            let own = own.collect::<Result<Vec<_>>>()?;
-            let own: Vec<Option<&str>> = own.iter().map(Option::as_deref).collect();
-            from_json(&own, field.data_type())
-        });
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        return Ok(Arc::new(StructArray::try_new(
-            fields.clone(),
-            columns,
-            nulls,
-        )?));
+        return members(texts, &valid, fields, nulls);
     }
+    scalars(texts, to)
+}
+
+/// Structs from objects, by the names of their members.
+fn members(
+    texts: &[Option<&str>],
+    valid: &[bool],
+    fields: &Fields,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let columns = fields.iter().map(|field| {
+        let mut own = Vec::with_capacity(texts.len());
+        for (text, valid) in texts.iter().zip(valid) {
+            own.push(match text.filter(|_| *valid) {
+                Some(text) => cut::member(text, field.name())?,
+                None => None,
+            });
+        }
+        from_json(&own, field.data_type())
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new(
+        fields.clone(),
+        columns,
+        nulls,
+    )?))
+}
+
+/// Values without parts.
+fn scalars(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
     let plain = texts.iter().map(|text| match text {
         Some(text) => cut::plain(text),
         None => Ok(None),

@@ -205,23 +205,7 @@ impl Values {
                     let values = FixedSizeBinaryArray::try_new(width, bytes.into(), nulls);
                     return Some(Arc::new(values.ok()?));
                 }
-                // Of a type without a width there are no values.
-                (width > 0).then_some(())?;
-                // Labels of enums are read as their numbers.
-                let labels = is_enum(&data_type).then(|| storage(&data_type)).flatten();
-                let is_labels = labels.is_some();
-                let stored = labels.unwrap_or_else(|| data_type.clone());
-                let data = ArrayData::builder(stored)
-                    .len(count)
-                    .add_buffer(Buffer::from_vec(bytes))
-                    .nulls(nulls)
-                    .align_buffers(true)
-                    .build();
-                let values = make_array(data.ok()?);
-                if is_labels {
-                    return from_storage(values, &data_type);
-                }
-                Some(values)
+                fixed(&data_type, width, bytes, count, nulls)
             }
             Kind::Booleans(values) => {
                 let values = BooleanBuffer::from(values);
@@ -243,20 +227,7 @@ impl Values {
             }
             Kind::Lists(ends, items) => {
                 let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
-                let offsets = OffsetBuffer::new(offsets.into());
-                let items = items.finish()?;
-                match data_type {
-                    DataType::List(item) => {
-                        let lists = ListArray::try_new(item, offsets, items, nulls);
-                        Some(Arc::new(lists.ok()?))
-                    }
-                    DataType::Map(entries, sorted) => {
-                        let items = items.as_struct().clone();
-                        let maps = MapArray::try_new(entries, offsets, items, nulls, sorted);
-                        Some(Arc::new(maps.ok()?))
-                    }
-                    _ => None,
-                }
+                lists(data_type, offsets, items.finish()?, nulls)
             }
             Kind::Structs(fields) => {
                 let DataType::Struct(own) = data_type else {
@@ -268,6 +239,53 @@ impl Values {
                 Some(Arc::new(values.ok()?))
             }
         }
+    }
+}
+
+/// Values of `width` bytes each; none of a type without a width.
+fn fixed(
+    data_type: &DataType,
+    width: usize,
+    bytes: Vec<u8>,
+    count: usize,
+    nulls: Option<NullBuffer>,
+) -> Option<ArrayRef> {
+    (width > 0).then_some(())?;
+    let made = |data_type: DataType| {
+        let data = ArrayData::builder(data_type)
+            .len(count)
+            .add_buffer(Buffer::from_vec(bytes))
+            .nulls(nulls)
+            .align_buffers(true)
+            .build();
+        data.ok().map(make_array)
+    };
+    if is_enum(data_type) {
+        // Labels lie as their numbers.
+        return from_storage(made(storage(data_type)?)?, data_type);
+    }
+    made(data_type.clone())
+}
+
+/// Arrays or maps of their items or entries.
+fn lists(
+    data_type: DataType,
+    offsets: Vec<i32>,
+    items: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Option<ArrayRef> {
+    let offsets = OffsetBuffer::new(offsets.into());
+    match data_type {
+        DataType::List(item) => {
+            let lists = ListArray::try_new(item, offsets, items, nulls);
+            Some(Arc::new(lists.ok()?))
+        }
+        DataType::Map(entries, sorted) => {
+            let items = items.as_struct_opt()?.clone();
+            let maps = MapArray::try_new(entries, offsets, items, nulls, sorted);
+            Some(Arc::new(maps.ok()?))
+        }
+        _ => None,
     }
 }
 
