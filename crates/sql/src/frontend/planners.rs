@@ -33,7 +33,7 @@ use crate::frontend::{rows, special};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::lists::types::plain;
 use crate::functions::temporal::{extract, shift};
-use crate::functions::{intervals, temporal};
+use crate::functions::{domains, intervals, temporal};
 use crate::messages::types::type_name;
 use crate::names::{base, column_name, exact, written};
 use crate::search_path::SearchPath;
@@ -316,7 +316,7 @@ impl ExprPlanner for Operators {
         Ok(match op {
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
                 let args = [left, right].map(|arg| number(arg, schema));
-                PlannerResult::Planned(datafusion::functions::math::power().call(args.to_vec()))
+                PlannerResult::Planned(domains::power().call(args.to_vec()))
             }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));

@@ -16,7 +16,7 @@ mod concat;
 pub(crate) mod convert;
 pub(crate) mod dates;
 pub(crate) mod descriptions;
-mod domains;
+pub(crate) mod domains;
 pub(crate) mod enums;
 mod format;
 pub(crate) mod intervals;
