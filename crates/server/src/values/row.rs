@@ -221,7 +221,7 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
     })
 }
 
-/// Structs as PostgreSQL writes composite values.
+/// Structs as PostgreSQL writes composite values, maps as JSON.
 fn composite(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
     let rows = RecordBatch::try_from_iter([("value", Arc::clone(column))])?;
     let rows = sql::as_texts(&rows).map_err(|error| ArrowError::CastError(error.to_string()))?;
@@ -233,7 +233,7 @@ fn composite(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
 
 /// Values that have no form of their own, as Arrow shows them.
 fn shown(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
-    if matches!(column.data_type(), DataType::Struct(_)) {
+    if matches!(column.data_type(), DataType::Struct(_) | DataType::Map(..)) {
         return composite(column);
     }
     let options = FormatOptions::default();

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, enum_type, is_enum, json_kind, timetz_type};
+use table::{JsonKind, enum_type, is_enum, json_kind, map_parts, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -23,9 +23,11 @@ use crate::functions::json::read::read as read_json;
 use crate::functions::json::value::texts;
 use crate::functions::lists::read::read;
 use crate::functions::lists::types::{
-    base, dimensions, fields, is_list, is_special, is_struct, is_unnamed, item, lists, plain,
+    base, dimensions, fields, is_list, is_map, is_special, is_struct, is_unnamed, item, lists,
+    plain,
 };
 use crate::functions::lists::write::write;
+use crate::functions::maps;
 use crate::functions::structs::values as field_values;
 use crate::functions::temporal::moment::Order;
 use crate::functions::temporal::read::{from_texts, reads};
@@ -51,6 +53,7 @@ pub(crate) fn conversion(
             dimensions(from) == dimensions(to) && fits(base(from), base(to))
         }
         (from, to) if is_struct(from) && is_struct(to) => fits(from, to),
+        (from, to) if is_map(from) && is_map(to) => fits(from, to),
         (from, to) if is_text(from) || is_text(to) => true,
         (from, to) if *from == timetz_type() || *to == timetz_type() => shift::casts(from, to),
         (from, to) => match (json_kind(from), json_kind(to)) {
@@ -103,12 +106,19 @@ pub(crate) fn read_as(value: Expr, to: &DataType, strict: bool) -> Expr {
 /// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
 /// types are looked at when there are values.
 fn fits(from: &DataType, to: &DataType) -> bool {
+    if let (Some((key, value)), Some((own_key, own_value))) = (map_parts(from), map_parts(to)) {
+        return fits(key, own_key) && fits(value, own_value);
+    }
     match (fields(from), fields(to)) {
         (Some(own), Some(wanted)) => pairs(own, wanted).is_some_and(|places| {
             let mut types = places.iter().zip(wanted);
             types.all(|(place, field)| fits(own[*place].data_type(), field.data_type()))
         }),
-        (None, None) => is_list(from) == is_list(to) || is_text(from) || is_text(to),
+        (None, None) => {
+            is_text(from)
+                || is_text(to)
+                || is_list(from) == is_list(to) && is_map(from) == is_map(to)
+        }
         _ => is_text(from) || is_text(to) || *from == DataType::Null,
     }
 }
@@ -257,6 +267,12 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             items,
             own.nulls().cloned(),
         )?));
+    }
+    if let (Some(_), Some((key, value))) = (map_parts(from), map_parts(to)) {
+        let own = values.as_map();
+        let (keys, all) = (convert(own.keys(), key)?, convert(own.values(), value)?);
+        let (offsets, nulls) = (own.offsets().clone(), own.nulls().cloned());
+        return maps::of(to, offsets, keys, all, nulls);
     }
     if let (Some(own), Some(wanted)) = (fields(from), fields(to)) {
         let Some(places) = pairs(own, wanted) else {

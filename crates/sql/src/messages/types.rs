@@ -62,6 +62,10 @@ pub fn type_name(data_type: &DataType) -> String {
                 return format!("struct({})", fields.join(", "));
             }
         },
+        DataType::Map(..) => match table::map_parts(data_type) {
+            Some((key, value)) => return format!("map({}, {})", type_name(key), type_name(value)),
+            None => "map",
+        },
         other => return other.to_string().to_lowercase(),
     };
     name.to_string()

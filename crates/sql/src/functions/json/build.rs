@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Fields};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -14,7 +14,7 @@ use crate::functions::items::to_texts;
 use crate::functions::json::normal;
 use crate::functions::json::value::{texts, values};
 use crate::functions::lists::types::{
-    fields, is_list, is_struct, item, list_of, lists, plain, range,
+    fields, is_list, is_map, is_struct, item, list_of, lists, plain, range,
 };
 use crate::functions::own::Own;
 use crate::messages::types::type_name;
@@ -109,7 +109,7 @@ fn pairs(types: &[DataType]) -> Result<Vec<DataType>> {
     let keys = types.iter().step_by(2);
     if keys
         .clone()
-        .any(|key| is_list(key) || matches!(key, DataType::Struct(_)))
+        .any(|key| is_list(key) || is_map(key) || matches!(key, DataType::Struct(_)))
     {
         return plan_err!("key value must be scalar, not array, composite, or json");
     }
@@ -136,7 +136,10 @@ fn two_arrays(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// The JSON of values, `null` for NULL.
-fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
+///
+/// # Errors
+/// Those of writing them.
+pub(crate) fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
     let quoted = |text: &str| {
         let mut out = String::new();
         normal::quote(text, &mut out);
@@ -167,6 +170,9 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
         };
         return Ok((0..own.len()).map(of).collect());
     }
+    if is_map(data_type) {
+        return entries(values.as_map());
+    }
     if let Some(fields) = fields(data_type) {
         return members(values, fields, &vec![false; values.len()]);
     }
@@ -189,6 +195,28 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
         Some(text) => quoted(text),
     };
     Ok(found.iter().map(of).collect())
+}
+
+/// Maps as objects, whose members are called as keys are written.
+fn entries(maps: &MapArray) -> Result<Vec<String>> {
+    let keys = keys_of(maps.keys(), "a key of a map")?;
+    let values = json_of(maps.values())?;
+    let offsets = maps.value_offsets();
+    let of = |row: usize| {
+        if maps.is_null(row) {
+            return "null".to_string();
+        }
+        let mut out = "{".to_string();
+        for (place, at) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
+            out.push_str(if place > 0 { "," } else { "" });
+            normal::quote(keys.value(at), &mut out);
+            out.push(':');
+            out.push_str(&values[at]);
+        }
+        out.push('}');
+        out
+    };
+    Ok((0..maps.len()).map(of).collect())
 }
 
 /// Moments as ISO 8601 has them.

@@ -8,7 +8,7 @@ mod change;
 mod contain;
 pub(crate) mod cut;
 mod get;
-mod normal;
+pub(crate) mod normal;
 mod parts;
 mod pretty;
 pub(crate) mod read;
@@ -16,6 +16,7 @@ pub(crate) mod value;
 
 use crate::functions::own::Own;
 
+pub(crate) use build::json_of;
 pub(crate) use parts::TABLES;
 pub(crate) use pretty::IS_JSON;
 

@@ -4,10 +4,14 @@ use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
+use table::map_parts;
 
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::names::{SLICE, SUBSCRIPT};
-use crate::functions::lists::types::{base, dimensions, list_argument, lists, range};
+use crate::functions::lists::types::{
+    base, dimensions, is_map, list_argument, lists, plain, range,
+};
+use crate::functions::maps;
 use crate::functions::own::Own;
 use crate::messages::numbers::is_vector;
 
@@ -16,7 +20,10 @@ pub(super) fn all() -> Vec<Own> {
         Own::new(
             SUBSCRIPT,
             places,
-            |types| Ok(base(&types[0]).clone()),
+            |types| match map_parts(&types[0]) {
+                Some((_, value)) => Ok(plain(value)),
+                None => Ok(base(&types[0]).clone()),
+            },
             subscript,
         ),
         Own::new(SLICE, bounds, |types| Ok(types[0].clone()), slice),
@@ -31,6 +38,7 @@ fn places(types: &[DataType]) -> Result<Vec<DataType>> {
 
 fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
     let list = match types.first() {
+        Some(map) if is_map(map) && each == 1 => return maps::map_and_key("[]", types),
         Some(ty) if dimensions(ty) == 0 => {
             return plan_err!(
                 "cannot subscript type {} because it does not support subscripting",
@@ -52,6 +60,9 @@ fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
 }
 
 fn subscript(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    if is_map(args[0].data_type()) {
+        return maps::value(args, rows);
+    }
     let mut arrays = args[0].clone();
     let first = i64::from(!is_vector(arrays.data_type()));
     // The place of each row's item among all items of the level.

@@ -5,7 +5,7 @@
 
 mod access;
 mod change;
-mod compare;
+pub(crate) mod compare;
 mod dimensions;
 mod expanded;
 mod identifiers;

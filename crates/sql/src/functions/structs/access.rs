@@ -10,9 +10,11 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use table::map_parts;
 
 use crate::functions::lists::names::FIELD;
 use crate::functions::lists::types::{fields, plain};
+use crate::functions::maps;
 use crate::messages::types::type_name;
 
 /// The function of a struct and the name of a field.
@@ -75,6 +77,10 @@ impl ScalarUDFImpl for Access {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
+            // `m['a']`: a key of a map is of the map's type.
+            [map, name] if map_parts(map).is_some() => {
+                maps::map_and_key("[]", &[map.clone(), name.clone()])
+            }
             [value, name] => Ok(vec![plain(value), name.clone()]),
             _ => plan_err!("a field is taken by a struct and a name"),
         }
@@ -88,6 +94,9 @@ impl ScalarUDFImpl for Access {
         let ([own, _], [_, name]) = (args.arg_fields, args.scalar_arguments) else {
             return plan_err!("a field is taken by a struct and a name");
         };
+        if let Some((_, value)) = map_parts(own.data_type()) {
+            return Ok(Arc::new(Field::new("value", plain(value), true)));
+        }
         let Some(name) = name.and_then(|name| name.try_as_str().flatten()) else {
             return plan_err!("the name of a field is a constant in quotes");
         };
@@ -112,6 +121,17 @@ impl ScalarUDFImpl for Access {
         };
         let constant = matches!(value, ColumnarValue::Scalar(_));
         let structs = value.to_array(if constant { 1 } else { args.number_rows })?;
+        if map_parts(structs.data_type()).is_some() {
+            let key = name.to_array_of_size(structs.len())?;
+            let rows = structs.len();
+            let found = maps::value(&[structs, key], rows)?;
+            if constant {
+                return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                    &found, 0,
+                )?));
+            }
+            return Ok(ColumnarValue::Array(found));
+        }
         let name = name.try_as_str().flatten().unwrap_or_default();
         let Some(at) = fields(structs.data_type()).and_then(|all| place(all, name)) else {
             return internal_err!("there is no field {name}");
