@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::arguments::{MICROS, UTC, is_text, nanoseconds};
-use crate::functions::dates::is_stamp;
+use crate::functions::dates::{is_stamp, zoned};
 use crate::functions::temporal::instants::cast_across;
 use crate::functions::temporal::local::Local;
 
@@ -44,6 +44,10 @@ impl ScalarUDFImpl for Truncated {
         match types {
             [part, at @ DataType::Timestamp(_, _)] if is_text(part) => {
                 Ok(vec![DataType::Utf8, at.clone()])
+            }
+            // A date is an instant, as in PostgreSQL.
+            [part, DataType::Date32 | DataType::Date64] if is_text(part) => {
+                Ok(vec![DataType::Utf8, zoned()])
             }
             [part, at] if is_text(part) && is_stamp(at) => Ok(vec![DataType::Utf8, MICROS]),
             _ => plan_err!("date_trunc takes a part such as 'month', and a date or timestamp"),

@@ -109,7 +109,7 @@ impl Part {
             "epoch" => Part::Epoch,
             "j" | "jd" | "julian" => Part::Julian,
             "timezone" => Part::Zone,
-            "timezone_hour" => Part::ZoneHour,
+            "timezone_hour" | "timezone_h" => Part::ZoneHour,
             "timezone_minute" | "timezone_m" => Part::ZoneMinute,
             _ => return None,
         })
