@@ -138,37 +138,35 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
         return (!refused).then_some(Command::Discard("SET", false));
     }
     let (name, value) = match (word(at), word(at + 1), parts.get(at + 1)) {
-        ("time", "zone", _) => ("timezone", value_of(text, parts, at + 2)?),
-        ("names", _, _) => ("client_encoding", value_of(text, parts, at + 1)?),
-        (name, "to", _) | (name, _, Some(Part::Sign('='))) if !name.is_empty() => {
-            (name, value_of(text, parts, at + 2)?)
+        ("time", "zone", _) => ("timezone", value_of(text, "zone", parts, at + 2)?),
+        ("names", _, _) => ("client_encoding", value_of(text, "names", parts, at + 1)?),
+        (name, _, Some(Part::Sign('='))) if !name.is_empty() => {
+            (name, value_of(text, "=", parts, at + 2)?)
         }
+        (name, "to", _) if !name.is_empty() => (name, value_of(text, " to ", parts, at + 2)?),
         _ => return None,
     };
     let name = name.to_string();
     if matches!(name.as_str(), PATH | "role") {
         return None;
     }
-    if value.eq_ignore_ascii_case("default") {
+    let is = |word: &str| value.eq_ignore_ascii_case(word);
+    if is("default") || is("local") && name == "timezone" {
         return Some(Command::Reset(name));
     }
     Some(Command::Set { local, name, value })
 }
 
-/// The value from the part `at` on: one text, or what stands there.
-fn value_of(text: &str, parts: &[Part<'_>], at: usize) -> Option<String> {
+/// The value from the part `at` on, behind the first `mark`: one text, or what stands there.
+fn value_of(text: &str, mark: &str, parts: &[Part<'_>], at: usize) -> Option<String> {
     if let [Part::Text(value) | Part::Word(value)] = &parts[at.min(parts.len())..] {
         return Some(value.clone());
     }
-    // A list, or a number with a unit: from the sign on.
+    // A list, a number with a unit or a sign, an interval.
     let lower = text.to_ascii_lowercase();
-    let start = match lower.find('=') {
-        Some(sign) => sign + 1,
-        None => lower.find(" to ").map(|word| word + 4).or_else(|| {
-            let word = lower.find("zone").map(|word| word + 4);
-            word.or_else(|| lower.find("names").map(|word| word + 5))
-        })?,
-    };
+    let found = |mark: &str| lower.find(mark).map(|at| at + mark.len());
+    // Other space than that may stand around the word.
+    let start = found(mark).or_else(|| found(mark.trim()))?;
     let value = text.get(start..)?.trim().trim_end_matches(';').trim();
     (!value.is_empty()).then(|| value.to_string())
 }
@@ -347,6 +345,20 @@ mod tests {
             ("set role to ann", None),
             ("set local role = ann", None),
             ("reset role", None),
+            (
+                "set time zone interval '-08:00' hour to minute",
+                set(false, "timezone", "interval '-08:00' hour to minute"),
+            ),
+            ("set local time zone -8;", set(true, "timezone", "-8")),
+            ("set timezone = -8.5", set(false, "timezone", "-8.5")),
+            (
+                "set time zone local",
+                Some(Command::Reset("timezone".into())),
+            ),
+            (
+                "set datestyle to iso, dmy",
+                set(false, "datestyle", "iso, dmy"),
+            ),
             (
                 "set timezone to default",
                 Some(Command::Reset("timezone".into())),

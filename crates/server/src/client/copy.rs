@@ -57,6 +57,7 @@ impl Conversation {
             let unwritten =
                 |e: arrow::error::ArrowError| Report::error(errors::INTERNAL, e.to_string());
             let rows = Rows::new(&batch, vec![binary; columns]).map_err(unwritten)?;
+            let rows = rows.of(self.settings.local());
             let writers = rows.writers().map_err(unwritten)?;
             for at in 0..rows.len() {
                 // Drivers read the head of the binary format and the first row from one message, as PostgreSQL sends them.

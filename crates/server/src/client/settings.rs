@@ -88,6 +88,12 @@ impl Settings {
         .collect()
     }
 
+    /// How dates and times are read and written.
+    pub(crate) fn local(&self) -> sql::Local {
+        let get = |name| self.get(name).unwrap_or_default();
+        sql::Local::new(get("timezone"), get("datestyle"), get("intervalstyle"))
+    }
+
     /// How long a statement may take.
     pub(crate) fn statement_timeout(&self) -> Option<Duration> {
         self.time("statement_timeout")
@@ -320,7 +326,9 @@ mod tests {
         let mut settings = settings();
         assert!(settings.set("TimeZone", "utc").is_ok());
         assert!(settings.set("client_encoding", "'LATIN1'").is_err());
-        assert!(settings.set("datestyle", "German").is_err());
+        assert!(settings.set("datestyle", "Roman").is_err());
+        assert!(settings.set("timezone", "Europe/Nowhere").is_err());
+        assert!(settings.set("intervalstyle", "sql_standard").is_err());
         assert!(settings.set("work_mem", "much").is_err());
         assert!(settings.set("enable_nestloop", "off").is_ok());
         assert!(settings.set("my.own", "x").is_ok());
@@ -390,7 +398,7 @@ mod tests {
         assert!(settings.reset("nothing").is_err());
         let all = settings.all();
         let zone = all.iter().find(|own| own.name == "TimeZone").unwrap();
-        assert_eq!((zone.value.as_str(), zone.kind), ("UTC", "enum"));
+        assert_eq!((zone.value.as_str(), zone.kind), ("UTC", "string"));
     }
 
     #[test]
@@ -407,7 +415,7 @@ mod tests {
             settings.statement_timeout(),
             Some(Duration::from_millis(100))
         );
-        assert_eq!(settings.get("timezone"), Some("UTC"));
+        assert_eq!(settings.get("timezone"), Some("Europe/Zurich"));
         settings.set("statement_timeout", "5").unwrap();
         settings.reset("statement_timeout").unwrap();
         assert_eq!(

@@ -14,6 +14,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use sql::Local;
 
 use crate::values::{binary, calendar, text, types};
 use crate::wire::backend;
@@ -55,6 +56,8 @@ pub(crate) struct Rows {
     types: Vec<u32>,
     count: usize,
     formats: Vec<bool>,
+    /// How dates and times are written.
+    local: Local,
 }
 
 impl Rows {
@@ -74,7 +77,14 @@ impl Rows {
             types: types.collect(),
             count: batch.num_rows(),
             formats,
+            local: Local::default(),
         })
+    }
+
+    /// The same with dates and times written so.
+    pub(crate) fn of(mut self, local: Local) -> Rows {
+        self.local = local;
+        self
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,7 +103,7 @@ impl Rows {
             let write = if *binary {
                 in_binary(column, *oid)?
             } else {
-                as_text(column)?
+                as_text(column, self.local)?
             };
             Ok((column.as_ref(), write))
         });
@@ -165,7 +175,12 @@ fn micros(nanoseconds: i64) -> i64 {
     nanoseconds / 1000
 }
 
-fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+fn as_text(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
+    if !local.is_plain()
+        && let Some(write) = in_style(column, local)
+    {
+        return Ok(write);
+    }
     Ok(match column.data_type() {
         DataType::Null => Box::new(|_, _| {}),
         DataType::Boolean => {
@@ -216,15 +231,44 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             calendar::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
         vector if sql::type_number(vector) == types::INT2VECTOR => vector_of(column),
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => list(column),
-        _ => shown(column)?,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
+            list(column, local)
+        }
+        _ => shown(column, local)?,
+    })
+}
+
+/// Writes dates and times as the session has them; none of other types.
+fn in_style(column: &ArrayRef, local: Local) -> Option<Write<'_>> {
+    Some(match column.data_type() {
+        DataType::Date32 => each::<Date32Type>(column, move |days, out| {
+            let mut text = String::new();
+            local.date(days.into(), &mut text);
+            out.extend(text.bytes());
+        }),
+        DataType::Timestamp(_, zone) => {
+            let zone = zone.is_some();
+            each::<TimestampMicrosecondType>(column, move |micros, out| {
+                let mut text = String::new();
+                let rest = micros.rem_euclid(1_000_000) * 1_000;
+                local.timestamp(micros.div_euclid(1_000_000), rest, zone, &mut text);
+                out.extend(text.bytes());
+            })
+        }
+        DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, move |value, out| {
+            let mut text = String::new();
+            local.interval(value.months, value.days, value.nanoseconds, &mut text);
+            out.extend(text.bytes());
+        }),
+        _ => return None,
     })
 }
 
 /// Structs as PostgreSQL writes composite values, maps as JSON.
-fn composite(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+fn composite(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
     let rows = RecordBatch::try_from_iter([("value", Arc::clone(column))])?;
-    let rows = sql::as_texts(&rows).map_err(|error| ArrowError::CastError(error.to_string()))?;
+    let rows =
+        sql::as_texts_of(&rows, local).map_err(|error| ArrowError::CastError(error.to_string()))?;
     let texts = rows.column(0).as_string_view().clone();
     Ok(Box::new(move |at, out| {
         out.extend(texts.value(at).as_bytes())
@@ -232,9 +276,9 @@ fn composite(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
 }
 
 /// Values that have no form of their own, as Arrow shows them.
-fn shown(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+fn shown(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
     if matches!(column.data_type(), DataType::Struct(_) | DataType::Map(..)) {
-        return composite(column);
+        return composite(column, local);
     }
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(column.as_ref(), &options)?;
@@ -316,7 +360,7 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             };
             binary_list(column, item)
         }
-        _ => shown(column)?,
+        _ => shown(column, Local::default())?,
     })
 }
 
@@ -427,14 +471,14 @@ fn vector_of(column: &ArrayRef) -> Write<'_> {
 }
 
 /// An array of PostgreSQL. Where an item cannot be written it is NULL.
-fn list(column: &ArrayRef) -> Write<'_> {
+fn list(column: &ArrayRef, local: Local) -> Write<'_> {
     Box::new(move |at, out| {
         let empty = flat(column, at).is_none_or(|(lengths, _)| lengths.is_empty());
         let items = items(column, at).filter(|_| !empty);
         let items = items.and_then(|items| plain(&items).ok());
         out.push(b'{');
         if let Some(items) = &items
-            && let Ok(write) = as_text(items)
+            && let Ok(write) = as_text(items, local)
         {
             for at in 0..items.len() {
                 if at > 0 {

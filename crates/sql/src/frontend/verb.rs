@@ -89,7 +89,9 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
         SchemaStatement::SetPath { called: true, .. } => "SELECT",
         SchemaStatement::SetPath { setting: None, .. } => "RESET",
         SchemaStatement::SetPath { .. } => "SET",
-        SchemaStatement::ShowPath => "SHOW",
+        SchemaStatement::SetDates { value: None, .. } => "RESET",
+        SchemaStatement::SetDates { .. } => "SET",
+        SchemaStatement::ShowPath | SchemaStatement::ShowDates(_) => "SHOW",
     }
 }
 

@@ -27,6 +27,7 @@ use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::visible;
+use crate::settings::DateSettings;
 use crate::statements::{dml, merge, steps};
 
 /// Texts whose types nothing tells.
@@ -136,7 +137,9 @@ pub(crate) fn returns(statement: &Statement) -> bool {
         Statement::Explain { .. }
         | Statement::Returning { .. }
         | Statement::Schema(
-            SchemaStatement::ShowPath | SchemaStatement::SetPath { called: true, .. },
+            SchemaStatement::ShowPath
+            | SchemaStatement::ShowDates(_)
+            | SchemaStatement::SetPath { called: true, .. },
         ) => true,
         Statement::Sql(sql) => matches!(
             **sql,
@@ -171,6 +174,9 @@ async fn of_statement(
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
         Statement::Role(RoleStatement::Show) => Ok(Some(texts(&["role"]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
+        Statement::Schema(SchemaStatement::ShowDates(name)) => {
+            Ok(Some(texts(&[DateSettings::shown(name).unwrap_or(name)])))
+        }
         Statement::Schema(SchemaStatement::SetPath { called: true, .. }) => {
             Ok(Some(texts(&["set_config"])))
         }

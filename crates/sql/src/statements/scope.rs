@@ -333,11 +333,10 @@ impl<'t> Scope<'t> {
         context.given = Arc::clone(&self.given);
         context
             .with_path(self.path())
-            .with_settings(
-                self.caller
-                    .settings
-                    .now(text_of(&self.caller.path.setting())),
-            )
+            .with_settings(self.caller.settings.now(
+                text_of(&self.caller.path.setting()),
+                self.caller.path.dates(),
+            ))
             .with_rights(rights, self.caller.role())
             .with_numbers(&self.numbers, read_only)
             .of_user(self.caller.user.as_ref(), self.caller.path.role().as_ref())?

@@ -89,6 +89,8 @@ pub(crate) fn view(
         "pg_cursors" => sessions::cursors(settings.cursors()),
         "pg_settings" => sessions::settings(settings),
         "pg_stat_activity" => sessions::activity(activity()),
+        "pg_timezone_names" => sessions::zones(),
+        "pg_timezone_abbrevs" => sessions::abbreviations(),
         name => match empty::columns(name) {
             Some(columns) => columns,
             None => return Ok(None),
