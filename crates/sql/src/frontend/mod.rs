@@ -56,4 +56,5 @@ pub(crate) mod table_options;
 pub(crate) mod transfer;
 pub(crate) mod verb;
 pub(crate) mod views;
+mod windows;
 mod words;

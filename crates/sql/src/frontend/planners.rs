@@ -9,7 +9,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr, TypePlanner,
+};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, DataType as SqlType, ExactNumberInfo, ObjectName,
@@ -18,7 +20,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use table::{SECOND_DIGITS, json_type, jsonb_type, timetz_type, uuid_type};
 
-use crate::frontend::{rows, special};
+use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{intervals, temporal};
@@ -220,6 +222,10 @@ impl ExprPlanner for Operators {
     ) -> Result<PlannerResult<Vec<Expr>>> {
         let column = Expr::Column(Column::from((qualifier, field)));
         rows::field(column, names).map(PlannerResult::Planned)
+    }
+
+    fn plan_window(&self, expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        windows::planned(expr)
     }
 
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {

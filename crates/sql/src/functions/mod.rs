@@ -46,6 +46,7 @@ mod texts;
 mod truncate;
 pub(crate) mod user;
 pub(crate) mod uuid;
+pub(crate) mod windows;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -81,6 +82,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(lists::all())
         .chain(json::all())
         .chain(structs::all())
+        .chain(windows::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))

@@ -9,10 +9,13 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod framed;
+mod named;
 mod operators;
 mod precision;
 mod qualified;
 mod rows;
+mod samples;
 mod series;
 mod sets;
 mod shape;
@@ -22,8 +25,9 @@ mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
+pub(crate) use framed::framed;
 pub(crate) use tokens::{
-    abort, continued, end, explained, numbers, questions, structs, substrings, tables,
+    abort, continued, end, explained, numbers, questions, rows_from, structs, substrings, tables,
     without_materialized,
 };
 pub(crate) use tree::{query, statement};

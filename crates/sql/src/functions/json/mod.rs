@@ -7,9 +7,10 @@ mod build;
 mod change;
 mod contain;
 pub(crate) mod cut;
-mod get;
+pub(crate) mod get;
 mod normal;
 mod parts;
+pub(crate) mod path;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
@@ -26,6 +27,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(contain::all())
         .chain(get::all())
         .chain(parts::all())
+        .chain(path::all())
         .chain(pretty::all())
         .collect()
 }

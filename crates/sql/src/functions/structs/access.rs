@@ -10,7 +10,9 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use table::jsonb_type;
 
+use crate::functions::json::get::subscripted;
 use crate::functions::lists::names::FIELD;
 use crate::functions::lists::types::{fields, plain};
 use crate::messages::types::type_name;
@@ -91,6 +93,9 @@ impl ScalarUDFImpl for Access {
         let Some(name) = name.and_then(|name| name.try_as_str().flatten()) else {
             return plan_err!("the name of a field is a constant in quotes");
         };
+        if *own.data_type() == jsonb_type() {
+            return Ok(Arc::new(Field::new(name, jsonb_type(), true)));
+        }
         let Some(all) = fields(own.data_type()) else {
             return plan_err!(
                 "column notation .{name} applied to type {}, which is not a composite type",
@@ -111,8 +116,18 @@ impl ScalarUDFImpl for Access {
             return internal_err!("a field without a name");
         };
         let constant = matches!(value, ColumnarValue::Scalar(_));
-        let structs = value.to_array(if constant { 1 } else { args.number_rows })?;
         let name = name.try_as_str().flatten().unwrap_or_default();
+        let key = ScalarValue::Utf8View(Some(name.to_string()));
+        let rows = if constant { 1 } else { args.number_rows };
+        let structs = value.to_array(rows)?;
+        if *structs.data_type() == jsonb_type() {
+            let found = subscripted(&[structs, key.to_array_of_size(rows)?], rows)?;
+            return Ok(if constant {
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)
+            } else {
+                ColumnarValue::Array(found)
+            });
+        }
         let Some(at) = fields(structs.data_type()).and_then(|all| place(all, name)) else {
             return internal_err!("there is no field {name}");
         };
