@@ -21,12 +21,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use table::{SECOND_DIGITS, Tables, json_type, jsonb_type, timetz_type, titled, uuid_type};
 
-<<<<<<< HEAD
-use crate::frontend::{rows, special, windows};
-=======
 use crate::error::Error;
-use crate::frontend::{rows, special};
->>>>>>> mix
+use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{intervals, temporal};
