@@ -21,11 +21,13 @@ mod sets;
 mod shape;
 mod similar;
 mod special;
+mod subscripts;
 mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
 pub(crate) use framed::framed;
+pub(crate) use subscripts::subscripts;
 pub(crate) use tokens::{
     abort, continued, end, explained, numbers, questions, rows_from, structs, substrings, tables,
     without_materialized,

@@ -64,7 +64,7 @@ fn made(
 }
 
 /// An object of these members, of which the keys are as they are written, in order.
-fn object(mut members: Vec<(&str, &str)>) -> Result<String> {
+pub(super) fn object(mut members: Vec<(&str, &str)>) -> Result<String> {
     let mut decoded = Vec::with_capacity(members.len());
     for (key, value) in members.drain(..) {
         decoded.push((cut::characters(key)?, key, value));
@@ -76,7 +76,8 @@ fn object(mut members: Vec<(&str, &str)>) -> Result<String> {
     Ok(format!("{{{}}}", members.collect::<Vec<_>>().join(", ")))
 }
 
-fn array(items: &[&str]) -> String {
+/// An array of these items.
+pub(super) fn array(items: &[&str]) -> String {
     format!("[{}]", items.join(", "))
 }
 

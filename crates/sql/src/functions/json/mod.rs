@@ -3,6 +3,7 @@
 //! A value of `json` is as it was written, one of `jsonb` in [normal](normal) form: each key once, in PostgreSQL's order,
 //! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text.
 
+pub(crate) mod assign;
 mod build;
 mod change;
 mod contain;
