@@ -37,6 +37,12 @@ fn nested(depth: usize, token: &Token) -> Option<usize> {
     match token {
         Token::LParen | Token::LBracket | Token::LBrace => Some(depth + 1),
         Token::RParen | Token::RBracket | Token::RBrace => depth.checked_sub(1),
+        // `when` stands within it, too.
+        Token::Word(word) if word.quote_style.is_none() => match word.keyword {
+            Keyword::CASE => Some(depth + 1),
+            Keyword::END => depth.checked_sub(1),
+            _ => Some(depth),
+        },
         _ => Some(depth),
     }
 }
@@ -243,6 +249,10 @@ mod tests {
         ] {
             assert_eq!(changed(text), wanted);
         }
+        assert_eq!(
+            changed("update t set a[1] = case when b then 1 end, c = 2"),
+            "update t set  a=\"array assigned\"(a, case when b then 1 end,'i',1), c = 2 "
+        );
         for text in [
             "update t set a = b[1], c = 2",
             "set search_path = a, b",
