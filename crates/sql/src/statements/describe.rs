@@ -28,7 +28,7 @@ use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::visible;
 use crate::settings::DateSettings;
-use crate::statements::{dml, merge, steps};
+use crate::statements::{beside, dml, merge, steps};
 
 /// Texts whose types nothing tells.
 const TEXT: DataType = DataType::Utf8View;
@@ -183,6 +183,10 @@ async fn of_statement(
         Statement::Returning { statement, query } => {
             let name = context.own(&written(&statement)?);
             let table = context.table(&name)?;
+            let mut query = query;
+            if beside::describe(context, &statement, table.definition(), &mut query).await? {
+                return of_query(context, Sql::Query(query)).await.map(Some);
+            }
             let rows = MemTable::try_new(table.definition().schema(), vec![vec![]])?;
             context.written = Some(Arc::new(rows));
             of_query(context, Sql::Query(query)).await.map(Some)

@@ -11,7 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Error;
 use crate::frontend::constant::Constant;
-use crate::frontend::rewrite::{escapes, operators, precision, sets, similar, special};
+use crate::frontend::rewrite::{escapes, named, operators, precision, sets, similar, special};
+use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
 use crate::names::column_name;
 
@@ -146,6 +147,15 @@ impl VisitorMut for Calls {
                 *negated,
             )
             .map(Some),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr: inner,
+                data_type: DataType::Custom(name, modifiers),
+                array: false,
+                format: None,
+            } if modifiers.is_empty() && name.to_string().eq_ignore_ascii_case("jsonpath") => {
+                Ok(Some(special::call(path::OF, vec![(**inner).clone()])))
+            }
             Expr::AtTimeZone {
                 timestamp,
                 time_zone,
@@ -347,8 +357,7 @@ fn call(function: &mut Function) -> Rewritten {
         }
         return Ok(None);
     }
-    if name == "make_interval" {
-        with_places(function);
+    if named::in_places(&name, function)? {
         return Ok(None);
     }
     if is_clause_there(function) {
@@ -489,35 +498,6 @@ fn overlapping(left: &Expr, right: &Expr) -> Option<Expr> {
     };
     let all = left.iter().chain(right).cloned().collect();
     Some(special::call(OVERLAPS, all))
-}
-
-/// The names of the parts of `make_interval`.
-const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
-
-/// `make_interval(days => 10)` with all parts in their places.
-fn with_places(function: &mut Function) {
-    let FunctionArguments::List(list) = &mut function.args else {
-        return;
-    };
-    let mut places: Vec<Option<FunctionArgExpr>> = vec![None; INTERVAL_PARTS.len()];
-    for (at, arg) in list.args.iter().enumerate() {
-        let (place, value) = match arg {
-            FunctionArg::Unnamed(value) => (Some(at), value),
-            FunctionArg::Named { name, arg, .. } => {
-                let name = column_name(name);
-                let place = INTERVAL_PARTS.iter().position(|part| *part == name);
-                (place, arg)
-            }
-            FunctionArg::ExprNamed { .. } => return,
-        };
-        match place.and_then(|place| places.get_mut(place)) {
-            Some(free @ None) => *free = Some(value.clone()),
-            _ => return,
-        }
-    }
-    let zero = || FunctionArgExpr::Expr(Expr::value(Value::Number("0".into(), false)));
-    let places = places.into_iter().map(|value| value.unwrap_or_else(zero));
-    list.args = places.map(FunctionArg::Unnamed).collect();
 }
 
 fn unwrapped(expr: &Expr) -> &Expr {
