@@ -18,3 +18,4 @@ mod security;
 mod settings;
 mod simple;
 mod stopping;
+mod user_limits;

@@ -1,6 +1,7 @@
 //! Statements that are prepared once and run with parameters, `copy` through a connection, and what else a server needs
 //! of a session.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,6 +30,7 @@ use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
 use crate::run::instance::Instance;
+use crate::run::kept_plans::{PlanKey, Slot};
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::session::Session;
@@ -53,6 +55,51 @@ pub struct PreparedStatement {
     is_query: bool,
     /// What it asks for, if it is a query for the row of one key.
     asked: Option<KeyQuery>,
+    /// Where its plan is kept, if it has no parameters.
+    kept: Option<Arc<Slot>>,
+}
+
+/// Most descriptions that a session keeps, and most bytes of the text of one.
+const DESCRIPTIONS: usize = 32;
+const LONGEST: usize = 16 << 10;
+
+/// Statements that a session has prepared last, and what planning looked at: drivers prepare the same text again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Described(Mutex<VecDeque<Description>>);
+
+#[derive(Debug)]
+struct Description {
+    text: String,
+    declared: Vec<Option<DataType>>,
+    key: PlanKey,
+    prepared: PreparedStatement,
+}
+
+impl Described {
+    /// The statement, if preparing it would make the same one.
+    fn find(
+        &self,
+        text: &str,
+        declared: &[Option<DataType>],
+        key: &PlanKey,
+    ) -> Option<PreparedStatement> {
+        let all = self.0.lock();
+        let mut all = all.iter();
+        let found = all.find(|own| own.text == text && own.declared == declared && own.key.is(key));
+        found.map(|own| own.prepared.clone())
+    }
+
+    fn keep(&self, description: Description) {
+        if description.text.len() > LONGEST {
+            return;
+        }
+        let mut all = self.0.lock();
+        all.retain(|own| own.text != description.text || own.declared != description.declared);
+        if all.len() >= DESCRIPTIONS {
+            all.pop_front();
+        }
+        all.push_back(description);
+    }
 }
 
 impl PreparedStatement {
@@ -123,26 +170,55 @@ impl Session {
                     verb,
                     is_query,
                     asked: None,
+                    kept: None,
                 }));
             }
             let (instance, open) = (Arc::clone(self.instance()), self.shared());
             let declared = declared.to_vec();
             let room = self.room_of(&readied);
+            let (described, text) = (Arc::clone(self.described_before()), text.to_owned());
             let work = async move {
-                let mut entered = Entered::new(instance, open).await?;
+                let mut entered = Entered::new(Arc::clone(&instance), open).await?;
                 let mut context = entered.scope().read(Instant::now()).await?;
+                let key = PlanKey::of(&context);
+                let known = key.as_ref();
+                let known = known.and_then(|key| described.find(&text, &declared, key));
+                if let Some(known) = known {
+                    entered.succeed();
+                    return Ok(known);
+                }
                 let parameters = describe::parameters(&context, &readied, &declared).await?;
-                let shape = readied.shape(&parameters)?;
-                let columns = describe::columns(&mut context, shape).await?;
+                let (columns, kept) = match readied.shape(&parameters)? {
+                    Statement::Sql(query) if is_query => {
+                        let (columns, planned) = describe::planned_query(&context, *query).await?;
+                        let kept = match parameters.is_empty() {
+                            true => instance.plans.keep(&context, planned)?,
+                            // Values are constants of the text: with others it has another plan.
+                            false => None,
+                        };
+                        (Some(columns), kept)
+                    }
+                    shape => (describe::columns(&mut context, shape).await?, None),
+                };
                 entered.succeed();
-                Ok(PreparedStatement {
+                let prepared = PreparedStatement {
                     asked: readied.key_query(),
                     readied: Reading::Done(readied),
                     parameters,
                     columns,
                     verb,
                     is_query,
-                })
+                    kept,
+                };
+                if let Some(key) = key {
+                    described.keep(Description {
+                        text,
+                        declared,
+                        key,
+                        prepared: prepared.clone(),
+                    });
+                }
+                Ok(prepared)
             };
             self.with_room(room, work).await.map(Some)
         }
@@ -166,6 +242,7 @@ impl Session {
                 verb: "SELECT",
                 is_query: true,
                 asked: Some(asked),
+                kept: None,
             }))
     }
 
@@ -230,7 +307,8 @@ impl Session {
                     None => return Err(Error::coded("42601", "expected a statement")),
                 },
             };
-            self.stream_parsed(bound, started).await
+            self.stream_parsed(bound, statement.kept.clone(), started)
+                .await
         }
         .boxed()
     }
@@ -273,7 +351,7 @@ impl Session {
                 statement,
                 depth: *depth,
             };
-            self.stream_parsed(parsed, Instant::now()).await
+            self.stream_parsed(parsed, None, Instant::now()).await
         }
         .boxed()
     }
