@@ -118,6 +118,9 @@ pub(crate) fn text(shared: &Shared) -> String {
     let seconds = shared.counts.microseconds.get() as f64 / 1e6;
     let help = "Time until the first rows of statements.";
     put("statement_seconds_total", "counter", help, seconds);
+    let again = shared.database.plans_used_again();
+    let help = "Statements that ran by the plan that was made when they were prepared.";
+    put("plans_used_again_total", "counter", help, again as f64);
     let sessions = shared.sessions.list();
     let active = |client: &&Arc<Client>| client.activity().doing == Doing::Active;
     let active = sessions.iter().filter(active).count();

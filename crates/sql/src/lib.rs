@@ -87,7 +87,7 @@ pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
 pub use ingest::Columns as FrameColumns;
 pub use messages::numbers::{column_number, special_type, type_modifier, type_number};
-pub use messages::types::{json_type_of, type_name};
+pub use messages::types::{column_type_name, json_type_of, type_name};
 pub use resources::activity::Activity;
 pub use resources::allowance::UserMemory;
 pub use resources::turn::Turn;

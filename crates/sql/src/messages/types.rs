@@ -80,6 +80,25 @@ pub fn json_type_of(field: &Field) -> Option<&str> {
     field.metadata().get(JSON_TYPE).map(String::as_str)
 }
 
+/// The name of the type of a column of an answer. Values of some types are texts there, and the metadata of the column says
+/// which they are of.
+///
+/// ```
+/// use arrow::datatypes::{DataType, Field};
+/// assert_eq!(sql::column_type_name(&Field::new("n", DataType::Int32, true)), "integer");
+/// ```
+pub fn column_type_name(field: &Field) -> String {
+    if let Some(name) = json_type_of(field) {
+        return name.to_owned();
+    }
+    match field.data_type() {
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
+            format!("{}[]", column_type_name(item))
+        }
+        other => type_name(other),
+    }
+}
+
 fn timestamp(unit: &TimeUnit, zone: bool) -> String {
     let digits = match unit {
         TimeUnit::Second => "(0)",

@@ -129,6 +129,11 @@ impl Instance {
         self.allowances.list(limit)
     }
 
+    /// How often a statement ran by the plan that was made to describe it.
+    pub fn plans_used_again(&self) -> u64 {
+        self.plans.used()
+    }
+
     /// Bytes that all statements have read so far, including those that still run: a row for each node that read, a
     /// column for each node that held the page. The numbers never fall.
     pub fn bytes(&self) -> Vec<Vec<u64>> {

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -96,6 +97,7 @@ impl Slot {
         match (slot.as_mut(), key) {
             (Some(kept), Some(key)) if kept.key.is(&key) => {
                 kept.used = Instant::now();
+                context.instance.plans.used.fetch_add(1, Ordering::Relaxed);
                 Some(kept.planned.clone())
             }
             _ => {
@@ -120,7 +122,11 @@ impl Slot {
 
 /// All plans that are kept.
 #[derive(Debug, Default)]
-pub(crate) struct KeptPlans(Mutex<All>);
+pub(crate) struct KeptPlans {
+    all: Mutex<All>,
+    /// How often a statement ran by a plan that was kept.
+    used: AtomicU64,
+}
 
 #[derive(Debug, Default)]
 struct All {
@@ -131,6 +137,11 @@ struct All {
 }
 
 impl KeptPlans {
+    /// How often a statement ran by a plan that was kept.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// Keeps a plan, unless planning again could come to another.
     ///
     /// # Errors
@@ -148,7 +159,7 @@ impl KeptPlans {
         }
         let used = Instant::now();
         let slot = Arc::new(Slot(Mutex::new(Some(Kept { key, planned, used }))));
-        let mut all = self.0.lock();
+        let mut all = self.all.lock();
         while all.slots.len() >= MOST {
             let oldest = all.slots.pop_front();
             if let Some(oldest) = oldest.and_then(|slot| slot.upgrade()) {
@@ -169,7 +180,7 @@ impl KeptPlans {
             loop {
                 tokio::time::sleep(LASTS / 5).await;
                 let Some(own) = own.upgrade() else { return };
-                let mut all = own.0.lock();
+                let mut all = own.all.lock();
                 all.slots
                     .retain(|slot| slot.upgrade().is_some_and(|slot| slot.expire()));
                 if all.slots.is_empty() {
@@ -178,6 +189,15 @@ impl KeptPlans {
                 }
             }
         });
+    }
+}
+
+/// Goes on, or not.
+fn on(goes: bool) -> TreeNodeRecursion {
+    if goes {
+        TreeNodeRecursion::Continue
+    } else {
+        TreeNodeRecursion::Stop
     }
 }
 
@@ -216,16 +236,10 @@ fn is_lasting(plan: &LogicalPlan) -> Result<bool> {
                     Expr::ScalarVariable(..) | Expr::Placeholder(_) => false,
                     _ => true,
                 };
-                Ok(match lasting {
-                    true => TreeNodeRecursion::Continue,
-                    false => TreeNodeRecursion::Stop,
-                })
+                Ok(on(lasting))
             })
         })?;
-        Ok(match lasting {
-            true => TreeNodeRecursion::Continue,
-            false => TreeNodeRecursion::Stop,
-        })
+        Ok(on(lasting))
     })?;
     Ok(lasting)
 }

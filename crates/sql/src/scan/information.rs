@@ -15,6 +15,7 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::TableType;
 use table::{Column, Sequence, Tables};
 
+use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
 use crate::names::{CATALOG, SCHEMA, base, catalog_name, permanent, schema_of};
 use crate::rights::Rights;
@@ -135,6 +136,12 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
             }),
         ),
         ("interval_type", texts(&|_| None)),
+        ("udt_catalog", texts(&|_| Some(CATALOG.into()))),
+        ("udt_schema", texts(&|_| Some("pg_catalog".into()))),
+        (
+            "udt_name",
+            texts(&|(_, _, c)| Some(short_name(type_number(&c.data_type)))),
+        ),
     ];
     let arrays = arrays
         .into_iter()

@@ -176,50 +176,14 @@ impl Session {
             let (instance, open) = (Arc::clone(self.instance()), self.shared());
             let declared = declared.to_vec();
             let room = self.room_of(&readied);
-            let (described, text) = (Arc::clone(self.described_before()), text.to_owned());
-            let work = async move {
-                let mut entered = Entered::new(Arc::clone(&instance), open).await?;
-                let mut context = entered.scope().read(Instant::now()).await?;
-                let key = PlanKey::of(&context);
-                let known = key.as_ref();
-                let known = known.and_then(|key| described.find(&text, &declared, key));
-                if let Some(known) = known {
-                    entered.succeed();
-                    return Ok(known);
-                }
-                let parameters = describe::parameters(&context, &readied, &declared).await?;
-                let (columns, kept) = match readied.shape(&parameters)? {
-                    Statement::Sql(query) if is_query => {
-                        let (columns, planned) = describe::planned_query(&context, *query).await?;
-                        let kept = match parameters.is_empty() {
-                            true => instance.plans.keep(&context, planned)?,
-                            // Values are constants of the text: with others it has another plan.
-                            false => None,
-                        };
-                        (Some(columns), kept)
-                    }
-                    shape => (describe::columns(&mut context, shape).await?, None),
-                };
-                entered.succeed();
-                let prepared = PreparedStatement {
-                    asked: readied.key_query(),
-                    readied: Reading::Done(readied),
-                    parameters,
-                    columns,
-                    verb,
-                    is_query,
-                    kept,
-                };
-                if let Some(key) = key {
-                    described.keep(Description {
-                        text,
-                        declared,
-                        key,
-                        prepared: prepared.clone(),
-                    });
-                }
-                Ok(prepared)
+            let described = Arc::clone(self.described_before());
+            let said = Said {
+                text: text.to_owned(),
+                declared,
+                verb,
+                is_query,
             };
+            let work = looked_at((instance, open), described, readied, said);
             self.with_room(room, work).await.map(Some)
         }
         .boxed()
@@ -391,6 +355,66 @@ impl Session {
         let work = copied(instance, open, transfer.clone(), rows.boxed());
         self.with_room(0, work).boxed()
     }
+}
+
+/// What is said of a statement that is prepared.
+struct Said {
+    text: String,
+    declared: Vec<Option<DataType>>,
+    verb: &'static str,
+    is_query: bool,
+}
+
+/// Looks at a statement that has been read, to know its parameters and columns; not if it was looked at before and nothing
+/// has changed since.
+async fn looked_at(
+    (instance, open): (Arc<Instance>, Shared),
+    described: Arc<Described>,
+    readied: Readied,
+    said: Said,
+) -> Result<PreparedStatement> {
+    let mut entered = Entered::new(Arc::clone(&instance), open).await?;
+    let mut context = entered.scope().read(Instant::now()).await?;
+    let key = PlanKey::of(&context);
+    let known = key.as_ref();
+    let known = known.and_then(|key| described.find(&said.text, &said.declared, key));
+    if let Some(known) = known {
+        entered.succeed();
+        return Ok(known);
+    }
+    let parameters = describe::parameters(&context, &readied, &said.declared).await?;
+    let (columns, kept) = match readied.shape(&parameters)? {
+        Statement::Sql(query) if said.is_query => {
+            let (columns, planned) = describe::planned_query(&context, *query).await?;
+            // Values are constants of the text: with others it has another plan.
+            let kept = if parameters.is_empty() {
+                instance.plans.keep(&context, planned)?
+            } else {
+                None
+            };
+            (Some(columns), kept)
+        }
+        shape => (describe::columns(&mut context, shape).await?, None),
+    };
+    entered.succeed();
+    let prepared = PreparedStatement {
+        asked: readied.key_query(),
+        readied: Reading::Done(readied),
+        parameters,
+        columns,
+        verb: said.verb,
+        is_query: said.is_query,
+        kept,
+    };
+    if let Some(key) = key {
+        described.keep(Description {
+            text: said.text,
+            declared: said.declared,
+            key,
+            prepared: prepared.clone(),
+        });
+    }
+    Ok(prepared)
 }
 
 fn no_direction() -> Error {
