@@ -1,6 +1,7 @@
 //! `Query`: a text with any number of statements.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -12,6 +13,9 @@ use crate::client::cursor_text;
 use crate::client::sending::{Sending, Source};
 use crate::errors;
 use crate::wire::backend::{self, Report};
+
+/// How long `pg_sleep` sleeps before it looks whether it is still wanted.
+const NAP: Duration = Duration::from_millis(10);
 
 impl Conversation {
     /// Runs the statements of `text`. Several are one transaction, unless one of them begins or ends one.
@@ -171,6 +175,15 @@ impl Conversation {
                     self.timed(forget, |it| it.session.sql(forget))?;
                 }
                 done(tag)
+            }
+            Command::Call {
+                function,
+                arguments,
+                label,
+            } if function == "pg_sleep" => {
+                self.sleep(arguments.first().map_or("", String::as_str), text)?;
+                let source = texts(&[label], &[vec![String::new()]])?;
+                Ok(Some((Some(source), String::new())))
             }
             Command::Call {
                 function,
@@ -348,6 +361,29 @@ impl Conversation {
             texts(&[label], &[vec![value]])?
         };
         Ok((Some(source), String::new()))
+    }
+
+    /// Waits, on the thread of the client and no worker, as long as the statement is wanted.
+    fn sleep(&mut self, seconds: &str, text: &str) -> Result<(), Failed> {
+        if self.session.transaction() == TransactionStatus::Failed {
+            let message =
+                "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(Report::error("25P02", message).into());
+        }
+        let seconds: f64 = seconds.parse().unwrap_or_default();
+        let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let until = Instant::now().checked_add(time);
+        self.begin(text);
+        loop {
+            self.wanted()?;
+            let left = until.map_or(Duration::MAX, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(NAP));
+        }
     }
 
     /// Asks another session of the same user to stop.
