@@ -125,6 +125,20 @@ impl SearchPath {
         }
     }
 
+    /// The name in the catalog of the type that a statement [writes](crate::names::written) so, whether there is one or not.
+    pub(crate) fn resolve_type(&self, tables: &Tables, written: &str) -> String {
+        if let Some((schema, name)) = written.split_once(WITHIN) {
+            return self.named(schema, name);
+        }
+        let mut names = self
+            .searched(tables)
+            .map(|schema| catalog_name(schema, written));
+        match names.find(|name| tables.named_type(name).is_some()) {
+            Some(found) => found,
+            None => format!("{WITHIN}{written}"),
+        }
+    }
+
     /// The name in the catalog of `name` in the schema that a statement calls `schema`.
     pub(crate) fn named(&self, schema: &str, name: &str) -> String {
         match (schema, &self.temporary) {

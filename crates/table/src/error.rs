@@ -112,6 +112,14 @@ pub enum Error {
         /// What does not decode.
         what: String,
     },
+    /// A text that is no label of an enum.
+    #[error("invalid input value for enum {name}: \"{text}\"")]
+    NoLabel {
+        /// The enum, as people call it.
+        name: String,
+        /// The text.
+        text: String,
+    },
     /// A test that a scan was given failed (division by zero, overflow, ...).
     #[error("{0}")]
     Test(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -132,6 +140,7 @@ impl Error {
             Error::Key { .. } => "23503",
             Error::Duplicate { .. } => "23505",
             Error::Damaged { .. } => "XX001",
+            Error::NoLabel { .. } => "22P02",
             Error::Buffer(_) | Error::Arrow(_) | Error::Kind(_) | Error::Test(_) => "XX000",
         }
     }

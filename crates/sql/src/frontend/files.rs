@@ -31,6 +31,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Role(_)
         | Statement::Sequence(_)
         | Statement::Like(_)
+        | Statement::Type(_)
         | Statement::Identity(_) => Ok(()),
         Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
             of_tree(&Sql::Query(views::of_text(text)?.query))

@@ -24,9 +24,10 @@ use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
+use crate::frontend::types::TypeStatement;
 use crate::frontend::{
     arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
-    prepared, returning, rewrite, roles, schemas, sequences, steps,
+    prepared, returning, rewrite, roles, schemas, sequences, steps, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -64,6 +65,8 @@ pub(crate) enum Statement {
     Role(RoleStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
+    /// `create type`, `alter type`, `drop type`.
+    Type(TypeStatement),
     /// `create materialized view`, `refresh materialized view`.
     Materialized(MaterializedStatement),
     /// `create table ... (like ...)`.
@@ -145,6 +148,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 
 /// A statement with a grammar of its own.
 fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if let Some(own) = types::statement(tokens).transpose() {
+        return Some(own.map(Statement::Type));
+    }
     if let Some(own) = roles::statement(tokens).transpose() {
         return Some(own.map(Statement::Role));
     }

@@ -4,6 +4,7 @@
 //! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, structs, uuids and JSON are
 //!   [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
@@ -16,17 +17,43 @@ use datafusion::sql::sqlparser::ast::{
     TimezoneInfo,
 };
 
-use table::{SECOND_DIGITS, json_type, jsonb_type, timetz_type, uuid_type};
+use table::{SECOND_DIGITS, Tables, json_type, jsonb_type, timetz_type, titled, uuid_type};
 
+use crate::error::Error;
 use crate::frontend::{rows, special};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{intervals, temporal};
-use crate::names::column_name;
+use crate::names::{base, column_name, exact, written};
+use crate::search_path::SearchPath;
 
 /// Types that DataFusion's planner reads differently or not at all.
 #[derive(Debug)]
-pub(crate) struct Types;
+pub(crate) struct Types {
+    /// Those that people have made, by how statements may [write](written) their names.
+    made: HashMap<String, DataType>,
+}
+
+impl Types {
+    /// With the types of a catalog, whose names are looked up in `path`.
+    pub(crate) fn of(tables: &Tables, path: &SearchPath) -> Types {
+        let mut made = HashMap::new();
+        for name in tables.types() {
+            let Some(own) = tables.named_type(name) else {
+                continue;
+            };
+            if path.resolve_type(tables, base(name)) == name {
+                made.insert(base(name).to_owned(), own.data_type());
+            }
+            made.insert(exact(name), own.data_type());
+        }
+        Types { made }
+    }
+
+    fn made(&self, name: &ObjectName) -> Option<&DataType> {
+        self.made.get(&written(name).ok()?)
+    }
+}
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
@@ -86,10 +113,16 @@ impl TypePlanner for Types {
                 );
             }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
-            SqlType::Custom(name, modifiers) if modifiers.is_empty() => match named_type(name) {
-                Some(data_type) => data_type,
-                None => return Ok(None),
-            },
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
+                match named_type(name).or_else(|| self.made(name).cloned()) {
+                    Some(own) => own,
+                    None => {
+                        let name = written(name)?;
+                        let message = format!("type \"{}\" does not exist", titled(&name));
+                        return Err(Error::coded("42704", message).into());
+                    }
+                }
+            }
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
@@ -113,8 +146,9 @@ fn named_type(name: &ObjectName) -> Option<DataType> {
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(p @ 1..=38), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal128(p, s)),
+        (Ok(p @ 39..=76), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal256(p, s)),
         _ => plan_err!(
-            "dec({precision}, {scale}) is not supported: it takes up to 38 digits, no more of them after the point than in all"
+            "dec({precision}, {scale}) is not supported: it takes up to 76 digits, no more of them after the point than in all"
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Operators of arrays, structs, uuids and JSON, as calls of functions.
+//! Operators of arrays, structs, uuids, enums and JSON, as calls of functions.
 //!
 //! A constant in quotes takes the type of the other side, as in PostgreSQL. What stands in a plan besides such operators,
 //! [`optimize::special`](crate::optimize::special) looks after.
@@ -11,7 +11,7 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use table::{JsonKind, json_kind, jsonb_type, timetz_type, uuid_type};
+use table::{JsonKind, is_enum, json_kind, jsonb_type, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
@@ -69,7 +69,15 @@ pub(crate) fn planned(
     } else if is_own(&operation.op) {
         operation.unknown()
     } else {
-        operation.of_uuids()
+        let kind = if is_enum(l) { l } else { r };
+        let kind = if is_enum(kind) {
+            kind.clone()
+        } else if *l == timetz_type() || *r == timetz_type() {
+            timetz_type()
+        } else {
+            uuid_type()
+        };
+        operation.of_one_kind(&kind)
     }
 }
 
@@ -324,12 +332,10 @@ impl Operation {
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
     }
 
-    fn of_uuids(self) -> Planned {
-        let times = self.l == timetz_type() || self.r == timetz_type();
-        let own = if times { timetz_type() } else { uuid_type() };
-        let uuid = Some(&own);
+    /// Of uuids, of times with a zone, or of an enum.
+    fn of_one_kind(self, kind: &DataType) -> Planned {
         if compares(&self.op) {
-            let own = self.with(uuid, uuid)?;
+            let own = self.with(Some(kind), Some(kind))?;
             return if own.l == own.r {
                 own.original()
             } else {

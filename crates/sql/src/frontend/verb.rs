@@ -9,6 +9,7 @@ use crate::frontend::parse::Statement;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::frontend::sequences::SequenceStatement;
+use crate::frontend::types::TypeStatement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
 /// does not have are called by their first word.
@@ -33,6 +34,9 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Materialized(MaterializedStatement::Refresh { .. }) => {
             "REFRESH MATERIALIZED VIEW"
         }
+        Statement::Type(TypeStatement::Create { .. }) => "CREATE TYPE",
+        Statement::Type(TypeStatement::Alter { .. }) => "ALTER TYPE",
+        Statement::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
         Statement::Like(_) => "CREATE TABLE",
         Statement::Merge(_) => "MERGE",
         Statement::Steps { last, .. } => verb(last),

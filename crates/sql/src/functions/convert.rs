@@ -1,5 +1,5 @@
-//! Casts from and to arrays, structs, uuids, times with a zone and JSON; from texts to dates, times and intervals; and of items
-//! of arrays and fields of structs.
+//! Casts from and to arrays, structs, uuids, enums, times with a zone and JSON; from texts to dates, times and intervals; and
+//! of items of arrays and fields of structs.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StructArray, new_null_array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
-use arrow::datatypes::{DataType, Field, Fields, Float64Type};
+use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt16Type};
 use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, json_kind, timetz_type};
+use table::{JsonKind, enum_type, is_enum, json_kind, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -61,6 +61,15 @@ pub(crate) fn conversion(
     };
     if !possible {
         return plan_err!("cannot cast type {} to {}", type_name(from), type_name(to));
+    }
+    if strict
+        && is_enum(to)
+        && let Expr::Literal(constant, _) = &value
+    {
+        // Once and for all, so that the error of a wrong label comes before any row.
+        let found = convert(&constant.to_array()?, to)?;
+        let found = ScalarValue::try_from_array(&found, 0)?;
+        return Ok(Some(Expr::Literal(found, None)));
     }
     Ok(Some(called(value, to, strict, Order::default())))
 }
@@ -194,6 +203,11 @@ impl Convert {
     }
 }
 
+/// Values of an enum whose labels are at the places that `value` gives, whole numbers of 16 bits.
+pub(crate) fn at_places(value: Expr, to: &DataType) -> Expr {
+    written(value, to)
+}
+
 /// Values as values of another type, with PostgreSQL's meaning.
 ///
 /// # Errors
@@ -214,6 +228,11 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
     if *from == DataType::Null {
         return Ok(new_null_array(to, values.len()));
+    }
+    if *from == DataType::UInt16
+        && let Some(own) = enum_type(to)
+    {
+        return Ok(own.values(values.as_primitive::<UInt16Type>().clone()));
     }
     if is_text(from) {
         if is_list(to) || is_struct(to) {
@@ -261,20 +280,42 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         safe: false,
         ..CastOptions::default()
     };
-    let rounded = match from {
+    let rounded = rounded(values, to, &exact)?;
+    Ok(cast_with_options(&rounded, to, &exact)?)
+}
+
+/// Numbers that become whole ones, rounded as PostgreSQL does; others as they are.
+fn rounded(values: &ArrayRef, to: &DataType, exact: &CastOptions<'_>) -> Result<ArrayRef> {
+    Ok(match values.data_type() {
         DataType::Float32 | DataType::Float64 if to.is_integer() => {
             let doubles = cast(values, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<Float64Type>();
             let rounded: arrow::array::Float64Array = doubles.unary(f64::round_ties_even);
             Arc::new(rounded)
         }
-        DataType::Decimal128(precision, scale) if to.is_integer() && *scale > 0 => {
-            let digits = (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, 38) as u8;
-            cast_with_options(values, &DataType::Decimal128(digits, 0), &exact)?
-        }
+        from if to.is_integer() => match whole(from) {
+            Some(whole) => cast_with_options(values, &whole, exact)?,
+            None => values.clone(),
+        },
         _ => values.clone(),
+    })
+}
+
+/// The type of whole numbers to which decimals of type `from` are rounded; `None` of types without places behind the point.
+pub(crate) fn whole(from: &DataType) -> Option<DataType> {
+    // One more digit: 9.5 becomes 10.
+    let digits = |precision: &u8, scale: &i8, most: u8| {
+        (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, most.into()) as u8
     };
-    Ok(cast_with_options(&rounded, to, &exact)?)
+    match from {
+        DataType::Decimal128(precision, scale) if *scale > 0 => {
+            Some(DataType::Decimal128(digits(precision, scale, 38), 0))
+        }
+        DataType::Decimal256(precision, scale) if *scale > 0 => {
+            Some(DataType::Decimal256(digits(precision, scale, 76), 0))
+        }
+        _ => None,
+    }
 }
 
 /// Values of another type as texts.

@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::{Result, exec_err};
-use table::json_kind;
+use table::{enum_type, is_enum, json_kind};
 
 use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
@@ -33,6 +33,9 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let own = strings(texts)?;
     if let Some(kind) = json_kind(to) {
         return read_json(&StringViewArray::from(own.iter().collect::<Vec<_>>()), kind);
+    }
+    if let Some(kind) = enum_type(to) {
+        return Ok(kind.read(&own).map_err(Error::from)?);
     }
     let wrong = |text: &str| {
         exec_err!(
@@ -172,6 +175,10 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
             let ids = items.as_fixed_size_binary();
             each(&|row| uuid::write(ids.value(row)))
         }
+        ty if is_enum(ty) => match enum_type(ty) {
+            Some(own) => Arc::new(StringViewArray::from_iter(own.texts(items))),
+            None => return exec_err!("an enum without labels"),
+        },
         ty if json_kind(ty).is_some() => Arc::new(value::texts(items)),
         _ => cast(items, &DataType::Utf8View)?,
     })

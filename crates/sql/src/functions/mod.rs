@@ -17,6 +17,7 @@ pub(crate) mod convert;
 pub(crate) mod dates;
 pub(crate) mod descriptions;
 mod domains;
+pub(crate) mod enums;
 mod format;
 pub(crate) mod intervals;
 mod items;
@@ -81,6 +82,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(lists::all())
         .chain(json::all())
         .chain(structs::all())
+        .chain(enums::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))

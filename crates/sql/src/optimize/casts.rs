@@ -60,10 +60,8 @@ fn float(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<E
 }
 
 /// A decimal rounded to a whole number.
-fn whole(value: &Expr, (precision, scale): (u8, i8), strict: bool) -> Expr {
-    // One more digit: 9.5 becomes 10.
-    let digits = (i16::from(precision) - i16::from(scale) + 1).clamp(1, 38) as u8;
-    let (value, whole) = (Box::new(value.clone()), DataType::Decimal128(digits, 0));
+fn rounded(value: &Expr, whole: DataType, strict: bool) -> Expr {
+    let value = Box::new(value.clone());
     if strict {
         Expr::Cast(Cast::new(value, whole))
     } else {
@@ -81,7 +79,8 @@ fn convert(expr: Expr, schema: &DFSchema, order: Order) -> Result<Transformed<Ex
         return Ok(Transformed::no(expr));
     };
     use DataType::{
-        Binary, BinaryView, Date32, Decimal128, Float16, Float32, Float64, LargeBinary, Timestamp,
+        Binary, BinaryView, Date32, Decimal128, Decimal256, Float16, Float32, Float64, LargeBinary,
+        Timestamp,
     };
     if let Some(special) = convert::conversion((**inner).clone(), &from, to, strict)? {
         return Ok(Transformed::yes(special));
@@ -96,8 +95,8 @@ fn convert(expr: Expr, schema: &DFSchema, order: Order) -> Result<Transformed<Ex
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))
         }
-        (Decimal128(precision, scale), to) if to.is_integer() && *scale > 0 => {
-            Some(whole(inner, (*precision, *scale), strict))
+        (from @ (Decimal128(..) | Decimal256(..)), to) if to.is_integer() => {
+            convert::whole(from).map(|whole| rounded(inner, whole, strict))
         }
         (text, Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), zone))
             if is_text(text) && *text != DataType::Null =>

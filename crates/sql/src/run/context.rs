@@ -346,7 +346,7 @@ impl StatementContext {
 
     /// A resolver of types only: `create table` needs the planner, but no tables.
     pub(crate) fn types(&self) -> Resolver<'_> {
-        Resolver::new(&self.state, &self.tables, HashMap::new())
+        Resolver::new(&self.state, &self.tables, &self.path, HashMap::new())
     }
 
     /// Takes the calls that read files and graphs, and those of AFL's operators, out of `statement`.

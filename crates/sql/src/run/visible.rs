@@ -1,5 +1,5 @@
-//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON and times with a zone as texts,
-//! which the column's metadata tells from other texts.
+//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON, enums and times with a zone as
+//! texts, which the column's metadata tells from other texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use table::{json_kind, timetz_type, uuid_type};
+use table::{is_enum, json_kind, timetz_type, uuid_type};
 
 use crate::error::Result;
 use crate::functions::convert::to_texts;
 use crate::functions::json::value::texts;
 use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::lists;
-use crate::messages::types::{JSON_TYPE, standard_name};
+use crate::messages::types::{JSON_TYPE, marks, standard_name};
 
 /// Where Arrow has the name of an extension type.
 const EXTENSION: &str = "ARROW:extension:name";
@@ -36,6 +36,11 @@ fn field(own: &FieldRef) -> FieldRef {
         Arc::new(field.with_metadata(metadata))
     };
     match data_type {
+        own if is_enum(own) => {
+            let marks = marks(own);
+            let marks = marks.iter().map(|(key, mark)| (*key, mark.as_str()));
+            marked(DataType::Utf8View, &marks.collect::<Vec<_>>())
+        }
         DataType::Struct(fields) => match json_kind(data_type) {
             Some(kind) => marked(
                 DataType::Utf8View,
@@ -61,6 +66,7 @@ fn field(own: &FieldRef) -> FieldRef {
 
 fn values(own: &ArrayRef, to: &FieldRef) -> Result<ArrayRef> {
     Ok(match (own.data_type(), to.data_type()) {
+        (from, DataType::Utf8View) if is_enum(from) => to_texts(own)?,
         (DataType::Struct(_), DataType::Utf8View) => Arc::new(texts(own)),
         (from, DataType::Utf8View) if *from == timetz_type() => to_texts(own)?,
         (DataType::List(_), DataType::List(item)) => {

@@ -13,7 +13,7 @@ use datafusion::catalog::{
 use datafusion::datasource::MemTable;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::TableType;
-use table::{Column, Sequence, Tables};
+use table::{Column, Sequence, Tables, is_enum};
 
 use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
@@ -112,7 +112,12 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
         ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
             "data_type",
-            texts(&|(_, _, c)| Some(types::standard_name(&c.data_type))),
+            texts(&|(_, _, c)| {
+                Some(match &c.data_type {
+                    own if is_enum(own) => "USER-DEFINED".to_owned(),
+                    own => types::standard_name(own),
+                })
+            }),
         ),
         ("character_maximum_length", numbers(&|_| None)),
         ("character_octet_length", numbers(&|_| None)),

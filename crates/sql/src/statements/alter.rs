@@ -240,18 +240,21 @@ async fn add(
     let column = alone.columns.swap_remove(0);
     let mut after = definition.clone();
     after.columns.push(column.clone());
-    let value = if made {
+    let mut value = if made {
         GeneratedColumns::check(context, &after).await?;
         new_null_array(&column.data_type, 1)
     } else {
         context.default_value(&column).await?
     };
+    let check = length.map(|length| lengths::named_anew(length, definition));
+    if let Some(length) = check
+        .as_ref()
+        .and_then(|check| checks::length(check, &after))
+    {
+        value = checks::length_of(&length, &value)?;
+    }
     table::add_column(&mut writing.tx, &definition.name, column, &value)?;
-    if let Some(length) = length {
-        let check = lengths::named_anew(length, definition);
-        if let Some(length) = checks::length(&check, &after) {
-            checks::length_of(&length, &value)?;
-        }
+    if let Some(check) = check {
         table::redefine(&mut writing.tx, &definition.name, |own| {
             own.checks.push(check.clone());
             Ok(())

@@ -17,7 +17,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use futures::TryStreamExt;
 use ingest::Wanted;
-use table::{Definition, json_kind};
+use table::{Definition, is_enum, json_kind};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
@@ -90,7 +90,7 @@ pub(crate) async fn to(
     Ok(Answer::changed(Some(written), &context.clock))
 }
 
-/// `plan` with columns that a file of this format can hold: JSON is text, in CSV arrays and structs are, and uuids but in
+/// `plan` with columns that a file of this format can hold: JSON and enums are text, in CSV arrays and structs are, and uuids but in
 /// formats that have bytes.
 fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
@@ -118,7 +118,9 @@ fn type_in_file(data_type: &DataType, format: &str) -> DataType {
     };
     match data_type {
         DataType::List(_) | DataType::Struct(_) if format == "csv" => DataType::Utf8View,
-        DataType::Struct(_) if json_kind(data_type).is_some() => DataType::Utf8View,
+        DataType::Struct(_) if json_kind(data_type).is_some() || is_enum(data_type) => {
+            DataType::Utf8View
+        }
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
         DataType::List(item) => DataType::List(within(item)),
         DataType::FixedSizeBinary(_) if !matches!(format, "parquet" | "arrow") => {

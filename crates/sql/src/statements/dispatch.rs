@@ -13,7 +13,7 @@ use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
     alter, arrays, comments, copy, ddl, dml, explain, identity, indexes, like, lookup,
-    materialized, merge, roles, schemas, sequences, show, targets, views,
+    materialized, merge, roles, schemas, sequences, show, targets, types, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -34,6 +34,7 @@ pub(crate) async fn run(
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Schema(statement) => schemas::run(scope, statement, started).await,
         Statement::Role(statement) => roles::run(scope, statement, started).await,
+        Statement::Type(statement) => types::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
         Statement::Materialized(statement) => materialized::run(scope, statement, started).await,

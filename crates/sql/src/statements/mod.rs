@@ -51,6 +51,7 @@ mod targets;
 mod temporary;
 mod texts;
 mod transaction;
+mod types;
 mod using;
 mod views;
 mod write;

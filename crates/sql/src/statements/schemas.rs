@@ -24,6 +24,7 @@ use crate::statements::relations::{missing, taken};
 use crate::statements::scope::Scope;
 use crate::statements::texts;
 use crate::statements::transaction::clock;
+use crate::statements::types;
 use crate::statements::write::Writing;
 
 /// Runs such a statement.
@@ -147,6 +148,7 @@ struct Contents {
     tables: Vec<String>,
     views: Vec<String>,
     sequences: Vec<String>,
+    types: Vec<String>,
 }
 
 impl Contents {
@@ -160,6 +162,7 @@ impl Contents {
             tables: within(tables.names()),
             views: within(tables.views()),
             sequences: within(tables.sequences()),
+            types: within(tables.types()),
         }
     }
 
@@ -169,6 +172,7 @@ impl Contents {
             ("table", &self.tables),
             ("view", &self.views),
             ("sequence", &self.sequences),
+            ("type", &self.types),
         ];
         let mut first = kinds
             .into_iter()
@@ -275,6 +279,10 @@ fn empty(
             Err(e) => return Err(e.into()),
         }
     }
+    for name in &contents.types {
+        types::goes(&context.tables, name, &all)?;
+        table::drop_type(&mut writing.tx, name)?;
+    }
     Ok(())
 }
 
@@ -296,6 +304,12 @@ async fn rename(scope: &mut Scope<'_>, name: &str, to: &str, started: Instant) -
     let renamed =
         |own: &str| (table::schema_of(own) == Some(name)).then(|| catalog_name(to, base(own)));
     texts::renamed(scope, &context, &mut writing, &renamed)?;
+    for own in context.tables.types() {
+        if table::schema_of(own) == Some(name) {
+            types::is_unnamed(&context.tables, own)?;
+            scope.claim(&types::tables_of(&context.tables, own))?;
+        }
+    }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
 }

@@ -105,8 +105,7 @@ impl Writing {
     ) -> Result<(Writing, u64)> {
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
-            let batch = table::normalise(&batch?, definition)?;
-            checks.test(&batch)?;
+            let batch = checks.test(table::normalise(&batch?, definition)?)?;
             few.push(batch.clone());
             let full = chunker.push(batch);
             if !full.is_empty() {
@@ -165,8 +164,7 @@ impl Writing {
             full = match rows.next().await {
                 Some(batch) => {
                     let batch = table::normalise(&batch?, definition)?;
-                    checks.test(&batch)?;
-                    chunker.push(batch)
+                    chunker.push(checks.test(batch)?)
                 }
                 None => break,
             };

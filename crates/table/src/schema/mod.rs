@@ -2,6 +2,7 @@
 
 mod comments;
 mod definition;
+mod enums;
 mod names;
 mod normalise;
 mod rights;
@@ -14,6 +15,8 @@ pub use definition::{
     Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
     Rule, SECOND_DIGITS, referred_key,
 };
+pub(crate) use enums::replaced;
+pub use enums::{EnumType, Label, enum_name, enum_type, enum_within, is_enum, places};
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
 pub use rights::{Acl, Grant, Privileges, Role};

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
+use crate::schema::enums::{from_texts, is_enum};
 use crate::schema::rounding::to_second_digits;
 use crate::schema::types::json_kind;
 
@@ -23,10 +24,12 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
         ),
         FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
         Interval(_) => !matches!(from, Null | Interval(_) | Duration(_)),
-        Struct(_) if json_kind(to).is_some() => *from != Null,
+        Struct(_) if json_kind(to).is_some() || is_enum(to) => *from != Null,
         Struct(own) => match from {
             Null => false,
-            Struct(given) if json_kind(from).is_none() => is_other_struct(given, own),
+            Struct(given) if json_kind(from).is_none() && !is_enum(from) => {
+                is_other_struct(given, own)
+            }
             _ => true,
         },
         _ => matches!(from, List(_) | Struct(_)),
@@ -66,6 +69,8 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
     for ((field, own), column) in fields.zip(batch.columns()) {
         let column = if column.data_type() == field.data_type() {
             column.clone()
+        } else if let Some(values) = from_texts(column, field.data_type())? {
+            values
         } else if is_of_another_kind(column.data_type(), field.data_type()) {
             return Err(Error::Mismatch {
                 table: definition.name.clone(),

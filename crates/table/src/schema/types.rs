@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use crate::schema::enums::{enum_within, is_enum};
+
 /// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
-/// become views, dictionaries the type of their values, other decimals `Decimal128`, all kinds of lists `List`, intervals
+/// become views, dictionaries the type of their values, decimals of up to 38 digits `Decimal128`, all kinds of lists `List`, intervals
 /// months, days and nanoseconds. 16 bytes are a [uuid](uuid_type), 12 a [time with a zone](timetz_type). Structs stay as they
-/// are, with fields that may all be NULL; one is [JSON](json_type). `None` if such values cannot be stored.
+/// are, with fields that may all be NULL; one is [JSON](json_type), and some are [enums](crate::enum_type). `None` if such
+/// values cannot be stored.
 pub fn stored_type(from: &DataType) -> Option<DataType> {
     of_depth(from, MOST_DIMENSIONS, MOST_LEVELS)
 }
@@ -31,6 +34,7 @@ fn of_depth(from: &DataType, depth: usize, levels: usize) -> Option<DataType> {
         Date64 => Timestamp(TimeUnit::Millisecond, None),
         Decimal32(p, s) | Decimal64(p, s) => Decimal128(*p, *s),
         Decimal256(p, s) if *p <= 38 => Decimal128(*p, *s),
+        Decimal256(_, _) => from.clone(),
         Utf8 | LargeUtf8 | Utf8View | Null => Utf8View,
         FixedSizeBinary(16) => uuid_type(),
         FixedSizeBinary(12) => timetz_type(),
@@ -49,6 +53,7 @@ fn of_depth(from: &DataType, depth: usize, levels: usize) -> Option<DataType> {
             )?;
             List(Arc::new(Field::new_list_field(item, true)))
         }
+        Struct(_) if is_enum(from) => from.clone(),
         Struct(fields) => match json_kind(from) {
             Some(kind) => kind.data_type(),
             None => Struct(stored_fields(fields, levels.checked_sub(1)?)?),
@@ -64,6 +69,10 @@ fn stored_fields(fields: &Fields, levels: usize) -> Option<Fields> {
         return None;
     }
     let stored = fields.iter().map(|field| {
+        if enum_within(field.data_type()).is_some() {
+            // Whoever changes an enum finds it in columns and arrays.
+            return None;
+        }
         let data_type = of_depth(field.data_type(), MOST_DIMENSIONS, levels)?;
         Some(Field::new(field.name(), data_type, true))
     });

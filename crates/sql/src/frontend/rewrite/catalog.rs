@@ -34,6 +34,15 @@ impl VisitorMut for Catalog {
         if let Some(other) = part_of_expanded(expr).or_else(|| name_of_relation(expr)) {
             *expr = other;
         }
+        if let Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Eq | BinaryOperator::NotEq,
+            right,
+        } = expr
+        {
+            numbered(left, right);
+            numbered(right, left);
+        }
         // What `psql` asks about each column of a table, by queries within its query.
         let Expr::Subquery(query) = expr else {
             return ControlFlow::Continue(());
@@ -235,6 +244,25 @@ fn without_schema(name: &mut ObjectName) {
         && schema.value.eq_ignore_ascii_case(PG_CATALOG)
     {
         name.0.remove(0);
+    }
+}
+
+/// A type that is named, as its number, if a column is compared with it. Elsewhere its name stands for it.
+fn numbered(column: &Expr, named: &mut Expr) {
+    let is_column = matches!(column, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    let Expr::Cast {
+        expr: inner,
+        data_type: DataType::Custom(name, _),
+        ..
+    } = named
+    else {
+        return;
+    };
+    let mut name = name.clone();
+    without_schema(&mut name);
+    if is_column && name.to_string().eq_ignore_ascii_case("regtype") && is_text(inner) {
+        let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
+        *named = called("regtype", inner);
     }
 }
 

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::type_union_resolution;
-use table::{json_kind, timetz_type, uuid_type};
+use table::{is_enum, json_kind, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::messages::types::type_name;
@@ -28,10 +28,10 @@ pub(crate) fn is_list(ty: &DataType) -> bool {
     item(ty).is_some()
 }
 
-/// The fields of a struct. JSON is none.
+/// The fields of a struct. JSON is none, nor is an enum.
 pub(crate) fn fields(ty: &DataType) -> Option<&Fields> {
     match ty {
-        DataType::Struct(fields) if json_kind(ty).is_none() => Some(fields),
+        DataType::Struct(fields) if json_kind(ty).is_none() && !is_enum(ty) => Some(fields),
         _ => None,
     }
 }
@@ -41,8 +41,8 @@ pub(crate) fn is_struct(ty: &DataType) -> bool {
     fields(ty).is_some()
 }
 
-/// Whether values of this type are arrays, structs, uuids, times with a zone or JSON, which DataFusion casts otherwise or not
-/// at all.
+/// Whether values of this type are arrays, structs, uuids, enums, times with a zone or JSON, which DataFusion casts otherwise
+/// or not at all.
 pub(crate) fn is_special(ty: &DataType) -> bool {
     is_list(ty) || *ty == uuid_type() || *ty == timetz_type() || matches!(ty, DataType::Struct(_))
 }

@@ -64,10 +64,6 @@ const TABLES: &[(&str, Columns)] = &[
             &[],
         ),
     ),
-    (
-        "pg_enum",
-        (&["oid", "enumtypid", "enumsortorder"], &["enumlabel"], &[]),
-    ),
     ("pg_event_trigger", (&["oid"], &["evtname"], &[])),
     (
         "pg_extension",

@@ -11,6 +11,7 @@ mod sessions;
 mod standard;
 mod statistics;
 mod tables;
+mod types;
 
 use std::sync::Arc;
 
@@ -67,7 +68,8 @@ pub(crate) fn view(
         "pg_class" => tables::classes(all),
         "pg_attribute" => tables::attributes(all, views),
         "pg_attrdef" => tables::defaults(all),
-        "pg_type" => tables::types(),
+        "pg_type" => types::by_number(all),
+        "pg_enum" => types::labels(all),
         "pg_database" => tables::databases(),
         "pg_constraint" => constraints::by_number(all),
         "pg_index" => indexes::by_number(all),

@@ -1,8 +1,10 @@
 //! Values that lie in text and binary pages although their type is another one: arrays, structs, uuids, times with a
-//! zone, intervals, JSON.
+//! zone, intervals, decimals of more than 38 digits, JSON; and in those of numbers, enums.
 //!
-//! A uuid is its 16 bytes, a time with a zone its 12, a JSON value its text. An interval is its months and days, four bytes
-//! each, and its nanoseconds, eight bytes, all little-endian. An array is
+//! A uuid is its 16 bytes, a time with a zone its 12, a JSON value its text, a value of an enum the number of its label, of 16
+//! bits. An interval is its months and days, four bytes each, and its nanoseconds, eight bytes, all little-endian. A decimal of
+//! more than 38 digits is the whole number without its point, 32 bytes, big-endian with the sign turned, so that bytes are in the
+//! order of numbers. An array is
 //!
 //! ```text
 //! 1                the version of this layout
@@ -33,7 +35,7 @@ mod read;
 mod write;
 
 pub(crate) use self::read::from_storage;
-pub(crate) use self::write::{storage, to_storage};
+pub(crate) use self::write::{storage, to_storage, zone};
 
 /// A uuid as people write it.
 pub(crate) fn uuid_text(bytes: &[u8]) -> String {

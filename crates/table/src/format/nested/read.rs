@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
-    IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
+    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Decimal256Array,
+    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit};
+use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, i256};
 
-use crate::format::nested::write::VERSION;
-use crate::schema::json_kind;
+use crate::format::nested::write::{SIGN, VERSION, storage};
+use crate::schema::{enum_type, is_enum, json_kind};
 
 /// The values of `data_type` that lie in pages as `array`; `None` if they are not what
 /// [`to_storage`](super::write::to_storage) writes.
 pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<ArrayRef> {
     match data_type {
+        own if is_enum(own) => enum_type(own)?.of_numbers(&array),
         DataType::Struct(fields) if json_kind(data_type).is_some() => {
             let nulls = array.nulls().cloned();
             let values = StructArray::try_new(fields.clone(), vec![array], nulls);
@@ -35,6 +36,17 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             }
             let nulls = values.nulls().cloned();
             let values = FixedSizeBinaryArray::try_new(*width, bytes.into(), nulls);
+            Some(Arc::new(values.ok()?))
+        }
+        DataType::Decimal256(precision, scale) => {
+            let values = array.as_binary_view().iter();
+            let values = values.map(|value| match value {
+                None => Some(None),
+                Some(bytes) => wide(bytes).map(Some),
+            });
+            let values = values.collect::<Option<Vec<_>>>()?;
+            let values = Decimal256Array::from(values);
+            let values = values.with_precision_and_scale(*precision, *scale);
             Some(Arc::new(values.ok()?))
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
@@ -66,6 +78,13 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
         }
         _ => Some(array),
     }
+}
+
+/// The wide decimal of its 32 bytes; none of others.
+fn wide(bytes: &[u8]) -> Option<i256> {
+    let mut bytes: [u8; 32] = bytes.try_into().ok()?;
+    bytes[0] ^= SIGN;
+    Some(i256::from_be_bytes(bytes))
 }
 
 /// The interval of its 16 bytes; none of others.
@@ -106,6 +125,7 @@ impl Values {
             DataType::Boolean => Kind::Booleans(vec![]),
             DataType::Utf8View | DataType::BinaryView => Kind::Bytes(vec![], vec![]),
             DataType::Struct(_) if json_kind(data_type).is_some() => Kind::Bytes(vec![], vec![]),
+            own if is_enum(own) => Kind::Fixed(2, vec![]),
             DataType::Struct(fields) => {
                 let fields = fields.iter().map(|field| Values::new(field.data_type()));
                 Kind::Structs(fields.collect())
@@ -184,13 +204,14 @@ impl Values {
                 }
                 // Of a type without a width there are no values.
                 (width > 0).then_some(())?;
-                let data = ArrayData::builder(data_type)
+                let stored = storage(&data_type).unwrap_or_else(|| data_type.clone());
+                let data = ArrayData::builder(stored)
                     .len(count)
                     .add_buffer(Buffer::from_vec(bytes))
                     .nulls(nulls)
                     .align_buffers(true)
                     .build();
-                Some(make_array(data.ok()?))
+                from_storage(make_array(data.ok()?), &data_type)
             }
             Kind::Booleans(values) => {
                 let values = BooleanBuffer::from(values);
