@@ -99,10 +99,13 @@ const ENUM: &str = "atoll:enum";
 /// And where it has the labels, as the type has them within statements.
 const LABELS: &str = "atoll:labels";
 
-/// Which of the types of JSON a column of an answer has, if it has one: it is a text otherwise.
+/// Which of the types of JSON a column of an answer has, if it has one, or whether it has `time with time zone`: it is a
+/// text otherwise.
 pub fn json_type_of(field: &Field) -> Option<&str> {
     let own = field.metadata().get(JSON_TYPE).map(String::as_str);
-    own.filter(|own| matches!(*own, "json" | "jsonb") && enum_of(field).is_none())
+    own.filter(|own| {
+        matches!(*own, "json" | "jsonb" | "time with time zone") && enum_of(field).is_none()
+    })
 }
 
 /// The name in the catalog of the enum that a column of an answer is of, whose values are texts.
@@ -136,8 +139,8 @@ pub(crate) fn enum_type_of(field: &Field) -> Option<DataType> {
 /// assert_eq!(sql::column_type_name(&Field::new("n", DataType::Int32, true)), "integer");
 /// ```
 pub fn column_type_name(field: &Field) -> String {
-    if let Some(name) = json_type_of(field) {
-        return name.to_owned();
+    if let Some(name) = field.metadata().get(JSON_TYPE) {
+        return name.clone();
     }
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
