@@ -58,11 +58,14 @@ fn memory_of_a_user_has_a_limit() {
     assert!(message.contains("of user \"ann\""), "{message}");
     assert_eq!(bob.value(LARGE), "200000", "others have what there is");
     // What can spill spills.
-    let sorted = "select count(*), max(n) from (select row_number() over (order by md5(x::text)) as n from generate_series(1, 60000) g(x)) s";
+    root.tag("alter role ann set memory_limit = '16MB'");
+    let sorted = "select count(*), max(n) from (select row_number() over (order by md5(x::text)) as n from generate_series(1, 150000) g(x)) s";
     assert_eq!(
         ann.rows(sorted),
-        [[Some("60000".to_string()), Some("60000".to_string())]]
+        [[Some("150000".to_string()), Some("150000".to_string())]]
     );
+    root.tag("alter role ann set memory_limit = '4MB'");
+    assert_eq!(ann.value("select 1"), "1");
     let told = "select rolconfig::text, rolconnlimit::text from pg_roles where rolname = 'ann'";
     assert_eq!(
         root.rows(told),
