@@ -149,6 +149,26 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
             }),
         ),
         ("interval_type", texts(&|_| None)),
+    ];
+    let arrays = arrays
+        .into_iter()
+        .chain(typed(&rows))
+        .chain(made(tables, &rows))
+        .collect::<Vec<_>>();
+    let field =
+        |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
+    let arrays = arrays.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+/// The columns of `information_schema.columns` about the name of a column's type as clients know it.
+fn typed(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+    let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    [
         ("udt_catalog", texts(&|_| Some(CATALOG.into()))),
         (
             "udt_schema",
@@ -171,17 +191,7 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
                 })
             }),
         ),
-    ];
-    let arrays = arrays
-        .into_iter()
-        .chain(made(tables, &rows))
-        .collect::<Vec<_>>();
-    let field =
-        |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
-    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
-    let arrays = arrays.into_iter().map(|(_, array)| array).collect();
-    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+    ]
 }
 
 /// The columns of `information_schema.columns` about what makes the values of a column.
