@@ -180,16 +180,7 @@ impl Conversation {
                 function,
                 arguments,
                 label,
-            } if function == "pg_sleep" => {
-                self.sleep(arguments.first().map_or("", String::as_str), text)?;
-                let source = texts(&[label], &[vec![String::new()]])?;
-                Ok(Some((Some(source), String::new())))
-            }
-            Command::Call {
-                function,
-                arguments,
-                label,
-            } => self.call(&function, &arguments, label).map(Some),
+            } => self.call((&function, &arguments), label, text).map(Some),
             Command::Transaction(what) => self.transact(what, text),
             Command::Savepoint(what, name) => {
                 match what {
@@ -310,15 +301,19 @@ impl Conversation {
     /// The answer of a function about the session.
     fn call(
         &mut self,
-        function: &str,
-        arguments: &[String],
+        (function, arguments): (&str, &[String]),
         label: String,
+        text: &str,
     ) -> Result<(Option<Source>, String), Failed> {
         let argument = |at: usize| arguments.get(at).map_or("", String::as_str);
         let value = match function {
             "pg_backend_pid" => self.client().process.to_string(),
             "pg_is_in_recovery" | "pg_is_wal_replay_paused" => "f".into(),
             "pg_advisory_unlock_all" => String::new(),
+            "pg_sleep" => {
+                self.sleep(argument(0), text)?;
+                String::new()
+            }
             "pg_cancel_backend" => self.ask(argument(0), false),
             "pg_terminate_backend" => self.ask(argument(0), true),
             "set_config" if argument(0).eq_ignore_ascii_case(control::PATH) => {

@@ -165,6 +165,17 @@ fn each<'a, T: ArrowPrimitiveType>(
     Box::new(move |at, out| write(column.value(at), out))
 }
 
+/// Writes a column of texts by `write`.
+fn each_text<'a>(column: &'a ArrayRef, write: impl Fn(&str, &mut Vec<u8>) + 'a) -> Write<'a> {
+    match column.as_string_view_opt() {
+        Some(column) => Box::new(move |at, out| write(column.value(at), out)),
+        None => {
+            let column = column.as_string::<i32>();
+            Box::new(move |at, out| write(column.value(at), out))
+        }
+    }
+}
+
 /// Writes whole numbers as text.
 fn whole<'a, T: ArrowPrimitiveType>(column: &'a ArrayRef) -> Write<'a>
 where
@@ -203,14 +214,9 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             let column = column.as_primitive::<Decimal256Type>();
             Box::new(|at, out| out.extend(column.value_as_string(at).bytes()))
         }
-        DataType::Utf8 => {
-            let column = column.as_string::<i32>();
-            Box::new(|at, out| out.extend_from_slice(column.value(at).as_bytes()))
-        }
-        DataType::Utf8View => {
-            let column = column.as_string_view();
-            Box::new(|at, out| out.extend_from_slice(column.value(at).as_bytes()))
-        }
+        DataType::Utf8 | DataType::Utf8View => each_text(column, |text, out| {
+            out.extend_from_slice(text.as_bytes());
+        }),
         DataType::Binary => {
             let column = column.as_binary::<i32>();
             Box::new(|at, out| text::bytes(column.value(at), out))
@@ -293,29 +299,15 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
         }
         DataType::Decimal256(_, scale) => wide_decimal(column, *scale),
-        DataType::Utf8 if oid == types::TIMETZ => {
-            let column = column.as_string::<i32>();
-            Box::new(|at, out| binary::time_in_zone(column.value(at), out))
+        DataType::Utf8 | DataType::Utf8View if oid == types::TIMETZ => {
+            each_text(column, binary::time_in_zone)
         }
-        DataType::Utf8View if oid == types::TIMETZ => {
-            let column = column.as_string_view();
-            Box::new(|at, out| binary::time_in_zone(column.value(at), out))
-        }
-        DataType::Utf8View => {
-            let column = column.as_string_view();
-            let version: &[u8] = if oid == types::JSONB { &[1] } else { &[] };
-            Box::new(move |at, out| {
-                out.extend_from_slice(version);
-                out.extend_from_slice(column.value(at).as_bytes());
-            })
-        }
-        DataType::Utf8 => {
-            let column = column.as_string::<i32>();
+        DataType::Utf8 | DataType::Utf8View => {
             // The version of its format stands before a `jsonb`.
             let version: &[u8] = if oid == types::JSONB { &[1] } else { &[] };
-            Box::new(move |at, out| {
-                out.extend(version);
-                out.extend(column.value(at).as_bytes());
+            each_text(column, move |text, out| {
+                out.extend_from_slice(version);
+                out.extend_from_slice(text.as_bytes());
             })
         }
         DataType::FixedSizeBinary(_) => {
