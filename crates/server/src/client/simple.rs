@@ -180,7 +180,9 @@ impl Conversation {
                 function,
                 arguments,
                 label,
-            } => self.call((&function, &arguments), label, text).map(Some),
+            } => self
+                .call((function.as_str(), &arguments[..]), label, text)
+                .map(Some),
             Command::Transaction(what) => self.transact(what, text),
             Command::Savepoint(what, name) => {
                 match what {
