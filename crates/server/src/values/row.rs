@@ -1,7 +1,6 @@
 //! Rows of a batch, field by field.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
