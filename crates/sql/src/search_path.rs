@@ -21,7 +21,7 @@ const USER: &str = "$user";
 pub(crate) type Setting = Option<Arc<[String]>>;
 
 /// The path of a statement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchPath {
     /// The names of schemas, some of which may not exist.
     schemas: Arc<[String]>,

@@ -192,6 +192,11 @@ impl StatementSettings {
         })
     }
 
+    /// Whether they are the same, but for who stops other sessions, and for cursors.
+    pub(crate) fn is(&self, other: &StatementSettings) -> bool {
+        self.path == other.path && (Arc::ptr_eq(&self.all, &other.all) || self.all == other.all)
+    }
+
     /// The cursors that there are.
     pub(crate) fn cursors(&self) -> &[OpenCursor] {
         &self.cursors

@@ -62,7 +62,7 @@ const MOST: usize = 24;
 pub(crate) const PATH: &str = "search_path";
 
 /// Functions whose calls are answered here.
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 10] = [
     "pg_backend_pid",
     "pg_cancel_backend",
     "pg_terminate_backend",
@@ -72,6 +72,7 @@ const FUNCTIONS: [&str; 9] = [
     "set_config",
     "current_setting",
     "pg_is_wal_replay_paused",
+    "pg_sleep",
 ];
 
 /// The statement about the session that `text` is; none if it is another.
@@ -187,6 +188,23 @@ fn call(parts: &[Part<'_>]) -> Option<Command> {
     }
     let end = after.iter().position(|part| *part == Part::Sign(')'))?;
     let mut arguments = Vec::new();
+    if function == "pg_sleep" {
+        // The parts of a number with a point.
+        let mut number = String::new();
+        for part in &after[..end] {
+            match part {
+                Part::Text(text) | Part::Word(text) => number.push_str(text),
+                Part::Sign(sign @ ('.' | '-')) => number.push(*sign),
+                _ => return None,
+            }
+        }
+        number.parse::<f64>().ok()?;
+        return Some(Command::Call {
+            function: function.clone(),
+            arguments: vec![number],
+            label: label_of(function, &after[end + 1..])?,
+        });
+    }
     for (at, part) in after[..end].iter().enumerate() {
         match part {
             Part::Text(text) | Part::Word(text) if at % 2 == 0 => arguments.push(text.clone()),
@@ -212,17 +230,21 @@ fn call(parts: &[Part<'_>]) -> Option<Command> {
             label: function.clone(),
         });
     }
-    let label = match &after[end + 1..] {
-        [] => function.clone(),
-        [Part::Word(label)] => label.clone(),
-        [Part::Word(word), Part::Word(label)] if word == "as" => label.clone(),
-        _ => return None,
-    };
     Some(Command::Call {
         function: function.clone(),
         arguments,
-        label,
+        label: label_of(function, &after[end + 1..])?,
     })
+}
+
+/// What the column of a call is named, if nothing but its name follows.
+fn label_of(function: &str, after: &[Part<'_>]) -> Option<String> {
+    match after {
+        [] => Some(function.to_owned()),
+        [Part::Word(label)] => Some(label.clone()),
+        [Part::Word(word), Part::Word(label)] if word == "as" => Some(label.clone()),
+        _ => None,
+    }
 }
 
 /// The first parts of a statement.

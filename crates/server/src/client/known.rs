@@ -132,6 +132,8 @@ const MEANT: &[Known] = &[
     fixed("lc_ctype", "C.UTF-8"),
     known("lock_timeout", "0", Takes::One(&["0", "0ms", "0s"])),
     known("idle_session_timeout", "0", Takes::One(&["0", "0ms", "0s"])),
+    // What `alter role` says.
+    fixed("memory_limit", "0"),
     fixed("max_identifier_length", "63"),
     fixed("max_index_keys", "32"),
     known(

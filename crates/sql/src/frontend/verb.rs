@@ -58,7 +58,7 @@ fn of_array(statement: &ArrayStatement) -> &'static str {
 fn of_role(statement: &RoleStatement) -> &'static str {
     match statement {
         RoleStatement::Create { .. } => "CREATE ROLE",
-        RoleStatement::Alter { .. } => "ALTER ROLE",
+        RoleStatement::Alter { .. } | RoleStatement::Configure { .. } => "ALTER ROLE",
         RoleStatement::Drop { .. } => "DROP ROLE",
         RoleStatement::Privileges { grants: true, .. } => "GRANT",
         RoleStatement::Privileges { grants: false, .. } => "REVOKE",

@@ -41,6 +41,7 @@ impl StatementContext {
         user: Option<&Arc<str>>,
         role: Option<&Arc<str>>,
     ) -> Result<StatementContext> {
+        self.user = user.cloned();
         if let Some(user) = user {
             self.state.register_udf(user::named(user))?;
         }

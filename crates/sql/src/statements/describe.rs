@@ -26,6 +26,7 @@ use crate::messages::tags::shown;
 use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
+use crate::run::kept_plans::Planned;
 use crate::run::visible;
 use crate::settings::DateSettings;
 use crate::statements::{beside, dml, merge, steps};
@@ -218,13 +219,26 @@ async fn of_statement(
 
 /// The columns of a query, as people see them.
 pub(crate) async fn of_query(context: &StatementContext, query: Sql) -> Result<SchemaRef> {
+    let (schema, _) = planned_query(context, query).await?;
+    Ok(schema)
+}
+
+/// The columns of a query, as people see them, and its plan.
+///
+/// # Errors
+/// Those of planning it.
+pub(crate) async fn planned_query(
+    context: &StatementContext,
+    query: Sql,
+) -> Result<(SchemaRef, Planned)> {
     grammar::check(&query)?;
     let plan = context.plan(query, None).await?;
     // Types change while the plan is analysed: two sides of a union get one.
-    let plan = rules::logical(&context.state, &plan)?;
+    let optimised = rules::logical(&context.state, &plan)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
-    let fields: Vec<Field> = plan.schema().fields().iter().map(field).collect();
-    Ok(visible::schema(&Arc::new(Schema::new(fields))))
+    let fields: Vec<Field> = optimised.schema().fields().iter().map(field).collect();
+    let schema = visible::schema(&Arc::new(Schema::new(fields)));
+    Ok((schema, Planned { plan, optimised }))
 }
 
 /// The table that a statement writes to.

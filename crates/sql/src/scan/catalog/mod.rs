@@ -75,6 +75,7 @@ pub(crate) fn view(
         "pg_index" => indexes::by_number(all),
         "pg_indexes" => indexes::by_name(all),
         "pg_roles" | "pg_user" | "pg_authid" => roles::roles(all),
+        "pg_db_role_setting" => roles::role_settings(all),
         "pg_auth_members" => roles::members(all),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),
