@@ -99,6 +99,7 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
     if let Some(float) = float(inner, &from, to, strict) {
         return Ok(Transformed::yes(float));
     }
+    let digits = rounding::digits;
     let crosses = !local.is_utc() && instants::crosses(&from, to);
     let better: Option<Expr> = match (&from, to) {
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
@@ -112,15 +113,10 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
         {
             let micros = Timestamp(TimeUnit::Microsecond, zone.clone());
             let read = convert::read_as((**inner).clone(), &micros, strict);
-            Some(rounding::rounded(read, rounding::digits(*unit)))
+            Some(rounding::rounded(read, digits(*unit)))
         }
-        (Timestamp(finer, _), Timestamp(unit, _))
-            if rounding::digits(*finer) > rounding::digits(*unit) =>
-        {
-            Some(rounding::rounded(
-                (**inner).clone(),
-                rounding::digits(*unit),
-            ))
+        (Timestamp(finer, _), Timestamp(unit, _)) if digits(*finer) > digits(*unit) => {
+            Some(rounding::rounded((**inner).clone(), digits(*unit)))
         }
         (text, to) if is_text(text) && *text != DataType::Null && reads(to) => {
             let read = convert::read_as((**inner).clone(), to, strict);
