@@ -24,7 +24,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 19] = [
+const OPENINGS: [(&str, Part); 21] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -56,6 +56,8 @@ const OPENINGS: [(&str, Part); 19] = [
     ),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
+    ("date/time field value out of range: ", Part::Hint),
+    ("operator is not unique: ", Part::Hint),
 ];
 
 impl Error {

@@ -20,7 +20,7 @@ const LARGEST: i128 = 1 << 53;
 pub fn object(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
     let fields = results.schema().fields().iter();
     let columns: Vec<_> = fields
-        .map(|field| json!({ "name": field.name(), "type": atoll::type_name(field.data_type()) }))
+        .map(|field| json!({ "name": field.name(), "type": atoll::column_type_name(field) }))
         .collect();
     write!(out, "{{\"columns\":{},\"rows\":[", Value::Array(columns))?;
     let mut first = true;

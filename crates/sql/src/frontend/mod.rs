@@ -58,4 +58,5 @@ pub(crate) mod transfer;
 pub(crate) mod types;
 pub(crate) mod verb;
 pub(crate) mod views;
+mod windows;
 mod words;

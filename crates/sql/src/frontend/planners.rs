@@ -12,7 +12,7 @@ use datafusion::common::datatype::DataTypeExt;
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::logical_expr::planner::{
-    ContextProvider, ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner,
+    ContextProvider, ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr, TypePlanner,
 };
 use datafusion::logical_expr::{
     AggregateUDF, Cast, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
@@ -29,7 +29,7 @@ use table::{
 };
 
 use crate::error::Error;
-use crate::frontend::{rows, special};
+use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::lists::types::plain;
 use crate::functions::temporal::{extract, shift};
@@ -362,6 +362,10 @@ impl ExprPlanner for Operators {
     ) -> Result<PlannerResult<Vec<Expr>>> {
         let column = Expr::Column(Column::from((qualifier, field)));
         rows::field(column, names).map(PlannerResult::Planned)
+    }
+
+    fn plan_window(&self, expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        windows::planned(expr)
     }
 
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {

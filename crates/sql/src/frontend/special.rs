@@ -15,6 +15,7 @@ use table::{JsonKind, is_enum, json_kind, jsonb_type, map_parts, timetz_type, uu
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
+use crate::functions::json::path;
 use crate::functions::lists::names::{MAKE, MAPS_EQUAL};
 use crate::functions::lists::types::{
     dimensions, has, is_list, is_map, is_special, is_struct, list_of, plain, together,
@@ -86,8 +87,8 @@ pub(crate) fn planned(
 /// Operators that only special types have.
 fn is_own(op: &BinaryOperator) -> bool {
     use BinaryOperator::{
-        Arrow, ArrowAt, AtArrow, HashArrow, HashLongArrow, HashMinus, LongArrow, PGOverlap,
-        Question, QuestionAnd, QuestionPipe,
+        Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus, LongArrow,
+        PGOverlap, Question, QuestionAnd, QuestionPipe,
     };
     matches!(
         op,
@@ -97,6 +98,8 @@ fn is_own(op: &BinaryOperator) -> bool {
             | HashLongArrow
             | HashMinus
             | AtArrow
+            | AtAt
+            | AtQuestion
             | ArrowAt
             | PGOverlap
             | Question
@@ -191,11 +194,11 @@ impl Operation {
 
     fn of_json(self) -> Planned {
         use BinaryOperator::{
-            Arrow, ArrowAt, AtArrow, Eq, HashArrow, HashLongArrow, HashMinus, LongArrow, Minus,
-            NotEq, Question, QuestionAnd, QuestionPipe, StringConcat,
+            Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, Eq, HashArrow, HashLongArrow, HashMinus,
+            LongArrow, Minus, NotEq, Question, QuestionAnd, QuestionPipe, StringConcat,
         };
         let jsonb = Some(&jsonb_type());
-        let path = list_of(DataType::Utf8View);
+        let keys = list_of(DataType::Utf8View);
         let normal = |ty: &DataType| json_kind(ty) == Some(JsonKind::Normal);
         if json_kind(&self.l).is_some() {
             let name = match self.op {
@@ -213,13 +216,23 @@ impl Operation {
                 _ => None,
             };
             if let Some(name) = name {
-                let own = self.with(None, Some(&path))?;
+                let own = self.with(None, Some(&keys))?;
                 return call(name, vec![own.left, own.right]);
             }
         }
+        let of_path = match self.op {
+            AtQuestion => Some(path::FOUND),
+            AtAt => Some(path::MATCHED),
+            _ => None,
+        };
+        if let Some(name) = of_path {
+            // A parameter on the right is the text of a path.
+            let own = self.with_key()?.with(jsonb, None)?;
+            return call(name, vec![own.left, own.right]);
+        }
         let own = match self.op {
             Question | Minus => self.with_key()?,
-            QuestionAnd | QuestionPipe | HashMinus => self.with(None, Some(&path))?,
+            QuestionAnd | QuestionPipe | HashMinus => self.with(None, Some(&keys))?,
             _ => self.with(jsonb, jsonb)?,
         };
         if !(normal(&own.l) || own.op == ArrowAt && normal(&own.r)) {

@@ -29,9 +29,9 @@ use crate::functions::lists::types::{
 use crate::functions::lists::write::write;
 use crate::functions::maps;
 use crate::functions::structs::values as field_values;
-use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::{from_texts, reads};
-use crate::functions::temporal::shift;
+use crate::functions::temporal::{instants, shift};
 use crate::messages::types::type_name;
 
 /// The cast of `value`, of type `from`, to the type `to`, if one of both is special. A value that cannot be cast is an
@@ -74,23 +74,7 @@ pub(crate) fn conversion(
         let found = ScalarValue::try_from_array(&found, 0)?;
         return Ok(Some(Expr::Literal(found, None)));
     }
-    Ok(Some(called(value, to, strict, Order::default())))
-}
-
-fn called(value: Expr, to: &DataType, strict: bool, order: Order) -> Expr {
-    let function = ScalarUDF::from(Convert {
-        to: to.clone(),
-        strict,
-        order,
-        signature: Signature::any(1, Volatility::Immutable),
-    });
-    Arc::new(function).call(vec![value])
-}
-
-/// A text as a date, a time, a timestamp or an interval, whose parts stand in this `order`. One that is none is an error if
-/// `strict`, otherwise NULL.
-pub(crate) fn read_temporal(text: Expr, to: &DataType, strict: bool, order: Order) -> Expr {
-    called(text, to, strict, order)
+    Ok(Some(read_as(value, to, strict)))
 }
 
 /// The text of `value`, of any type, as PostgreSQL writes it; `to` is the type of the text.
@@ -98,9 +82,15 @@ pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
     read_as(value, to, true)
 }
 
-/// The value of the type `to` that `value`, a text, says; one that says none is an error if `strict`, otherwise NULL.
+/// The value of the type `to` that `value` stands for, such as a text; one that stands for none is an error if `strict`,
+/// otherwise NULL.
 pub(crate) fn read_as(value: Expr, to: &DataType, strict: bool) -> Expr {
-    called(value, to, strict, Order::default())
+    let function = ScalarUDF::from(Convert {
+        to: to.clone(),
+        strict,
+        signature: Signature::any(1, Volatility::Immutable),
+    });
+    Arc::new(function).call(vec![value])
 }
 
 /// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
@@ -152,8 +142,6 @@ pub(crate) fn cast_to(expr: Expr, to: &DataType, schema: &dyn ExprSchema) -> Res
 struct Convert {
     to: DataType,
     strict: bool,
-    /// That of the parts of dates.
-    order: Order,
     signature: Signature,
 }
 
@@ -176,11 +164,13 @@ impl ScalarUDFImpl for Convert {
         };
         let constant = matches!(arg, ColumnarValue::Scalar(_));
         let values = arg.to_array(if constant { 1 } else { args.number_rows })?;
-        let found = if self.strict {
-            self.all(&values)?
-        } else {
-            self.each(&values)?
-        };
+        let found = Local::of(&args.config_options).within(|| {
+            if self.strict {
+                self.all(&values)
+            } else {
+                self.each(&values)
+            }
+        })?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
                 &found, 0,
@@ -193,7 +183,7 @@ impl ScalarUDFImpl for Convert {
 impl Convert {
     fn all(&self, values: &ArrayRef) -> Result<ArrayRef> {
         if is_text(values.data_type()) && *values.data_type() != DataType::Null && reads(&self.to) {
-            return from_texts(&strings(values)?, &self.to, self.order);
+            return from_texts(&strings(values)?, &self.to, Local::now());
         }
         convert(values, &self.to)
     }
@@ -254,6 +244,9 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return to_texts(values);
     }
     if let Some(found) = shift::cast_zones(values, to)? {
+        return Ok(found);
+    }
+    if let Some(found) = instants::cast_across(values, to)? {
         return Ok(found);
     }
     if let (Some(_), Some(wanted)) = (item(from), item(to)) {

@@ -18,7 +18,7 @@ use crate::functions::arguments::{is_text, strings};
 use crate::functions::json::json_of;
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
-use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::{self, reads};
 use crate::functions::{bytes, maps, uuid};
 use crate::messages::types::type_name;
@@ -47,7 +47,7 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     match to {
         DataType::Map(..) => maps::read(&own, to),
         DataType::FixedSizeBinary(16) => uuid::read(&own),
-        to if reads(to) => read::from_texts(&own, to, Order::default()),
+        to if reads(to) => read::from_texts(&own, to, Local::now()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             let bytes = bytes::of_texts(&own)?;
             Ok(cast(&bytes, to)?)

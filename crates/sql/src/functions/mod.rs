@@ -48,6 +48,7 @@ mod texts;
 mod truncate;
 pub(crate) mod user;
 pub(crate) mod uuid;
+pub(crate) mod windows;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -84,6 +85,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(json::all())
         .chain(structs::all())
         .chain(maps::all())
+        .chain(windows::all())
         .chain(enums::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))

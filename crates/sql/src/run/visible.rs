@@ -18,6 +18,7 @@ use crate::functions::convert::to_texts;
 use crate::functions::json::value::texts;
 use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::lists;
+use crate::functions::temporal::local::Local;
 use crate::messages::types::{JSON_TYPE, marks, standard_name};
 
 /// Where Arrow has the name of an extension type.
@@ -181,6 +182,14 @@ pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
         Arc::new(Schema::new(fields)),
         columns,
     )?)
+}
+
+/// The same, with dates and times as a session writes them.
+///
+/// # Errors
+/// Those of writing a value.
+pub fn as_texts_of(rows: &RecordBatch, local: Local) -> Result<RecordBatch> {
+    local.within(|| as_texts(rows))
 }
 
 /// A uuid of 16 bytes as PostgreSQL writes it.

@@ -16,7 +16,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 18] = [
+pub(super) const NAMES: [&str; 20] = [
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
@@ -30,6 +30,8 @@ pub(super) const NAMES: [&str; 18] = [
     "jsonb_array_elements",
     "jsonb_each",
     "jsonb_object_agg",
+    "jsonb_path_query",
+    "jsonb_path_query_tz",
     "regexp_matches",
     "regexp_split_to_table",
     "row",

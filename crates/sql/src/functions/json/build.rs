@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Fields};
+use arrow::datatypes::{DataType, Fields, TimeUnit, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err, plan_err};
 use table::{JsonKind, json_kind, json_type, jsonb_type};
@@ -17,6 +17,7 @@ use crate::functions::lists::types::{
     fields, is_list, is_map, is_struct, item, list_of, lists, plain, range,
 };
 use crate::functions::own::Own;
+use crate::functions::temporal::local::Local;
 use crate::messages::types::type_name;
 
 type Returns = fn(&[DataType]) -> Result<DataType>;
@@ -186,6 +187,8 @@ pub(crate) fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
                 .collect());
         }
         DataType::Timestamp(_, zone) => moments(values, zone.is_some())?,
+        // As ISO 8601 has them, whatever the style of the session.
+        DataType::Date32 => Local::PLAIN.within(|| to_texts(values))?,
         _ => to_texts(values)?,
     };
     let found: StringArray = cast(&found, &DataType::Utf8)?.as_string::<i32>().clone();
@@ -221,6 +224,10 @@ fn entries(maps: &MapArray) -> Result<Vec<String>> {
 
 /// Moments as ISO 8601 has them.
 fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
+    let clocks = Local::now();
+    if zone && !clocks.is_utc() {
+        return instants(values, clocks);
+    }
     let options = FormatOptions::new()
         .with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"))
         .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.f"));
@@ -237,6 +244,29 @@ fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
         })
     };
     Ok(Arc::new((0..values.len()).map(of).collect::<StringArray>()))
+}
+
+/// Instants as ISO 8601 has them, as clocks of the session show them.
+fn instants(values: &ArrayRef, clocks: Local) -> Result<ArrayRef> {
+    let micros = cast(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+    let micros = micros.as_primitive::<TimestampMicrosecondType>();
+    let of = |at: i64| {
+        let (seconds, rest) = (at.div_euclid(1_000_000), at.rem_euclid(1_000_000));
+        let east = clocks.zone.at_instant(seconds).unwrap_or(0);
+        let mut text = String::new();
+        let plain = Local::PLAIN;
+        plain.timestamp(seconds + east, rest * 1_000, false, &mut text);
+        let (text, before) = match text.strip_suffix(" BC") {
+            Some(text) => (text.replacen(' ', "T", 1), " BC"),
+            None => (text.replacen(' ', "T", 1), ""),
+        };
+        let sign = if east < 0 { '-' } else { '+' };
+        let east = east.abs();
+        let offset = format!("{sign}{:02}:{:02}", east / 3_600, east / 60 % 60);
+        format!("{text}{offset}{before}")
+    };
+    let found = micros.iter().map(|at| at.map(of));
+    Ok(Arc::new(found.collect::<StringArray>()))
 }
 
 /// Structs as objects; each with its members on lines of their own where `pretty` says so.

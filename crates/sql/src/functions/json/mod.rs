@@ -3,13 +3,15 @@
 //! A value of `json` is as it was written, one of `jsonb` in [normal](normal) form: each key once, in PostgreSQL's order,
 //! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text.
 
+pub(crate) mod assign;
 mod build;
 mod change;
 mod contain;
 pub(crate) mod cut;
-mod get;
+pub(crate) mod get;
 pub(crate) mod normal;
 mod parts;
+pub(crate) mod path;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
@@ -27,6 +29,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(contain::all())
         .chain(get::all())
         .chain(parts::all())
+        .chain(path::all())
         .chain(pretty::all())
         .collect()
 }
