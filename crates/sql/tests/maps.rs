@@ -189,8 +189,7 @@ fn round(fixture: &Fixture, (key, keys): (&str, &[&str]), value: &str, maps: &[M
         );
     }
     fixture.sql(&format!("{inserts} select 1"));
-    let is_null = |map: &Model<'_>| map.is_none();
-    let nulls = maps.iter().filter(|map| is_null(map)).count();
+    let nulls = maps.iter().filter(|map| map.is_none()).count();
     let counts = fixture.sql("select count(*), count(m), count(*) filter (where m is null) from t");
     let wanted = format!("{} {} {nulls}", maps.len(), maps.len() - nulls);
     assert_eq!(counts, [wanted], "{what}");
@@ -216,22 +215,20 @@ fn round(fixture: &Fixture, (key, keys): (&str, &[&str]), value: &str, maps: &[M
             [length]
         );
     }
-    let same = format!(
-        "select count(*) from t join u on t.id = u.id where t.m::text is not distinct from u.m::text and coalesce(t.m = u.m, t.m is null and u.m is null)"
-    );
+    let same = "select count(*) from t join u on t.id = u.id where t.m::text is not distinct from u.m::text and coalesce(t.m = u.m, t.m is null and u.m is null)";
     let all = [maps.len().to_string()];
     // As a whole, by its text, and by files.
     fixture.sql("insert into u select id, m from t; select 1");
-    assert_eq!(fixture.sql(&same), all, "{what}");
+    assert_eq!(fixture.sql(same), all, "{what}");
     fixture.sql(&format!(
         "delete from u; insert into u select id, m::text::{what} from t; select 1"
     ));
-    assert_eq!(fixture.sql(&same), all, "{what} by its text");
+    assert_eq!(fixture.sql(same), all, "{what} by its text");
     for format in ["parquet", "arrow", "csv"] {
         fixture.sql(&format!(
             "delete from u; copy t to '$m.{format}'; copy u from '$m.{format}'; select 1"
         ));
-        assert_eq!(fixture.sql(&same), all, "{what} by {format}");
+        assert_eq!(fixture.sql(same), all, "{what} by {format}");
         std::fs::remove_file(fixture.directory.path().join(format!("m.{format}"))).unwrap();
     }
 }

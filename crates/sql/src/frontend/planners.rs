@@ -384,16 +384,44 @@ fn number(operand: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
-/// The sides of a comparison, of which a constant in quotes beside an interval is read as one.
+/// Whether an expression is a constant in quotes.
+fn is_quoted(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
+        _ => false,
+    }
+}
+
+/// The sides of a sum, a product or a quotient, of which a constant in quotes beside a number is read as one of its type.
+fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    // The digits of one decimal say nothing of those of another.
+    let kind = |of: DataType| match of {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale.max(10)),
+        DataType::Decimal256(_, scale) => DataType::Decimal256(76, scale.max(10)),
+        of => of,
+    };
+    let read = |text: Expr, other: &Expr| match other.get_type(schema) {
+        Ok(of) if of.is_numeric() && is_quoted(&text) => {
+            Expr::Cast(Cast::new(Box::new(text), kind(of)))
+        }
+        _ => text,
+    };
+    let own = read(left, &right);
+    let other = read(right, &own);
+    (own, other)
+}
+
+/// The sides of an operator, of which a constant in quotes is read as what stands beside it: an interval where both are
+/// compared, a number where they are computed with.
 fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
-    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    if matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
+        return numbers(left, right, schema);
+    }
     if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
         return (left, right);
     }
-    let is_text = |expr: &Expr| match expr {
-        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
-        _ => false,
-    };
+    let is_text = is_quoted;
     let read = |text: Expr| {
         let interval = DataType::Interval(IntervalUnit::MonthDayNano);
         Expr::Cast(Cast::new(Box::new(text), interval))
