@@ -144,7 +144,8 @@ impl Descriptions for Said {
                 format!("{}.{}", quoted(schema_of(name)), quoted(base(name)))
             }
         };
-        let mut names = self.tables.types().into_iter();
+        let names = self.tables.types().into_iter();
+        let mut names = names.chain(self.tables.domains());
         names.find_map(|name| {
             if i64::from(enum_number(name)) == number {
                 Some(title(name))
@@ -163,8 +164,11 @@ impl Descriptions for Said {
         let item = text.trim().strip_suffix("[]");
         let written = relation(item.unwrap_or(text).trim()).ok()?;
         let name = self.path.resolve_type(&self.tables, &written);
-        self.tables.named_type(&name)?;
+        if !self.tables.has_type(&name) {
+            return None;
+        }
         Some(match item {
+            Some(_) if self.tables.domain(&name).is_some() => return None,
             Some(_) => enum_array_number(&name).into(),
             None => enum_number(&name).into(),
         })

@@ -195,7 +195,8 @@ pub(crate) async fn update(
     let table = context.table(&name)?;
     may_return(&context, &name, &returning)?;
     fold_targets(&mut statement)?;
-    default::fill_update(&mut statement, table.definition())?;
+    let filled = context.with_domain_defaults(table.definition());
+    default::fill_update(&mut statement, &filled)?;
     let rows = rows_of(&mut context, Sql::Update(statement), Some(&name), true).await?;
     scope.claim(&references::reached(&context.tables, &name))?;
     let ids = Mutex::new(RowIds::default());

@@ -9,6 +9,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod names;
 mod operators;
 mod precision;
 mod qualified;
@@ -22,6 +23,7 @@ mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
+pub(crate) use names::{insert_alias, key_columns};
 pub(crate) use tokens::{
     abort, continued, end, explained, numbers, questions, structs, substrings, tables,
     without_materialized,

@@ -8,7 +8,7 @@ use crate::frontend::lengths;
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
     CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, schema_number, table_number,
-    type_number,
+    type_number, type_of_column,
 };
 use crate::names::{
     self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
@@ -281,7 +281,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
             "atttypid",
             places
                 .iter()
-                .map(|(_, _, column)| type_number(&column.data_type).into()),
+                .map(|(_, _, column)| type_of_column(column).into()),
         )
         .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
         .numbers("attnum", places.iter().map(|(_, at, _)| *at))

@@ -1,10 +1,11 @@
 //! `pg_type` and `pg_enum`: the types of the system, those that people have made, and the arrays of both.
 
-use table::{EnumType, Label, Tables};
+use table::{Domain, EnumType, Label, Tables, is_enum};
 
+use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
     CATALOG_SCHEMA, OWNER, TYPES, enum_array_number, enum_number, role_number, schema_number,
-    table_number,
+    table_number, type_modifier, type_number,
 };
 use crate::names::{base, schema_of};
 use crate::rights;
@@ -21,6 +22,16 @@ struct Row {
     category: &'static str,
     array: i64,
     item: i64,
+    /// Of a domain: the type behind it, its modifier, whether NULL is refused, and the default.
+    of_domain: OfDomain,
+}
+
+#[derive(Clone, Default)]
+struct OfDomain {
+    base: i64,
+    modifier: Option<i32>,
+    not_null: bool,
+    default: Option<String>,
 }
 
 /// The function of PostgreSQL that reads or writes values of a type: ADBC's driver knows types by these.
@@ -45,6 +56,7 @@ fn of_system() -> impl Iterator<Item = Row> {
         category: "A",
         array: 0,
         item: 0,
+        of_domain: OfDomain::default(),
     };
     let arrays = TYPES.iter().filter(|known| known.array != 0);
     let plain = TYPES.iter().map(move |known| Row {
@@ -73,6 +85,7 @@ fn made(all: &Tables, name: &str) -> [Row; 2] {
         category: "E",
         array,
         item: 0,
+        of_domain: OfDomain::default(),
     };
     let arrays = Row {
         number: array,
@@ -82,18 +95,69 @@ fn made(all: &Tables, name: &str) -> [Row; 2] {
         category: "A",
         array: 0,
         item: number,
+        of_domain: OfDomain::default(),
         ..own
     };
     [own, arrays]
 }
 
+/// A domain.
+fn domain(all: &Tables, own: &Domain) -> Row {
+    let name = &own.name;
+    let number = i64::from(type_number(&own.data_type));
+    let known = TYPES.iter().find(|known| known.number == number);
+    let is_enum = is_enum(&own.data_type);
+    Row {
+        number: enum_number(name).into(),
+        name: base(name).to_owned(),
+        schema: schema_number(schema_of(name)),
+        owner: rights::owner(all, name).map_or(OWNER, role_number),
+        length: match known {
+            Some(known) => known.length,
+            None if is_enum => 4,
+            None => -1,
+        },
+        kind: "d",
+        category: match known {
+            Some(known) => known.category,
+            None if is_enum => "E",
+            None => "A",
+        },
+        array: 0,
+        item: 0,
+        of_domain: OfDomain {
+            base: match &own.parent {
+                Some(parent) => enum_number(parent).into(),
+                None => number,
+            },
+            modifier: own.parent.is_none().then(|| modifier(own)),
+            not_null: own.not_null,
+            default: own.default.clone(),
+        },
+    }
+}
+
+/// What PostgreSQL keeps beside the number of the type behind a domain.
+fn modifier(own: &Domain) -> i32 {
+    match domains::data_type(&own.text) {
+        Ok(sql_type) => match lengths::of_type(&sql_type) {
+            Some((_, length)) => i32::try_from(length).map_or(-1, |length| length + 4),
+            None => type_modifier(&own.data_type),
+        },
+        Err(_) => -1,
+    }
+}
+
 /// `pg_type`.
 pub(super) fn by_number(all: &Tables) -> Built {
     let made = all.types().into_iter().flat_map(|name| made(all, name));
-    let all: Vec<Row> = of_system().chain(made).collect();
+    let domains = all.domains().into_iter();
+    let domains = domains.filter_map(|name| Some(domain(all, all.domain(name)?)));
+    let all: Vec<Row> = of_system().chain(made).chain(domains).collect();
     let rows = all.len();
     let function = |own: &Row, what: &str| match own.kind {
         "e" => format!("enum_{what}"),
+        "d" => format!("domain_{what}"),
         _ => reader(&own.name, what),
     };
     Built::default()
@@ -118,12 +182,19 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .names("typoutput", all.iter().map(|own| function(own, "out")))
         .names("typreceive", all.iter().map(|own| function(own, "recv")))
         .names("typsend", all.iter().map(|own| function(own, "send")))
-        .truth("typnotnull", false, rows)
-        .number("typbasetype", 0, rows)
-        .number("typtypmod", -1, rows)
+        .truths("typnotnull", all.iter().map(|own| own.of_domain.not_null))
+        .numbers("typbasetype", all.iter().map(|own| own.of_domain.base))
+        .numbers(
+            "typtypmod",
+            all.iter()
+                .map(|own| own.of_domain.modifier.map_or(-1, i64::from)),
+        )
         .number("typndims", 0, rows)
         .number("typcollation", 0, rows)
-        .nothing("typdefault", rows)
+        .texts(
+            "typdefault",
+            all.iter().map(|own| own.of_domain.default.clone()),
+        )
         .no_lists("typacl", rows)
 }
 
