@@ -96,9 +96,10 @@ fn write(state: &State, random: &mut fastrand::Rng) -> Step {
         1 => {
             let own = (state.d.default, state.e.default);
             let new = next.rows.insert(id, own).is_none();
-            let text = match random.bool() {
-                true => format!("insert into t (id) values ({id})"),
-                false => format!("insert into t values ({id}, default, default)"),
+            let text = if random.bool() {
+                format!("insert into t (id) values ({id})")
+            } else {
+                format!("insert into t values ({id}, default, default)")
             };
             Step {
                 text,

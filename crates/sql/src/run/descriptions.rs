@@ -50,6 +50,10 @@ impl Descriptions for Said {
             let column = definition.columns.get(place)?;
             return said.columns.get(&column.name).cloned();
         }
+        let mut types = tables.types().into_iter().chain(tables.domains());
+        if let Some(name) = types.find(|name| i64::from(enum_number(name)) == relation) {
+            return tables.comments(name)?.own.clone();
+        }
         let mut said = tables.names().into_iter();
         said.find_map(|name| {
             let keys = &tables.comments(name)?.keys;

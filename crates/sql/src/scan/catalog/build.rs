@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int16Builder, Int32Array, Int64Array, ListBuilder, RecordBatch,
-    StringArray, StringBuilder, TimestampMicrosecondArray, new_null_array,
+    ArrayRef, BooleanArray, Float32Array, Int16Builder, Int32Array, Int64Array, ListBuilder,
+    RecordBatch, StringArray, StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::TableProvider;
@@ -108,6 +108,10 @@ impl Built {
         values: impl IntoIterator<Item = Option<i64>>,
     ) -> Built {
         self.with(name, Arc::new(values.into_iter().collect::<Int64Array>()))
+    }
+
+    pub(super) fn reals(self, name: &'static str, values: impl IntoIterator<Item = f32>) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Float32Array>()))
     }
 
     pub(super) fn counts(self, name: &'static str, values: impl IntoIterator<Item = i32>) -> Built {

@@ -1,5 +1,7 @@
 //! `pg_type` and `pg_enum`: the types of the system, those that people have made, and the arrays of both.
 
+use std::collections::BTreeMap;
+
 use table::{Domain, EnumType, Label, Tables, is_enum};
 
 use crate::frontend::{domains, lengths};
@@ -198,14 +200,34 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .no_lists("typacl", rows)
 }
 
+/// What PostgreSQL orders the labels of an enum by: the place of each when it was made, between those that were there. They have
+/// been made in the order of their numbers.
+fn orders(own: &EnumType) -> Vec<f32> {
+    let mut labels: Vec<(usize, &Label)> = own.labels.iter().enumerate().collect();
+    labels.sort_by_key(|(_, label)| label.number);
+    let mut made: BTreeMap<usize, f32> = BTreeMap::new();
+    for (place, _) in labels {
+        let before = made.range(..place).next_back().map(|(_, order)| *order);
+        let after = made.range(place..).next().map(|(_, order)| *order);
+        let order = match (before, after) {
+            (None, None) => 1.0,
+            (Some(before), None) => before + 1.0,
+            (None, Some(after)) => after - 1.0,
+            (Some(before), Some(after)) => f32::midpoint(before, after),
+        };
+        made.insert(place, order);
+    }
+    made.into_values().collect()
+}
+
 /// `pg_enum`.
 pub(super) fn labels(all: &Tables) -> Built {
     let types = all.types().into_iter();
     let types = types.filter_map(|name| all.named_type(name));
-    let mut all: Vec<(&EnumType, &Label, i64)> = Vec::new();
+    let mut all: Vec<(&EnumType, &Label, f32)> = Vec::new();
     for own in types {
-        let labels = own.labels.iter().zip(1..);
-        all.extend(labels.map(|(label, place)| (own.as_ref(), label, place)));
+        let labels = own.labels.iter().zip(orders(own));
+        all.extend(labels.map(|(label, order)| (own.as_ref(), label, order)));
     }
     let number = |name: &str, label: u16| table_number(&format!("label {name} {label}"));
     Built::default()
@@ -218,9 +240,36 @@ pub(super) fn labels(all: &Tables) -> Built {
             "enumtypid",
             all.iter().map(|(own, _, _)| enum_number(&own.name).into()),
         )
-        .numbers("enumsortorder", all.iter().map(|(_, _, place)| *place))
+        .reals("enumsortorder", all.iter().map(|(_, _, order)| *order))
         .names(
             "enumlabel",
             all.iter().map(|(_, label, _)| label.text.as_str()),
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_the_orders_that_postgresql_gives_them() {
+        // Made as mercury, venus, jupiter; then saturn at the end, sun before all, earth and mars behind venus.
+        let label = |number, text: &str| Label {
+            number,
+            text: text.to_owned(),
+        };
+        let own = EnumType {
+            name: "planets".to_owned(),
+            labels: vec![
+                label(4, "sun"),
+                label(0, "mercury"),
+                label(1, "venus"),
+                label(5, "earth"),
+                label(6, "mars"),
+                label(2, "jupiter"),
+                label(3, "saturn"),
+            ],
+        };
+        assert_eq!(orders(&own), [0.0, 1.0, 2.0, 2.5, 2.75, 3.0, 4.0]);
+    }
 }
