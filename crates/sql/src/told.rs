@@ -24,7 +24,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 20] = [
+const OPENINGS: [(&str, Part); 22] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -57,6 +57,8 @@ const OPENINGS: [(&str, Part); 20] = [
     ),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
+    ("date/time field value out of range: ", Part::Hint),
+    ("operator is not unique: ", Part::Hint),
 ];
 
 impl Error {

@@ -61,4 +61,5 @@ pub(crate) mod typed_values;
 pub(crate) mod types;
 pub(crate) mod verb;
 pub(crate) mod views;
+mod windows;
 mod words;

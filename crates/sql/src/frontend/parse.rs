@@ -226,11 +226,11 @@ pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::continued(tokens.to_vec());
+    let tokens = rewrite::subscripts(rewrite::continued(tokens.to_vec())?);
     let tokens = rewrite::questions(operators::mark(tokens));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
-    let tokens = rewrite::substrings(tokens);
+    let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
     let tokens = rewrite::insert_alias(rewrite::key_columns(tokens))?;
     distinct::mark(
         &DIALECT,

@@ -62,7 +62,7 @@ fn of_array(statement: &ArrayStatement) -> &'static str {
 fn of_role(statement: &RoleStatement) -> &'static str {
     match statement {
         RoleStatement::Create { .. } => "CREATE ROLE",
-        RoleStatement::Alter { .. } => "ALTER ROLE",
+        RoleStatement::Alter { .. } | RoleStatement::Configure { .. } => "ALTER ROLE",
         RoleStatement::Drop { .. } => "DROP ROLE",
         RoleStatement::Privileges { grants: true, .. } => "GRANT",
         RoleStatement::Privileges { grants: false, .. } => "REVOKE",
@@ -93,7 +93,9 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
         SchemaStatement::SetPath { called: true, .. } => "SELECT",
         SchemaStatement::SetPath { setting: None, .. } => "RESET",
         SchemaStatement::SetPath { .. } => "SET",
-        SchemaStatement::ShowPath => "SHOW",
+        SchemaStatement::SetDates { value: None, .. } => "RESET",
+        SchemaStatement::SetDates { .. } => "SET",
+        SchemaStatement::ShowPath | SchemaStatement::ShowDates(_) => "SHOW",
     }
 }
 

@@ -144,6 +144,19 @@ pub fn type_number(data_type: &DataType) -> u32 {
     }
 }
 
+/// The name in PostgreSQL's catalog of the type of this number, `_int4` of arrays of `int4`; of one that is not known `text`.
+pub(crate) fn short_name(number: u32) -> String {
+    let number = i64::from(number);
+    let known = TYPES
+        .iter()
+        .find(|own| own.number == number || own.array == number);
+    match known {
+        Some(own) if own.number == number => own.name.to_owned(),
+        Some(own) => format!("_{}", own.name),
+        None => "text".to_owned(),
+    }
+}
+
 /// The type here that PostgreSQL's clients know by this number, of those that are not Arrow's own: `uuid`, `json`, `jsonb`.
 pub fn special_type(number: u32) -> Option<DataType> {
     match number {

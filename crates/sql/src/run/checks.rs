@@ -163,20 +163,34 @@ pub(crate) fn length(check: &Check, definition: &Definition) -> Option<Length> {
     })
 }
 
-/// The texts of a column without the spaces that are beyond its length, as the standard has it.
+/// The texts of a column without the spaces that are beyond its length, as the standard has it. Those of `char(n)` have no
+/// spaces at their end at all: they mean nothing there, and so texts with and without them are equal.
 ///
 /// # Errors
 /// [`Error::Constraint`] names the type if anything else is beyond it.
 pub(crate) fn length_of(length: &Length, values: &Arc<dyn Array>) -> Result<Arc<dyn Array>> {
     let texts = cast(values, &DataType::Utf8View)?;
     let texts = texts.as_string_view();
+    let padded = length.title.starts_with("character(");
     // Characters are counted only where there are more bytes.
-    let long = |text: &str| text.len() > length.most && text.chars().count() > length.most;
-    if !texts.iter().flatten().any(long) {
+    let other = |text: &str| {
+        padded && text.ends_with(' ')
+            || text.len() > length.most && text.chars().count() > length.most
+    };
+    if !texts.iter().flatten().any(other) {
         return Ok(values.clone());
     }
-    let fitted = |text| fitted(text, length);
-    let kept = texts.iter().map(|text| text.map(fitted).transpose());
+    let fitted = |text: Option<&str>| -> Result<Option<String>> {
+        let Some(text) = text else { return Ok(None) };
+        let fitted = fitted(text, length)?;
+        let fitted = if padded {
+            fitted.trim_end_matches(' ')
+        } else {
+            fitted
+        };
+        Ok(Some(fitted.to_owned()))
+    };
+    let kept = texts.iter().map(fitted);
     let kept = kept.collect::<Result<StringViewArray>>()?;
     Ok(cast(&kept, values.data_type())?)
 }

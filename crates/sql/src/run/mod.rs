@@ -22,6 +22,7 @@ pub(crate) mod generated;
 mod given;
 mod inserted;
 pub(crate) mod instance;
+pub(crate) mod kept_plans;
 mod kept_values;
 mod merged;
 pub(crate) mod native;

@@ -10,6 +10,7 @@ mod access;
 mod alter;
 mod arrays;
 mod asked;
+mod beside;
 mod cascade;
 mod comments;
 mod conflict;

@@ -17,6 +17,7 @@ use crate::names::{
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::search_path::{no_schema, text_of};
+use crate::settings::DateSettings;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::domains::{self, children_first};
 use crate::statements::owned;
@@ -79,6 +80,21 @@ pub(crate) async fn run(
             } else {
                 Ok(Answer::changed(None, &clock(&scope.instance, started)))
             }
+        }
+        SchemaStatement::SetDates { name, value, local } => {
+            let path = scope.session_path();
+            let dates = path.dates().with(name, value.as_deref())?;
+            // For the transaction alone, it lasts until the end of this statement where there is none.
+            if !(local && scope.is_alone()) {
+                path.set_dates(dates, local);
+            }
+            Ok(Answer::changed(None, &clock(&scope.instance, started)))
+        }
+        SchemaStatement::ShowDates(name) => {
+            let dates = scope.session_path().dates();
+            let text = dates.get(name).unwrap_or_default().to_owned();
+            let shown_as = DateSettings::shown(name).unwrap_or(name);
+            shown(scope, shown_as, text, started)
         }
         SchemaStatement::ShowPath => {
             let text = text_of(&scope.session_path().setting());

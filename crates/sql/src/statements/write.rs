@@ -50,6 +50,11 @@ impl Writing {
         }
     }
 
+    /// Has what is written from now on take its memory from `budget`.
+    pub(crate) fn charge(&mut self, budget: &Arc<Budget>) {
+        self.budget = Arc::clone(budget);
+    }
+
     /// Makes everything durable and visible.
     pub(crate) async fn commit(self) -> Result<()> {
         let Writing {

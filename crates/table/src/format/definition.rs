@@ -10,7 +10,8 @@ use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
     Check, Column, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key, Rule,
-    enum_type, is_enum, json_kind, json_type, jsonb_type, timetz_type, uuid_type,
+    enum_type, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
+    timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -41,6 +42,8 @@ pub(crate) enum TypeRecord {
     Enum(EnumType),
     /// Decimals of 39 to 76 digits. Likewise.
     WideDecimal(u8, i8),
+    /// Maps from keys to values. Likewise.
+    Map(Box<TypeRecord>, Box<TypeRecord>),
     /// Likewise: a domain's name, and the type behind it. Only columns are of one.
     Domain(String, Box<TypeRecord>),
 }
@@ -74,6 +77,11 @@ impl TypeRecord {
             FixedSizeBinary(16) => TypeRecord::Uuid,
             FixedSizeBinary(12) => TypeRecord::TimeTz,
             Interval(IntervalUnit::MonthDayNano) => TypeRecord::Interval,
+            Map(..) => {
+                let (key, value) = map_parts(data_type)?;
+                let of = |part| Some(Box::new(TypeRecord::of(part)?));
+                TypeRecord::Map(of(key)?, of(value)?)
+            }
             Struct(_) if is_enum(data_type) => TypeRecord::Enum(enum_type(data_type)?),
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
@@ -126,6 +134,10 @@ impl TypeRecord {
             TypeRecord::Binary => DataType::BinaryView,
             TypeRecord::List(item) => {
                 DataType::List(Arc::new(Field::new_list_field(item.data_type()?, true)))
+            }
+            TypeRecord::Map(key, value) => {
+                let key = key.data_type().filter(is_map_key)?;
+                map_type(key, value.data_type()?)
             }
             TypeRecord::Uuid => uuid_type(),
             TypeRecord::TimeTz => timetz_type(),

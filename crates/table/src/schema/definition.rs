@@ -292,7 +292,7 @@ impl Definition {
             let own = &self.columns[**c].data_type;
             let nested = matches!(
                 own,
-                DataType::List(_) | DataType::Struct(_) | DataType::Interval(_)
+                DataType::List(_) | DataType::Struct(_) | DataType::Map(..) | DataType::Interval(_)
             );
             nested && !is_enum(own)
         };
@@ -300,7 +300,7 @@ impl Definition {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what: format!(
-                    "arrays, structs, intervals and JSON stand in no key, but column '{}' would",
+                    "arrays, structs, maps, intervals and JSON stand in no key, but column '{}' would",
                     self.columns[*column].name
                 ),
             });

@@ -24,4 +24,7 @@ pub use normalise::normalise;
 pub use rights::{Acl, Grant, Privileges, Role};
 pub use rounding::to_second_digits;
 pub use sequence::{Position, Sequence};
-pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, timetz_type, uuid_type};
+pub use types::{
+    JsonKind, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type, stored_type,
+    timetz_type, uuid_type,
+};
