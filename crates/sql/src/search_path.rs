@@ -134,7 +134,7 @@ impl SearchPath {
         let mut names = self
             .searched(tables)
             .map(|schema| catalog_name(schema, written));
-        match names.find(|name| tables.named_type(name).is_some()) {
+        match names.find(|name| tables.has_type(name)) {
             Some(found) => found,
             None => format!("{WITHIN}{written}"),
         }

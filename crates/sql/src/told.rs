@@ -24,7 +24,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 21] = [
+const OPENINGS: [(&str, Part); 22] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -42,6 +42,7 @@ const OPENINGS: [(&str, Part); 21] = [
     ("cannot drop ", Part::Detail),
     ("column ", Part::Detail),
     ("could not create unique index ", Part::Detail),
+    ("invalid enum label ", Part::Detail),
     ("invalid input syntax for type json", Part::Detail),
     ("malformed array literal: ", Part::Detail),
     ("string is not a valid identifier: ", Part::Detail),

@@ -97,6 +97,7 @@ fn column(name: &str, data_type: DataType, nullable: bool) -> Column {
         generated: None,
         sequences: vec![],
         digits: None,
+        domain: None,
     }
 }
 

@@ -4,11 +4,12 @@ use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{ColumnDef, DataType, Statement as Sql, TableConstraint};
-use table::{Action, Check, Column, Definition, ForeignKey, Generated, Rule, Tables};
+use table::{Action, Check, Column, DOMAIN, Definition, ForeignKey, Generated, Rule, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::columns::{self, Values};
 use crate::frontend::constraints::{self, Constraint, What};
+use crate::frontend::domains;
 use crate::frontend::lengths;
 use crate::frontend::mentioned;
 use crate::frontend::parse::{Statement, parse};
@@ -117,6 +118,7 @@ pub(crate) fn define(
         ));
     }
     let mut columns = columns;
+    let domains = domains(&mut columns, context, tables)?;
     let notices = lengths::narrow(&mut columns);
     let types = columns.iter();
     let types: Vec<(String, DataType)> = types
@@ -131,6 +133,9 @@ pub(crate) fn define(
         .unzip();
     let schema = column_types(context, columns)?;
     let mut definition = Definition::from_schema(name, &schema)?;
+    for (column, domain) in definition.columns.iter_mut().zip(domains) {
+        column.domain = domain;
+    }
     let mut sequences = Vec::new();
     for (at, values) in values.into_iter().enumerate() {
         let column = &mut definition.columns[at];
@@ -164,6 +169,30 @@ pub(crate) fn define(
         sequences,
         notices,
     })
+}
+
+/// Gives columns of domains the types behind these, and returns the domains, by column.
+fn domains(
+    columns: &mut [ColumnDef],
+    context: &impl ContextProvider,
+    tables: &Tables,
+) -> Result<Vec<Option<String>>> {
+    let mut found = Vec::with_capacity(columns.len());
+    let planner = context.get_type_planner();
+    for column in columns {
+        let field = match (&planner, &column.data_type) {
+            (Some(planner), DataType::Custom(..)) if !columns::is_serial(&column.data_type) => {
+                planner.plan_type_field(&column.data_type)?
+            }
+            _ => None,
+        };
+        let domain = field.and_then(|field| field.metadata().get(DOMAIN).cloned());
+        if let Some(own) = domain.as_ref().and_then(|domain| tables.domain(domain)) {
+            column.data_type = domains::data_type(&own.text)?;
+        }
+        found.push(domain);
+    }
+    Ok(found)
 }
 
 /// Adds a constraint to a definition.

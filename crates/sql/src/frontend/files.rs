@@ -32,6 +32,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Sequence(_)
         | Statement::Like(_)
         | Statement::Type(_)
+        | Statement::Domain(_)
         | Statement::Identity(_) => Ok(()),
         Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
             of_tree(&Sql::Query(views::of_text(text)?.query))

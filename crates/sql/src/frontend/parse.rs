@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
+use crate::frontend::domains::DomainStatement;
 use crate::frontend::identity::AlterIdentity;
 use crate::frontend::like::CreateLike;
 use crate::frontend::materialized::MaterializedStatement;
@@ -26,8 +27,8 @@ use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
-    arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
-    prepared, returning, rewrite, roles, schemas, sequences, steps, types,
+    arrays, distinct, domains, grammar, identity, kept, like, materialized, merge, operators,
+    overriding, prepared, returning, rewrite, roles, schemas, sequences, steps, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -65,6 +66,8 @@ pub(crate) enum Statement {
     Role(RoleStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
+    /// `create domain`, `alter domain`, `drop domain`.
+    Domain(DomainStatement),
     /// `create type`, `alter type`, `drop type`.
     Type(TypeStatement),
     /// `create materialized view`, `refresh materialized view`.
@@ -151,6 +154,9 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     if let Some(own) = types::statement(tokens).transpose() {
         return Some(own.map(Statement::Type));
     }
+    if let Some(own) = domains::statement(tokens).transpose() {
+        return Some(own.map(Statement::Domain));
+    }
     if let Some(own) = roles::statement(tokens).transpose() {
         return Some(own.map(Statement::Role));
     }
@@ -225,6 +231,7 @@ pub(crate) fn rewritten(
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
     let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
+    let tokens = rewrite::insert_alias(rewrite::key_columns(tokens))?;
     distinct::mark(
         &DIALECT,
         rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(tokens)))),

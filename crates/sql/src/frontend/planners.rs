@@ -24,8 +24,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use table::{
-    SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type, timetz_type, titled,
-    uuid_type,
+    DOMAIN, SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type, timetz_type,
+    titled, uuid_type,
 };
 
 use crate::error::Error;
@@ -42,21 +42,36 @@ use crate::search_path::SearchPath;
 #[derive(Clone, Debug)]
 pub(crate) struct Types {
     /// Those that people have made, by how statements may [write](written) their names.
-    made: HashMap<String, DataType>,
+    made: HashMap<String, Made>,
+}
+
+/// A type that people have made.
+#[derive(Clone, Debug)]
+struct Made {
+    data_type: DataType,
+    /// The name in the catalog of the domain that it is.
+    domain: Option<String>,
 }
 
 impl Types {
     /// With the types of a catalog, whose names are looked up in `path`.
     pub(crate) fn of(tables: &Tables, path: &SearchPath) -> Types {
         let mut made = HashMap::new();
-        for name in tables.types() {
-            let Some(own) = tables.named_type(name) else {
-                continue;
-            };
+        let enums = tables.types().into_iter().filter_map(|name| {
+            let data_type = tables.named_type(name)?.data_type();
+            let domain = None;
+            Some((name, Made { data_type, domain }))
+        });
+        let domains = tables.domains().into_iter().filter_map(|name| {
+            let data_type = tables.domain(name)?.data_type.clone();
+            let domain = Some(name.to_owned());
+            Some((name, Made { data_type, domain }))
+        });
+        for (name, own) in enums.chain(domains) {
             if path.resolve_type(tables, base(name)) == name {
-                made.insert(base(name).to_owned(), own.data_type());
+                made.insert(base(name).to_owned(), own.clone());
             }
-            made.insert(exact(name), own.data_type());
+            made.insert(exact(name), own);
         }
         Types { made }
     }
@@ -94,13 +109,67 @@ impl Types {
         Ok(map_type(key, value))
     }
 
-    fn made(&self, name: &ObjectName) -> Option<&DataType> {
+    fn made(&self, name: &ObjectName) -> Option<&Made> {
         self.made.get(&written(name).ok()?)
+    }
+
+    /// The domain that a type is, by the name in the catalog.
+    fn domain(&self, sql_type: &SqlType) -> Option<&str> {
+        match sql_type {
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
+                self.made(name)?.domain.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// A type that is no word of the parser's.
+    fn named(&self, name: &ObjectName) -> Result<FieldRef> {
+        if let Some(own) = named_type(name) {
+            return Ok(own.into_nullable_field_ref());
+        }
+        let Some(Made { data_type, domain }) = self.made(name).cloned() else {
+            let name = written(name)?;
+            let message = format!("type \"{}\" does not exist", titled(&name));
+            return Err(Error::coded("42704", message).into());
+        };
+        let field = data_type.into_nullable_field_ref();
+        let Some(domain) = domain else {
+            return Ok(field);
+        };
+        let metadata = [(DOMAIN.to_string(), domain)];
+        Ok(Arc::new(
+            field.as_ref().clone().with_metadata(metadata.into()),
+        ))
+    }
+
+    /// Refuses domains as items of arrays, in maps and as fields of structs, which would not be tested.
+    fn within(&self, sql_type: &SqlType) -> Result<()> {
+        let found = match sql_type {
+            SqlType::Array(
+                ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
+            ) => self.domain(item),
+            SqlType::Struct(fields, _) => {
+                let mut fields = fields.iter();
+                fields.find_map(|field| self.domain(&field.field_type))
+            }
+            SqlType::Map(key, value) => self.domain(key).or_else(|| self.domain(value)),
+            _ => None,
+        };
+        match found {
+            None => Ok(()),
+            Some(name) => Err(Error::unsupported(format!(
+                "arrays, maps and structs of domains are not supported: name the type behind \"{}\"",
+                titled(name)
+            ))
+            .into()),
+        }
     }
 }
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
+        self.within(sql_type)?;
         let data_type = match sql_type {
             SqlType::Timestamp(digits, zone) => {
                 return timestamp(*digits, has_zone(*zone)).map(Some);
@@ -157,14 +226,7 @@ impl TypePlanner for Types {
             }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
             SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
-                match named_type(name).or_else(|| self.made(name).cloned()) {
-                    Some(own) => own,
-                    None => {
-                        let name = written(name)?;
-                        let message = format!("type \"{}\" does not exist", titled(&name));
-                        return Err(Error::coded("42704", message).into());
-                    }
-                }
+                return self.named(name).map(Some);
             }
             _ => return Ok(None),
         };

@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::domains::DomainStatement;
 use crate::frontend::grants::Things;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
@@ -34,6 +35,9 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Materialized(MaterializedStatement::Refresh { .. }) => {
             "REFRESH MATERIALIZED VIEW"
         }
+        Statement::Domain(DomainStatement::Create(_)) => "CREATE DOMAIN",
+        Statement::Domain(DomainStatement::Alter { .. }) => "ALTER DOMAIN",
+        Statement::Domain(DomainStatement::Drop { .. }) => "DROP DOMAIN",
         Statement::Type(TypeStatement::Create { .. }) => "CREATE TYPE",
         Statement::Type(TypeStatement::Alter { .. }) => "ALTER TYPE",
         Statement::Type(TypeStatement::Drop { .. }) => "DROP TYPE",

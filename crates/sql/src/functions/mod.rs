@@ -62,7 +62,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);
     let truncate = state.scalar_functions().get("date_trunc").cloned();
-    let coalesce = state.scalar_functions().get("coalesce").cloned();
+    let alike = ["coalesce", "nullif", "greatest", "least"];
+    let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -89,7 +90,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(enums::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
-        .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))
+        .chain(alike.iter().flatten().map(coalesce::alike))
         .chain([clock::now(), temporal::extract::date_part()])
         .chain(lists::quantified().into_iter().map(Arc::new))
         .chain(structs::named());

@@ -194,9 +194,17 @@ pub fn column_number(field: &Field) -> u32 {
     found.map_or(1009, |known| known.array as u32)
 }
 
-/// The number of an enum: the same as long as it has its name.
+/// The number of an enum or a domain: the same as long as it has its name.
 pub(crate) fn enum_number(name: &str) -> u32 {
     table_number(&format!("type {name}")) as u32
+}
+
+/// The number of the type of a column: of its domain, if it is of one.
+pub(crate) fn type_of_column(column: &Column) -> u32 {
+    match &column.domain {
+        Some(domain) => enum_number(domain),
+        None => type_number(&column.data_type),
+    }
 }
 
 /// The number of the arrays of an enum.
@@ -216,6 +224,9 @@ pub fn type_modifier(data_type: &DataType) -> i32 {
 
 /// The same for a column, which may round its values to so many digits behind the second.
 pub(crate) fn column_modifier(column: &Column) -> i32 {
+    if column.domain.is_some() {
+        return -1;
+    }
     let Some(digits) = column.digits else {
         return match &column.data_type {
             DataType::Timestamp(TimeUnit::Second, _) => 0,
@@ -242,6 +253,9 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
     if number == 1700 && modifier >= 4 {
         let (precision, scale) = ((modifier - 4) >> 16, (modifier - 4) & 0xffff);
         return Some(format!("numeric({precision},{scale})"));
+    }
+    if modifier >= 4 && matches!(number, 1042 | 1043) {
+        return Some(format!("{}({})", known.title, modifier - 4));
     }
     if modifier >= 0 && matches!(number, 1083 | 1114 | 1184 | 1186 | 1266) {
         let digits = modifier & 0xffff;

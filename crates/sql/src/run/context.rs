@@ -16,7 +16,9 @@ use store::Snapshot;
 use table::{Privileges, Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::{ctes, definition, grammar, graphs, operators, readers};
+use crate::frontend::{
+    ctes, definition, domain_casts, grammar, graphs, operators, readers, typed_values,
+};
 use crate::functions::sequences::Numbers;
 use crate::limits;
 use crate::messages::nearest::unknown_table;
@@ -28,8 +30,10 @@ use crate::run::arrays::{Arrays, Watched};
 use crate::run::clock::Clock;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
+use crate::run::domains::Casts;
 use crate::run::environment;
 use crate::run::frames::{Frames, Given};
+use crate::run::inserted;
 use crate::run::instance::Instance;
 use crate::run::merged;
 use crate::run::privileges::Known;
@@ -137,6 +141,19 @@ impl StatementContext {
             kept_numbers: None,
             clock: Clock::new(started, traffic),
         }
+    }
+
+    /// A view of the same tables in which texts that are kept are compiled.
+    pub(super) fn kept(&self) -> StatementContext {
+        let tables = Arc::clone(&self.tables);
+        let mut own =
+            StatementContext::over(&self.instance, &self.snapshot, tables, Instant::now());
+        own.state = self.state.clone();
+        own.arrays = self.arrays.clone();
+        own.settings = self.settings.clone();
+        own.numbers = self.kept_numbers.clone();
+        own.kept_numbers = self.kept_numbers.clone();
+        own
     }
 
     /// The same with names looked up in this path.
@@ -272,6 +289,9 @@ impl StatementContext {
         calls.only_written = only_written;
         ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
         grammar::check_calls(&statement, &self.state)?;
+        typed_values::cast(&mut statement, &self.tables, &path);
+        let domains = domain_casts::take(&mut statement, &self.tables, &path)?;
+        calls.domains = self.domains(domains).await?;
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, &path, (depth, rights)).await?;
         calls.view_columns = self.view_columns(&statement, depth).await?;
@@ -284,7 +304,7 @@ impl StatementContext {
         }
         calls.descriptions = Said::of(&self.tables, &path);
         calls.path = path;
-        let names = Resolver::resolve(
+        let mut names = Resolver::resolve(
             &self.state,
             &self.tables,
             &self.arrays,
@@ -294,6 +314,7 @@ impl StatementContext {
         )
         .await?;
         let statement = merged::first(statement, &names)?;
+        let statement = inserted::apart(statement, &mut names, self.parser_options(false))?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {
@@ -353,6 +374,12 @@ impl StatementContext {
     async fn calls(&self, statement: &mut Sql, rights: &Rights) -> Result<Calls> {
         let types = |list: &str| {
             let definition = definition::of_text("types", list, &self.types(), &self.tables)?;
+            if let Some(column) = definition.columns.iter().find(|own| own.domain.is_some()) {
+                return Err(Error::unsupported(format!(
+                    "column \"{}\" of a file is of no domain: cast its values",
+                    column.name
+                )));
+            }
             let columns = definition.columns.into_iter();
             Ok(columns
                 .map(|column| (column.name, column.data_type))
@@ -399,6 +426,7 @@ impl StatementContext {
             path: SearchPath::kept(),
             rights: rights.clone(),
             only_written: None,
+            domains: Casts::new(),
             instance: Arc::clone(&self.instance),
         })
     }

@@ -121,8 +121,13 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
         (
             "data_type",
             texts(&|(_, _, c)| {
+                let domain = c.domain.as_ref().and_then(|name| tables.domain(name));
                 Some(match &c.data_type {
                     own if is_enum(own) => "USER-DEFINED".to_owned(),
+                    // A domain over a domain.
+                    _ if domain.is_some_and(|own| own.parent.is_some()) => {
+                        "USER-DEFINED".to_owned()
+                    }
                     own => types::standard_name(own),
                 })
             }),
@@ -152,6 +157,7 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
     ];
     let arrays = arrays
         .into_iter()
+        .chain(of_domains(&rows))
         .chain(typed(&rows))
         .chain(made(tables, &rows))
         .collect::<Vec<_>>();
@@ -161,6 +167,19 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
     let arrays = arrays.into_iter().map(|(_, array)| array).collect();
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+/// The columns of `information_schema.columns` about domains.
+fn of_domains(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+    let texts = |of: fn(&str) -> &str| -> ArrayRef {
+        let domains = rows.iter().map(|(_, _, column)| column.domain.as_deref());
+        Arc::new(domains.map(|name| name.map(of)).collect::<StringArray>())
+    };
+    [
+        ("domain_catalog", texts(|_| CATALOG)),
+        ("domain_schema", texts(schema_of)),
+        ("domain_name", texts(base)),
+    ]
 }
 
 /// The columns of `information_schema.columns` about the name of a column's type as clients know it.

@@ -19,6 +19,7 @@ use crate::names::{
 use crate::run::answer::Answer;
 use crate::run::checks;
 use crate::run::context::StatementContext;
+use crate::run::domains::Conditions;
 use crate::run::generated::GeneratedColumns;
 use crate::statements::identity::{may_have_default, place};
 use crate::statements::relations::missing;
@@ -246,6 +247,9 @@ async fn add(
     } else {
         context.default_value(&column).await?
     };
+    if let Some(domain) = column.domain.as_ref().filter(|_| !made && table.rows() > 0) {
+        Conditions::new(context, domain).await?.test(&value)?;
+    }
     let check = length.map(|length| lengths::named_anew(length, definition));
     if let Some(length) = check
         .as_ref()

@@ -196,14 +196,14 @@ pub(crate) async fn no_nulls(
 }
 
 /// A table in a query of this program, which calls it by its name alone.
-fn exactly(name: &str) -> String {
+pub(crate) fn exactly(name: &str) -> String {
     let (name, called) = (exact(name), base(name));
     let (name, called) = (Ident::with_quote('"', name), Ident::with_quote('"', called));
     format!("{name} as {called}")
 }
 
 /// Whether a query has a row.
-async fn any(context: &mut StatementContext, text: &str) -> Result<bool> {
+pub(crate) async fn any(context: &mut StatementContext, text: &str) -> Result<bool> {
     let plan = context.plan(Sql::Query(written(text)?), None).await?;
     let batches: Vec<_> = query::rows(context, &plan).await?.try_collect().await?;
     Ok(batches.iter().any(|batch| batch.num_rows() > 0))

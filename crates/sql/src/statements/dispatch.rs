@@ -12,7 +12,7 @@ use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
-    alter, arrays, comments, copy, ddl, dml, explain, identity, indexes, like, lookup,
+    alter, arrays, comments, copy, ddl, dml, domains, explain, identity, indexes, like, lookup,
     materialized, merge, roles, schemas, sequences, show, targets, types, views,
 };
 
@@ -35,6 +35,7 @@ pub(crate) async fn run(
         Statement::Schema(statement) => schemas::run(scope, statement, started).await,
         Statement::Role(statement) => roles::run(scope, statement, started).await,
         Statement::Type(statement) => types::run(scope, statement, started).await,
+        Statement::Domain(statement) => domains::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
         Statement::Materialized(statement) => materialized::run(scope, statement, started).await,

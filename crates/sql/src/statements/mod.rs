@@ -22,6 +22,7 @@ mod default;
 mod describe;
 mod dispatch;
 mod dml;
+mod domains;
 mod entered;
 mod explain;
 pub(crate) mod extended;

@@ -17,7 +17,8 @@ use table::{
 };
 
 use crate::error::{Error, Result};
-use crate::run::checks::Checks;
+use crate::functions::lists::types::is_special;
+use crate::run::checks::{self, Checks};
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::instance::Instance;
@@ -186,6 +187,11 @@ fn names(definition: &Definition, columns: &[usize]) -> String {
 fn shown(columns: &[ArrayRef], row: usize) -> String {
     let options = FormatOptions::new();
     let value = |column: &ArrayRef| {
+        if is_special(column.data_type())
+            && let Some(text) = checks::special(column, row)
+        {
+            return text;
+        }
         let format = ArrayFormatter::try_new(column, &options);
         let text = format.and_then(|format| format.value(row).try_to_string());
         text.unwrap_or_else(|_| "?".to_owned())

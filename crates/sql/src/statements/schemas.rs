@@ -19,6 +19,7 @@ use crate::run::context::StatementContext;
 use crate::search_path::{no_schema, text_of};
 use crate::settings::DateSettings;
 use crate::statements::cascade::drop_dependents;
+use crate::statements::domains::{self, children_first};
 use crate::statements::owned;
 use crate::statements::owner;
 use crate::statements::relations::{missing, taken};
@@ -178,7 +179,7 @@ impl Contents {
             tables: within(tables.names()),
             views: within(tables.views()),
             sequences: within(tables.sequences()),
-            types: within(tables.types()),
+            types: within(tables.types().into_iter().chain(tables.domains()).collect()),
         }
     }
 
@@ -295,8 +296,16 @@ fn empty(
             Err(e) => return Err(e.into()),
         }
     }
-    for name in &contents.types {
-        types::goes(&context.tables, name, &all)?;
+    let of_schema = contents.types.iter().map(String::as_str);
+    let gone: Vec<&str> = all.iter().copied().chain(of_schema.clone()).collect();
+    let (domains, enums): (Vec<&str>, Vec<&str>) =
+        of_schema.partition(|name| context.tables.domain(name).is_some());
+    for name in children_first(&context.tables, &domains) {
+        types::goes(&context.tables, name, &gone)?;
+        table::drop_domain(&mut writing.tx, name)?;
+    }
+    for name in enums {
+        types::goes(&context.tables, name, &gone)?;
         table::drop_type(&mut writing.tx, name)?;
     }
     Ok(())
@@ -320,10 +329,16 @@ async fn rename(scope: &mut Scope<'_>, name: &str, to: &str, started: Instant) -
     let renamed =
         |own: &str| (table::schema_of(own) == Some(name)).then(|| catalog_name(to, base(own)));
     texts::renamed(scope, &context, &mut writing, &renamed)?;
-    for own in context.tables.types() {
+    for own in context
+        .tables
+        .types()
+        .into_iter()
+        .chain(context.tables.domains())
+    {
         if table::schema_of(own) == Some(name) {
             types::is_unnamed(&context.tables, own)?;
             scope.claim(&types::tables_of(&context.tables, own))?;
+            scope.claim(&domains::tables_of(&context.tables, own))?;
         }
     }
     scope.keep(writing).await?;

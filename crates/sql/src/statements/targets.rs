@@ -178,8 +178,11 @@ impl Names<'_> {
 
     fn of_comment(&self, kind: CommentObject, name: &mut ObjectName) -> Result<()> {
         match kind {
-            // Looked up among the keys, and in no path.
-            CommentObject::Index | CommentObject::Schema => Ok(()),
+            // Looked up among the keys or types, or in no path.
+            CommentObject::Index
+            | CommentObject::Schema
+            | CommentObject::Type
+            | CommentObject::Domain => Ok(()),
             CommentObject::Column => {
                 let Some(column) = name.0.pop() else {
                     return Ok(());

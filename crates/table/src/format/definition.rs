@@ -16,7 +16,7 @@ use crate::schema::{
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum TypeRecord {
+pub(crate) enum TypeRecord {
     Boolean,
     Int(u8),
     UInt(u8),
@@ -44,10 +44,13 @@ enum TypeRecord {
     WideDecimal(u8, i8),
     /// Maps from keys to values. Likewise.
     Map(Box<TypeRecord>, Box<TypeRecord>),
+    /// Likewise: a domain's name, and the type behind it. Only columns are of one.
+    Domain(String, Box<TypeRecord>),
 }
 
 impl TypeRecord {
-    fn of(data_type: &DataType) -> Option<TypeRecord> {
+    /// The record of a type; none for one that has no place in the catalog.
+    pub(crate) fn of(data_type: &DataType) -> Option<TypeRecord> {
         use DataType::*;
         Some(match data_type {
             Boolean => TypeRecord::Boolean,
@@ -94,7 +97,17 @@ impl TypeRecord {
         })
     }
 
-    fn data_type(&self) -> Option<DataType> {
+    /// The same of the type of a column.
+    fn of_column(column: &Column) -> Option<TypeRecord> {
+        let own = TypeRecord::of(&column.data_type)?;
+        Some(match &column.domain {
+            Some(domain) => TypeRecord::Domain(domain.clone(), Box::new(own)),
+            None => own,
+        })
+    }
+
+    /// The type of a record; none for one that is damaged.
+    pub(crate) fn data_type(&self) -> Option<DataType> {
         Some(match self {
             TypeRecord::Boolean => DataType::Boolean,
             TypeRecord::Int(1) => DataType::Int8,
@@ -340,7 +353,7 @@ impl DefinitionRecord {
         let columns = definition
             .columns
             .iter()
-            .map(|c| Some((c.name.clone(), TypeRecord::of(&c.data_type)?, c.nullable)))
+            .map(|c| Some((c.name.clone(), TypeRecord::of_column(c)?, c.nullable)))
             .collect::<Option<Vec<_>>>()?;
         Some(DefinitionRecord {
             name: definition.name.clone(),
@@ -355,6 +368,10 @@ impl DefinitionRecord {
             .columns
             .into_iter()
             .map(|(name, record, nullable)| {
+                let (record, domain) = match record {
+                    TypeRecord::Domain(domain, record) => (*record, Some(domain)),
+                    record => (record, None),
+                };
                 Some(Column {
                     name,
                     data_type: record.data_type()?,
@@ -363,6 +380,7 @@ impl DefinitionRecord {
                     generated: None,
                     sequences: vec![],
                     digits: None,
+                    domain,
                 })
             })
             .collect::<Option<Vec<_>>>()?;

@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::schema::domains::DOMAIN;
 use crate::schema::enums::is_enum;
 use crate::schema::types::stored_type;
 
@@ -122,6 +123,8 @@ pub struct Column {
     /// To how many digits behind the second its values are rounded, of a timestamp, a time or an interval; `None` if they keep
     /// all that their type has.
     pub digits: Option<u8>,
+    /// The name in the catalog of the [`Domain`](crate::Domain) that it is of; `data_type` is the type behind that.
+    pub domain: Option<String>,
 }
 
 /// Where the metadata of a field has the digits behind the second to which the values of a column are
@@ -212,6 +215,7 @@ impl Definition {
                     .metadata()
                     .get(SECOND_DIGITS)
                     .and_then(|digits| digits.parse().ok()),
+                domain: field.metadata().get(DOMAIN).cloned(),
             });
         }
         let definition = Definition {

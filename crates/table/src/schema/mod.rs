@@ -2,6 +2,7 @@
 
 mod comments;
 mod definition;
+mod domains;
 mod enums;
 mod names;
 mod normalise;
@@ -15,6 +16,7 @@ pub use definition::{
     Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
     Rule, SECOND_DIGITS, referred_key,
 };
+pub use domains::{DOMAIN, Domain};
 pub(crate) use enums::replaced;
 pub use enums::{EnumType, Label, enum_name, enum_type, enum_within, is_enum, places};
 pub use names::{WITHIN, base_of, schema_of, titled, within};

@@ -6,6 +6,7 @@ mod chunker;
 mod co_partition;
 mod comments;
 mod delete;
+mod domains;
 mod encode;
 mod insert;
 mod loader;
@@ -20,6 +21,7 @@ pub use alter::{add_column, add_key, drop_column, drop_key, redefine, rename, re
 pub use chunker::Chunker;
 pub use comments::comment;
 pub use delete::delete;
+pub use domains::{change_domain, create_domain, drop_domain};
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
 pub use loader::Loader;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int16Builder, Int32Array, Int64Array, IntervalMonthDayNanoArray,
-    ListBuilder, RecordBatch, StringArray, StringBuilder, TimestampMicrosecondArray,
-    new_null_array,
+    ArrayRef, BooleanArray, Float32Array, Int16Builder, Int32Array, Int64Array,
+    IntervalMonthDayNanoArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
+    TimestampMicrosecondArray, new_null_array,
 };
 use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, Schema};
 use datafusion::catalog::TableProvider;
@@ -109,6 +109,10 @@ impl Built {
         values: impl IntoIterator<Item = Option<i64>>,
     ) -> Built {
         self.with(name, Arc::new(values.into_iter().collect::<Int64Array>()))
+    }
+
+    pub(super) fn reals(self, name: &'static str, values: impl IntoIterator<Item = f32>) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Float32Array>()))
     }
 
     pub(super) fn counts(self, name: &'static str, values: impl IntoIterator<Item = i32>) -> Built {

@@ -1,9 +1,9 @@
 //! Constraints: keys, foreign keys and checks.
 
-use table::{Action, Definition, ForeignKey, Rule, Tables};
+use table::{Action, Check, Definition, Domain, ForeignKey, Rule, Tables};
 
 use crate::frontend::lengths;
-use crate::messages::numbers::table_number;
+use crate::messages::numbers::{enum_number, schema_number, table_number};
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::tables::schema_of_number;
@@ -19,6 +19,8 @@ pub(crate) struct TableConstraint {
     pub of: String,
     schema: i64,
     table: i64,
+    /// The number of the domain that it is of; then it is of no table.
+    domain: i64,
     /// The number of the index of a key that holds.
     index: i64,
     /// Places of its columns, from 1 on.
@@ -29,6 +31,13 @@ pub(crate) struct TableConstraint {
     pub parent_columns: Vec<i16>,
     pub on_update: &'static str,
     pub on_delete: &'static str,
+}
+
+impl TableConstraint {
+    /// Whether it is of a domain, and not of a table.
+    pub(crate) fn is_of_domain(&self) -> bool {
+        self.domain != 0
+    }
 }
 
 /// All constraints.
@@ -42,6 +51,13 @@ pub(crate) fn constraints(all: &Tables) -> Vec<TableConstraint> {
             foreign_keys(all, definition, &mut found);
             checks(definition, &mut found);
         }
+    }
+    for own in all
+        .domains()
+        .into_iter()
+        .filter_map(|name| all.domain(name))
+    {
+        found.extend(own.checks.iter().map(|check| of_domain(own, check)));
     }
     found
 }
@@ -61,6 +77,7 @@ fn constraint(
         of: table.clone(),
         schema: schema_of_number(table),
         table: table_number(table),
+        domain: 0,
         index: 0,
         columns: Vec::new(),
         parent: 0,
@@ -184,6 +201,28 @@ fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
     }
 }
 
+/// A check of a domain.
+fn of_domain(own: &Domain, check: &Check) -> TableConstraint {
+    let name = format!("{} {}", own.name, check.name);
+    TableConstraint {
+        number: table_number(&format!("check {name}")),
+        text: format!("CHECK (({}))", check.text),
+        name: check.name.clone(),
+        kind: "c",
+        of: own.name.clone(),
+        schema: schema_number(schema_of(&own.name)),
+        table: 0,
+        domain: enum_number(&own.name).into(),
+        index: 0,
+        columns: Vec::new(),
+        parent: 0,
+        parent_of: None,
+        parent_columns: Vec::new(),
+        on_update: " ",
+        on_delete: " ",
+    }
+}
+
 /// `pg_constraint`.
 pub(super) fn by_number(all: &Tables) -> Built {
     let keys = constraints(all);
@@ -197,7 +236,7 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .truth("condeferred", false, rows)
         .truth("convalidated", true, rows)
         .numbers("conrelid", keys.iter().map(|key| key.table))
-        .number("contypid", 0, rows)
+        .numbers("contypid", keys.iter().map(|key| key.domain))
         .numbers("conindid", keys.iter().map(|key| key.index))
         .number("conparentid", 0, rows)
         .numbers("confrelid", keys.iter().map(|key| key.parent))
