@@ -22,7 +22,7 @@ pub(crate) fn texts(values: &ArrayRef) -> StringViewArray {
 }
 
 /// Texts that are valid, and normal if `kind` is, as values.
-pub(super) fn values(
+pub(crate) fn values(
     kind: JsonKind,
     texts: impl IntoIterator<Item = Option<String>>,
 ) -> Result<ArrayRef> {
