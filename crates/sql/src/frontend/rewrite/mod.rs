@@ -10,6 +10,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod expanded;
 mod framed;
 mod named;
 mod operators;
