@@ -57,10 +57,9 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
     };
     let (frame, offsets) = found;
     frame.check(expr.order_by.len())?;
-    let standard = WindowFrame::new((!expr.order_by.is_empty()).then_some(false));
     let name = expr.func_def.name().to_string();
     if WITHOUT.contains(&name.as_str()) {
-        expr.window_frame = standard;
+        expr.window_frame = WindowFrame::new((!expr.order_by.is_empty()).then_some(false));
         return Ok(PlannerResult::Original(expr));
     }
     if expr.distinct {
@@ -103,7 +102,12 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
             args,
             partition_by: expr.partition_by,
             order_by: expr.order_by,
-            window_frame: standard,
+            // It sees the whole partition, and finds frames itself.
+            window_frame: WindowFrame::new_bounds(
+                WindowFrameUnits::Rows,
+                WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+                WindowFrameBound::Following(ScalarValue::UInt64(None)),
+            ),
             filter: None,
             null_treatment: None,
             distinct: false,
