@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 
 /// Functions that depend on no frame.
-const WITHOUT: [&str; 9] = [
+const WITHOUT: [&str; 8] = [
     "cume_dist",
     "dense_rank",
     "lag",
@@ -25,7 +25,6 @@ const WITHOUT: [&str; 9] = [
     "percent_rank",
     "rank",
     "row_number",
-    "rows_from",
 ];
 
 /// Functions from whose state DataFusion takes away the values that leave a frame, which is inexact for floats: 1e20 and 1
