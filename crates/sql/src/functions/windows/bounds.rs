@@ -354,6 +354,14 @@ fn line(keys: &ArrayRef, offset: &ArrayRef, minus: bool) -> Result<Line> {
             if length(distance) < 0 {
                 return negative();
             }
+            // How long they are depends on the zone of the session.
+            let zoned = matches!(keys.data_type(), DataType::Timestamp(_, Some(_)));
+            if zoned && (distance.months != 0 || distance.days != 0) {
+                return Err(Error::unsupported(
+                    "not supported: a frame of days or months over a timestamp with time zone: order by it `at time zone` a zone, or name hours",
+                )
+                .into());
+            }
             let unit = match keys.data_type() {
                 DataType::Timestamp(unit, _) => *unit,
                 _ => TimeUnit::Microsecond,
