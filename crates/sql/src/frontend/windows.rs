@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 
 /// Functions that depend on no frame.
-const WITHOUT: [&str; 9] = [
+const WITHOUT: [&str; 8] = [
     "cume_dist",
     "dense_rank",
     "lag",
@@ -25,7 +25,6 @@ const WITHOUT: [&str; 9] = [
     "percent_rank",
     "rank",
     "row_number",
-    "rows_from",
 ];
 
 /// Functions from whose state DataFusion takes away the values that leave a frame, which is inexact for floats: 1e20 and 1
@@ -57,10 +56,9 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
     };
     let (frame, offsets) = found;
     frame.check(expr.order_by.len())?;
-    let standard = WindowFrame::new((!expr.order_by.is_empty()).then_some(false));
     let name = expr.func_def.name().to_string();
     if WITHOUT.contains(&name.as_str()) {
-        expr.window_frame = standard;
+        expr.window_frame = WindowFrame::new((!expr.order_by.is_empty()).then_some(false));
         return Ok(PlannerResult::Original(expr));
     }
     if expr.distinct {
@@ -103,7 +101,12 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
             args,
             partition_by: expr.partition_by,
             order_by: expr.order_by,
-            window_frame: standard,
+            // It sees the whole partition, and finds frames itself.
+            window_frame: WindowFrame::new_bounds(
+                WindowFrameUnits::Rows,
+                WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+                WindowFrameBound::Following(ScalarValue::UInt64(None)),
+            ),
             filter: None,
             null_treatment: None,
             distinct: false,

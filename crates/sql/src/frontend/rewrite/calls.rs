@@ -98,6 +98,7 @@ impl VisitorMut for Calls {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         signed_power(expr);
+        similar::like_any(expr);
         ControlFlow::Continue(())
     }
 

@@ -117,6 +117,29 @@ fn flat(expr: Expr) -> Expr {
     }
 }
 
+/// The array whose items a function gives as rows, where they have one column.
+pub(super) fn values(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let name = name_of(&function.name)?;
+    if name == "unnest" {
+        return match &list.args[..] {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))] => Some(arg.clone()),
+            _ => None,
+        };
+    }
+    // What it finds for a row are arrays, which have no numbers.
+    if name == "regexp_matches" {
+        return None;
+    }
+    let mut columns = rows(&name, &list.args)?.columns.into_iter();
+    match (columns.next(), columns.next()) {
+        (Some((values, _)), None) => Some(values),
+        _ => None,
+    }
+}
+
 /// A function that gives several rows, in the select list: `unnest` of their values.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 20] = [
+pub(super) const NAMES: [&str; 24] = [
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
@@ -26,12 +26,16 @@ pub(super) const NAMES: [&str; 20] = [
     "json_each_text",
     "json_object_agg",
     "json_object_keys",
+    "json_to_record",
+    "json_to_recordset",
     "jsonb_agg",
     "jsonb_array_elements",
     "jsonb_each",
     "jsonb_object_agg",
     "jsonb_path_query",
     "jsonb_path_query_tz",
+    "jsonb_to_record",
+    "jsonb_to_recordset",
     "regexp_matches",
     "regexp_split_to_table",
     "row",

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, qualified, rows, samples, series, sets, shape,
+    assignments, calls, catalog, columns, expanded, qualified, rows, samples, series, sets, shape,
 };
 
 /// Rewrites a statement; the order of its steps matters.
@@ -19,6 +19,7 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.visit(&mut sets::Tables))?;
     outcome(statement.visit(&mut shape::Shape))?;
     columns::name_statement(statement)?;
+    outcome(statement.visit(&mut expanded::Expanded))?;
     outcome(statement.visit(&mut rows::Whole))?;
     outcome(statement.visit(&mut calls::Calls))?;
     outcome(statement.visit(&mut rows::Values::default()))
@@ -34,6 +35,7 @@ pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.visit(&mut sets::Tables))?;
     outcome(query.visit(&mut shape::Shape))?;
     columns::name_query(query)?;
+    outcome(query.visit(&mut expanded::Expanded))?;
     outcome(query.visit(&mut rows::Whole))?;
     outcome(query.visit(&mut calls::Calls))?;
     outcome(query.visit(&mut rows::Values::default()))

@@ -1,8 +1,9 @@
 //! The rows of each frame of a partition.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Scalar};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Scalar};
 use arrow::compute::kernels::numeric::{add, sub};
 use arrow::compute::{SortOptions, cast, partition};
 use arrow::datatypes::{
@@ -67,7 +68,12 @@ impl Peers {
         let groups = if partition_of.keys.is_empty() || rows == 0 {
             std::iter::once(0..rows).collect()
         } else {
-            partition(partition_of.keys)?.ranges()
+            let keys: Vec<ArrayRef> = partition_of
+                .keys
+                .iter()
+                .map(comparable)
+                .collect::<Result<_>>()?;
+            partition(&keys)?.ranges()
         };
         let numbered = groups.iter().enumerate();
         let of_row = numbered
@@ -79,6 +85,17 @@ impl Peers {
     fn range(&self, row: usize) -> Range<usize> {
         self.groups[self.of_row[row]].clone()
     }
+}
+
+/// Sort keys that are equal where PostgreSQL has them equal: intervals of one length are.
+fn comparable(keys: &ArrayRef) -> Result<ArrayRef> {
+    if !matches!(keys.data_type(), DataType::Interval(_)) {
+        return Ok(Arc::clone(keys));
+    }
+    let keys = cast(keys, &DataType::Interval(IntervalUnit::MonthDayNano))?;
+    let keys = keys.as_primitive::<IntervalMonthDayNanoType>();
+    let lengths: Decimal128Array = keys.unary(length);
+    Ok(Arc::new(lengths))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,6 +354,14 @@ fn line(keys: &ArrayRef, offset: &ArrayRef, minus: bool) -> Result<Line> {
             if length(distance) < 0 {
                 return negative();
             }
+            // How long they are depends on the zone of the session.
+            let zoned = matches!(keys.data_type(), DataType::Timestamp(_, Some(_)));
+            if zoned && (distance.months != 0 || distance.days != 0) {
+                return Err(Error::unsupported(
+                    "not supported: a frame of days or months over a timestamp with time zone: order by it `at time zone` a zone, or name hours",
+                )
+                .into());
+            }
             let unit = match keys.data_type() {
                 DataType::Timestamp(unit, _) => *unit,
                 _ => TimeUnit::Microsecond,
@@ -364,8 +389,6 @@ fn interval(offset: &ArrayRef) -> Result<IntervalMonthDayNano> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{Float64Array, Int64Array};
 
     use super::*;
