@@ -194,7 +194,9 @@ impl StatementSettings {
 
     /// Whether they are the same, but for who stops other sessions, and for cursors.
     pub(crate) fn is(&self, other: &StatementSettings) -> bool {
-        self.path == other.path && (Arc::ptr_eq(&self.all, &other.all) || self.all == other.all)
+        self.path == other.path
+            && self.dates == other.dates
+            && (Arc::ptr_eq(&self.all, &other.all) || self.all == other.all)
     }
 
     /// The cursors that there are.
