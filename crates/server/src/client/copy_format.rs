@@ -73,7 +73,7 @@ impl<'f> Writer<'f> {
     /// Whether no value of a column needs anything before it or around it.
     fn is_direct(&self, rows: &Writers<'_>, column: usize) -> bool {
         // Bytes that may be in the text of a number, a day or a time.
-        let may_be = |byte: &u8| byte.is_ascii_alphanumeric() || b" -+.:".contains(byte);
+        let may_be = |byte: &u8| byte.is_ascii_alphanumeric() || b" -+.:/".contains(byte);
         match self.format {
             TransferFormat::Text { delimiter, .. } => rows.is_numeric(column) && !may_be(delimiter),
             TransferFormat::Csv {

@@ -132,9 +132,10 @@ fn a_plan_is_never_stale() {
         "select * from v order by 1",
         "select count(*), max(a) from public.t join reef.t r using (a)",
         "select a from t where a in (select a from v) order by a",
+        "select timestamp '2024-07-01 12:00' at time zone 'UTC' + interval '1 day', '01/02/2024'::date, a from t order by a",
     ];
     // Each changes something between the description of a statement and its run: by the session itself, or by another.
-    let changes: [(bool, &str); 22] = [
+    let changes: [(bool, &str); 24] = [
         (true, "insert into t values (3)"),
         (false, "insert into t values (4)"),
         (true, "set search_path = reef, public"),
@@ -158,6 +159,8 @@ fn a_plan_is_never_stale() {
         (false, "delete from t where a = 4"),
         (true, "commit"),
         (true, "set datestyle = dmy"),
+        (true, "set timezone = 'Europe/Zurich'"),
+        (true, "set timezone = 'UTC'"),
         (false, "truncate reef.t"),
         (false, "delete from t"),
     ];
