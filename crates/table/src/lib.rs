@@ -67,10 +67,10 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Acl, Action, Check, Column, Comments, Definition, ForeignKey, Generated, Grant, Index,
-    IndexColumn, JsonKind, Key, MAX_COLUMNS, Position, Privileges, Role, Rule, SECOND_DIGITS,
-    Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise, referred_key,
-    schema_of, stored_type, timetz_type, titled, to_second_digits, uuid_type, within,
+    Acl, Action, Check, Column, Comments, Deferral, Definition, ForeignKey, Generated, Grant,
+    Index, IndexColumn, JsonKind, Key, MAX_COLUMNS, OnCommit, Position, Privileges, Role, Rule,
+    SECOND_DIGITS, Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise,
+    referred_key, schema_of, stored_type, timetz_type, titled, to_second_digits, uuid_type, within,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_sequence, change_view, comment,
@@ -78,5 +78,5 @@ pub use write::{
     drop_role, drop_schema, drop_sequence, drop_view, forget_acl, has_sequence_position, insert,
     keep_sequence_position, new_sequence_number, put_acl, put_role, redefine, rename,
     rename_column, rename_schema, rename_sequence, rename_view, sequence_position,
-    set_materialized, truncate,
+    set_materialized, take_over, truncate,
 };

@@ -4,7 +4,7 @@ use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{ColumnDef, DataType, Statement as Sql, TableConstraint};
-use table::{Action, Check, Column, Definition, ForeignKey, Generated, Rule, Tables};
+use table::{Action, Check, Column, Deferral, Definition, ForeignKey, Generated, Rule, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::columns::{self, Values};
@@ -16,7 +16,7 @@ use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
-use crate::names::{base, check_new, column_name};
+use crate::names::{base, check_new, column_name, session_of};
 
 /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
 /// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
@@ -170,12 +170,22 @@ pub(crate) fn define(
 ///
 /// # Errors
 /// If it names columns or tables that do not exist, has the name of another, or does not go with one.
+#[expect(
+    clippy::too_many_lines,
+    reason = "each kind stands here with what it says"
+)]
 pub(crate) fn add(
     definition: &mut Definition,
     constraint: Constraint,
     tables: &Tables,
 ) -> Result<()> {
-    let Constraint { name, held, what } = constraint;
+    let Constraint {
+        name,
+        held,
+        deferral,
+        unchecked,
+        what,
+    } = constraint;
     let table = definition.name.clone();
     if let Some(name) = name.as_ref().filter(|name| definition.has_constraint(name)) {
         return Err(Error::coded(
@@ -222,7 +232,11 @@ pub(crate) fn add(
                 _ => "check".to_owned(),
             };
             let name = named(definition, &own);
-            definition.checks.push(Check { name, text });
+            definition.checks.push(Check {
+                name,
+                text,
+                unchecked,
+            });
         }
         What::Foreign {
             columns: names,
@@ -230,15 +244,22 @@ pub(crate) fn add(
             parent_columns,
             on_delete,
             on_update,
+            delete_columns,
+            full,
         } => {
             let columns = indices(definition, &names)?;
             acts_on_plain(definition, &columns, on_delete, on_update)?;
+            let delete_columns = set_on_delete(definition, &names, &delete_columns)?;
             let key = foreign_key(tables, definition, columns, parent, parent_columns)?;
             let rule = Rule {
                 foreign_key: definition.foreign_keys.len(),
                 name: named(definition, &format!("{}_fkey", names.join("_"))),
                 on_delete,
                 on_update,
+                delete_columns,
+                full,
+                deferral,
+                unchecked,
             };
             refer(definition, key, rule, held, tables)?;
         }
@@ -257,9 +278,9 @@ fn acts_on_plain(
     if !columns.any(|at| definition.columns[*at].expression().is_some()) {
         return Ok(());
     }
-    let event = if on_delete == Action::SetNull {
+    let event = if matches!(on_delete, Action::SetNull | Action::SetDefault) {
         "DELETE"
-    } else if on_update != Action::NoAction {
+    } else if on_update.changes_rows() {
         "UPDATE"
     } else {
         return Ok(());
@@ -272,6 +293,23 @@ fn acts_on_plain(
     })
 }
 
+/// The places in a foreign key of the columns that it sets when what it refers to is deleted.
+fn set_on_delete(definition: &Definition, of: &[String], columns: &[String]) -> Result<Vec<usize>> {
+    let place = |column: &String| {
+        indices(definition, std::slice::from_ref(column))?;
+        let found = of.iter().position(|own| own == column);
+        found.ok_or_else(|| {
+            Error::coded(
+                "42830",
+                format!(
+                    "column \"{column}\" referenced in ON DELETE SET action must be part of foreign key"
+                ),
+            )
+        })
+    };
+    columns.iter().map(place).collect()
+}
+
 /// Adds a foreign key, which holds if what it refers to does.
 fn refer(
     definition: &mut Definition,
@@ -280,7 +318,10 @@ fn refer(
     held: bool,
     tables: &Tables,
 ) -> Result<()> {
-    let acts = rule.on_delete != Action::NoAction || rule.on_update != Action::NoAction;
+    let acts = rule.on_delete.changes_rows()
+        || rule.on_update.changes_rows()
+        || rule.full
+        || rule.deferral != Deferral::Never;
     if held && refers_to_key(tables, definition, &key) {
         definition.rules.push(rule);
     } else if acts {
@@ -358,6 +399,21 @@ fn foreign_key(
     parent: String,
     mut parent_columns: Vec<String>,
 ) -> Result<ForeignKey> {
+    match (session_of(&child.name), session_of(&parent)) {
+        (None, None) => {}
+        (Some(own), Some(other)) if own == other => {}
+        (own, _) => {
+            let kind = if own.is_some() {
+                "temporary"
+            } else {
+                "permanent"
+            };
+            return Err(Error::coded(
+                "42P16",
+                format!("constraints on {kind} tables may reference only {kind} tables"),
+            ));
+        }
+    }
     let found = tables.get(&parent);
     if tables.materialized(&parent).is_some() {
         return Err(Error::coded(

@@ -4,18 +4,18 @@ use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast::{
-    ColumnOption, CreateTable, ObjectName, Query, Statement as Sql, TableConstraint, Truncate,
-    TruncateIdentityOption,
+    CascadeOption, ColumnDef, CreateTable, DataType, ObjectName, OnCommit, Query, Statement as Sql,
+    Truncate, TruncateIdentityOption,
 };
 use futures::TryStreamExt;
-use table::{Definition, Privileges, Tables};
+use table::{Definition, Privileges, Tables, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
-use crate::names::{check_column, check_new, table_name, temporary, written};
+use crate::names::{check_column, check_new, column_name, table_name, temporary, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -23,7 +23,7 @@ use crate::run::generated::GeneratedColumns;
 use crate::run::query;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
-use crate::statements::references::may_empty;
+use crate::statements::references::{may_empty, referring_tables};
 use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
 use crate::statements::sequences::{self, no_sequence};
@@ -37,9 +37,13 @@ pub(crate) async fn create(
     started: Instant,
 ) -> Result<Answer> {
     let name = new_name(scope, &statement)?;
+    let on_commit = on_commit(&statement)?;
     let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
     if statement.temporary {
         scope.temporary().begin(&context, &mut writing)?;
+    }
+    if on_commit != table::OnCommit::Preserve {
+        scope.temporary().ends();
     }
     scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
@@ -64,14 +68,17 @@ pub(crate) async fn create(
     }
     let mut told = Vec::new();
     let changed = match statement.query {
-        Some(query) if statement.columns.is_empty() => {
-            let (filled, rows) = create_as(&mut context, writing, &name, query).await?;
+        Some(query) if statement.columns.iter().all(is_name) => {
+            let names = statement.columns.iter().map(|own| column_name(&own.name));
+            let names: Vec<String> = names.collect();
+            let own = (name.as_str(), names.as_slice(), on_commit);
+            let (filled, rows) = create_as(&mut context, writing, own, query).await?;
             writing = filled;
             Some(rows)
         }
         Some(_) => {
             return Err(Error::unsupported(
-                "`create table name (columns) as` is not supported: rename the columns in the query with `as`",
+                "`create table ... as` takes names of columns, and not their types: cast in the query",
             ));
         }
         None => {
@@ -84,6 +91,11 @@ pub(crate) async fn create(
     Ok(told.into_iter().fold(answer, Answer::with_notice))
 }
 
+/// Whether a column of a `create table ... as` is a name alone.
+fn is_name(column: &ColumnDef) -> bool {
+    column.data_type == DataType::Unspecified && column.options.is_empty()
+}
+
 /// Creates the table that a statement declares, and returns what is to be told of it.
 async fn declare(
     scope: &mut Scope<'_>,
@@ -92,6 +104,7 @@ async fn declare(
     statement: CreateTable,
     gone: &[String],
 ) -> Result<Vec<String>> {
+    let on_commit = on_commit(&statement)?;
     let Defined {
         mut definition,
         sequences,
@@ -104,6 +117,7 @@ async fn declare(
         &context.types(),
         &context.tables,
     )?;
+    definition.on_commit = on_commit;
     owned::create(scope, context, writing, &mut definition, sequences, gone)?;
     GeneratedColumns::check(context, &definition).await?;
     may_refer(context, &definition, 0)?;
@@ -128,6 +142,22 @@ pub(crate) fn may_refer(context: &StatementContext, own: &Definition, known: usi
     })
 }
 
+/// What becomes of the rows of a new table at the end of a transaction.
+fn on_commit(statement: &CreateTable) -> Result<table::OnCommit> {
+    let own = match statement.on_commit {
+        None | Some(OnCommit::PreserveRows) => table::OnCommit::Preserve,
+        Some(OnCommit::DeleteRows) => table::OnCommit::DeleteRows,
+        Some(OnCommit::Drop) => table::OnCommit::Drop,
+    };
+    if statement.on_commit.is_some() && !statement.temporary {
+        return Err(Error::coded(
+            "42P16",
+            "ON COMMIT can only be used on temporary tables",
+        ));
+    }
+    Ok(own)
+}
+
 /// What the new table is called in the catalog.
 fn new_name(scope: &Scope<'_>, statement: &CreateTable) -> Result<String> {
     let name = written(&statement.name)?;
@@ -135,44 +165,37 @@ fn new_name(scope: &Scope<'_>, statement: &CreateTable) -> Result<String> {
         return scope.new_name(&name);
     }
     check_new(&name)?;
-    refers_to_none(statement)?;
     Ok(temporary(scope.temporary().schema(), &name))
-}
-
-/// That a temporary table has no foreign keys.
-fn refers_to_none(statement: &CreateTable) -> Result<()> {
-    let mut options = statement.columns.iter().flat_map(|column| &column.options);
-    let mut constraints = statement.constraints.iter();
-    if options.any(|own| matches!(own.option, ColumnOption::ForeignKey(_)))
-        || constraints.any(|own| matches!(own, TableConstraint::ForeignKey(_)))
-    {
-        return Err(Error::unsupported(
-            "a temporary table has no foreign keys: leave them out",
-        ));
-    }
-    Ok(())
 }
 
 async fn create_as(
     context: &mut StatementContext,
     mut writing: Writing,
-    name: &str,
+    (name, names, on_commit): (&str, &[String], table::OnCommit),
     query: Box<Query>,
 ) -> Result<(Writing, u64)> {
     let plan = context.plan(Sql::Query(query), None).await?;
-    let fields: Vec<Field> = plan
-        .schema()
-        .fields()
-        .iter()
-        .map(|field| Field::new(shown(field.name()), field.data_type().clone(), true))
+    let fields = plan.schema().fields().iter().enumerate();
+    let fields: Vec<Field> = fields
+        .map(|(at, field)| {
+            let own = names.get(at).map_or(shown(field.name()), String::as_str);
+            Field::new(own, field.data_type().clone(), true)
+        })
         .collect();
+    if names.len() > fields.len() {
+        return Err(Error::coded(
+            "42601",
+            "too many column names were specified",
+        ));
+    }
     for (i, field) in fields.iter().enumerate() {
         check_column(field.name())?;
         if fields[..i].iter().any(|other| other.name() == field.name()) {
             return Err(Error::duplicate_column(field.name()));
         }
     }
-    let definition = Definition::from_schema(name, &Schema::new(fields))?;
+    let mut definition = Definition::from_schema(name, &Schema::new(fields))?;
+    definition.on_commit = on_commit;
     table::create(&mut writing.tx, &definition)?;
     let rows = query::rows(context, &plan).await?.map_err(Error::from);
     writing
@@ -258,16 +281,17 @@ pub(crate) async fn drop(
         started,
         is_there,
         |scope, context, writing, there| {
-            if cascade {
-                drop_dependents(scope, context, writing, there)?;
+            let gone = if cascade {
+                drop_dependents(scope, context, writing, there)?
             } else {
                 stays_unused(context, there)?;
-            }
+                Vec::new()
+            };
             for name in drop_order(&context.tables, there, cascade)? {
                 sequences_may_go(scope, context, &name, there)?;
                 table::drop(&mut writing.tx, &name)?;
             }
-            Ok(())
+            Ok(gone)
         },
     )
     .await
@@ -295,6 +319,15 @@ pub(crate) async fn truncate(
     let names = names.map(table_name).collect::<Result<Vec<_>>>()?;
     let targets: Vec<&str> = names.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write("TRUNCATE TABLE", &targets, started).await?;
+    let (mut names, mut told) = (names, Vec::new());
+    if matches!(statement.cascade, Some(CascadeOption::Cascade)) {
+        for name in referring_tables(&context.tables, &names) {
+            scope.claim(std::slice::from_ref(&name))?;
+            context.may(&name, Privileges::TRUNCATE)?;
+            told.push(format!("truncate cascades to table \"{}\"", titled(&name)));
+            names.push(name);
+        }
+    }
     may_empty(&context.tables, &names)?;
     let mut rows = 0;
     for name in &names {
@@ -304,7 +337,8 @@ pub(crate) async fn truncate(
         }
     }
     scope.keep(writing).await?;
-    Ok(Answer::changed(Some(rows), &context.clock))
+    let answer = Answer::changed(Some(rows), &context.clock);
+    Ok(told.into_iter().fold(answer, Answer::with_notice))
 }
 
 /// Has the sequences of a table begin anew.

@@ -116,15 +116,16 @@ pub(crate) async fn drop(
         started,
         is_there,
         |scope, context, writing, there| {
-            if cascade {
-                drop_dependents(scope, context, writing, there)?;
+            let gone = if cascade {
+                drop_dependents(scope, context, writing, there)?
             } else {
                 stays_unused(context, there)?;
-            }
+                Vec::new()
+            };
             for name in there {
                 table::drop_view(&mut writing.tx, name)?;
             }
-            Ok(())
+            Ok(gone)
         },
     )
     .await

@@ -11,8 +11,8 @@ mod types;
 
 pub use comments::Comments;
 pub use definition::{
-    Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
-    Rule, SECOND_DIGITS, referred_key,
+    Action, Check, Column, Deferral, Definition, ForeignKey, Generated, Index, IndexColumn, Key,
+    MAX_COLUMNS, OnCommit, Rule, SECOND_DIGITS, referred_key,
 };
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;

@@ -1,7 +1,7 @@
 //! Constraints as `information_schema` tells of them, and the words that the parser knows.
 
 use datafusion::sql::sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
-use table::Tables;
+use table::{Deferral, Tables};
 
 use crate::names::{CATALOG, base, schema_of};
 use crate::scan::catalog::build::Built;
@@ -40,9 +40,20 @@ fn table_constraints(all: &Tables) -> Built {
                 _ => "CHECK",
             }),
         )
-        .text("is_deferrable", "NO", rows)
-        .text("initially_deferred", "NO", rows)
+        .names(
+            "is_deferrable",
+            keys.iter().map(|key| yes(key.is_deferrable())),
+        )
+        .names(
+            "initially_deferred",
+            keys.iter()
+                .map(|key| yes(key.deferral == Deferral::Deferred)),
+        )
         .text("enforced", "YES", rows)
+}
+
+fn yes(value: bool) -> &'static str {
+    if value { "YES" } else { "NO" }
 }
 
 fn schema(key: &TableConstraint) -> &str {
@@ -148,6 +159,8 @@ fn references(all: &Tables) -> Built {
     let rule = |word: &str| match word {
         "c" => "CASCADE",
         "n" => "SET NULL",
+        "d" => "SET DEFAULT",
+        "r" => "RESTRICT",
         _ => "NO ACTION",
     };
     Built::default()
@@ -165,7 +178,7 @@ fn references(all: &Tables) -> Built {
                 .map(|key| key.parent_of.as_deref().map(schema_of)),
         )
         .texts("unique_constraint_name", foreign.iter().map(parent))
-        .text("match_option", "NONE", rows)
+        .names("match_option", foreign.iter().map(|key| key.match_option()))
         .names("update_rule", foreign.iter().map(|key| rule(key.on_update)))
         .names("delete_rule", foreign.iter().map(|key| rule(key.on_delete)))
 }

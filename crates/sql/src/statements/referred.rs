@@ -1,0 +1,160 @@
+//! Keys that rows refer to: what is found of them, and what is said of those that are not there.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt32Array, UInt64Array};
+use arrow::compute::take;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use memory::Traffic;
+use table::{BATCH_ROWS, Definition, ForeignKey, Key, KeyMap, Rule, Scan, Table, Tables};
+
+use crate::error::{Error, Result};
+
+/// The table that a foreign key refers to, and its key.
+///
+/// # Errors
+/// If the key is no more.
+pub(super) fn parent<'t>(
+    tables: &'t Tables,
+    foreign: &ForeignKey,
+    rule: &Rule,
+) -> Result<(&'t Arc<Table>, &'t Key)> {
+    let parent = tables.get(&foreign.parent).ok_or_else(|| lost(rule))?;
+    let key = table::referred_key(parent.definition(), foreign);
+    Ok((parent, key.ok_or_else(|| lost(rule))?))
+}
+
+/// The error of rows of `child` that refer to a key that is not there, the one in `row` of `columns`.
+pub(super) fn missing(child: &Definition, rule: &Rule, columns: &[ArrayRef], row: usize) -> Error {
+    let foreign = &child.foreign_keys[rule.foreign_key];
+    Error::Constraint {
+        code: "23503",
+        message: format!(
+            "insert or update on table \"{}\" violates foreign key constraint \"{}\": Key ({})=({}) is not present in table \"{}\".",
+            child.name,
+            rule.name,
+            names(child, &foreign.columns),
+            shown(columns, row),
+            foreign.parent
+        ),
+    }
+}
+
+/// The error of a row of `child` that has a part of a key that is to be there whole or not at all.
+pub(super) fn mixed(child: &Definition, rule: &Rule) -> Error {
+    Error::Constraint {
+        code: "23503",
+        message: format!(
+            "insert or update on table \"{}\" violates foreign key constraint \"{}\": MATCH FULL does not allow mixing of null and nonnull key values.",
+            child.name, rule.name
+        ),
+    }
+}
+
+/// The error of a foreign key whose key is no more.
+pub(super) fn lost(rule: &Rule) -> Error {
+    Error::Constraint {
+        code: "42830",
+        message: format!(
+            "foreign key constraint \"{}\" refers to a key that holds no more: drop the constraint",
+            rule.name
+        ),
+    }
+}
+
+/// `columns`, which stand in the order of the foreign key, in that of the key.
+pub(super) fn in_order(
+    parent: &Definition,
+    key: &Key,
+    foreign: &ForeignKey,
+    columns: &[ArrayRef],
+) -> Vec<ArrayRef> {
+    let place = |column: &usize| {
+        let name = &parent.columns[*column].name;
+        foreign
+            .parent_columns
+            .iter()
+            .position(|other| other == name)
+    };
+    let places = key.columns.iter().filter_map(place);
+    places.map(|place| columns[place].clone()).collect()
+}
+
+fn names(definition: &Definition, columns: &[usize]) -> String {
+    let names: Vec<&str> = columns
+        .iter()
+        .map(|c| &definition.columns[*c].name[..])
+        .collect();
+    names.join(", ")
+}
+
+fn shown(columns: &[ArrayRef], row: usize) -> String {
+    let options = FormatOptions::new();
+    let value = |column: &ArrayRef| {
+        let format = ArrayFormatter::try_new(column, &options);
+        let text = format.and_then(|format| format.value(row).try_to_string());
+        text.unwrap_or_else(|_| "?".to_owned())
+    };
+    let values: Vec<String> = columns.iter().map(value).collect();
+    values.join(", ")
+}
+
+/// The rows at `places` of columns.
+pub(super) fn picked(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<ArrayRef>> {
+    let columns = columns.iter().map(|column| take(column, places, None));
+    Ok(columns.collect::<std::result::Result<_, _>>()?)
+}
+
+/// The error of rows of `child` that refer to a key that is gone, the one in `row` of `columns`.
+pub(super) fn referenced(
+    parent: &str,
+    rule: &Rule,
+    child: &Definition,
+    columns: &[ArrayRef],
+    row: usize,
+) -> Error {
+    let foreign = &child.foreign_keys[rule.foreign_key];
+    Error::Constraint {
+        code: "23503",
+        message: format!(
+            "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{}\": Key ({})=({}) is still referenced from table \"{}\".",
+            rule.name,
+            child.name,
+            foreign.parent_columns.join(", "),
+            shown(columns, row),
+            child.name
+        ),
+    }
+}
+
+/// The ids of the rows of `child` that refer to one of `keys`, and the row of each among these.
+pub(super) async fn referring(
+    child: &Arc<Table>,
+    foreign: &ForeignKey,
+    keys: &KeyMap,
+) -> Result<(Vec<u64>, Vec<u32>)> {
+    let scan = Scan::new(Arc::clone(child), foreign.columns.clone(), true);
+    let pool = child.snapshot().pool().clone();
+    let traffic = Traffic::new(pool.nodes());
+    let (mut ids, mut of) = (Vec::new(), Vec::new());
+    for (_, morsel) in scan.morsels() {
+        let opened = scan.open(&pool, morsel, &[], &traffic, || 0).await?;
+        let Some(mut cursor) = opened else { continue };
+        while let Some(batch) = cursor.next(BATCH_ROWS)? {
+            let (columns, last) = batch.columns().split_at(foreign.columns.len());
+            let Some(rows) = last
+                .first()
+                .and_then(|ids| ids.as_any().downcast_ref::<UInt64Array>())
+            else {
+                continue;
+            };
+            for (row, found) in keys.get(columns)?.into_iter().enumerate() {
+                if let Some(found) = found {
+                    ids.push(rows.value(row));
+                    of.push(found);
+                }
+            }
+        }
+    }
+    Ok((ids, of))
+}
