@@ -83,6 +83,32 @@ pub(super) fn set(tokens: &[TokenWithSpan]) -> Result<Option<SetConstraints>> {
     Ok(Some(SetConstraints { names, deferred }))
 }
 
+/// Puts quotes around names of columns that the parser would take for MySQL's indexes: `key`, `index`, `fulltext`, `spatial`.
+pub(super) fn quoted(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let table = words::leading(&tokens).take(6).any(|word| word == "table");
+    if !table {
+        return tokens;
+    }
+    let names = ["key", "index", "fulltext", "spatial"];
+    let mut before: Option<Token> = None;
+    for own in &mut tokens {
+        if matches!(own.token, Token::Whitespace(_)) {
+            continue;
+        }
+        let begins = match &before {
+            Some(Token::LParen | Token::Comma) => true,
+            Some(word) => is_word(word, "add"),
+            None => false,
+        };
+        if begins && names.iter().any(|name| is_word(&own.token, name)) {
+            let name = own.token.to_string().to_lowercase();
+            own.token = Token::make_word(&name, Some('"'));
+        }
+        before = Some(own.token.clone());
+    }
+    tokens
+}
+
 /// What the name begins with that [`mark`] gives the index of a foreign key, which PostgreSQL's grammar has not.
 const MARK: &str = "\u{1}sets";
 
@@ -346,6 +372,19 @@ mod tests {
             })
             .collect();
         assert_eq!(columns, [vec!["B"], vec![], vec!["a"]]);
+    }
+
+    #[test]
+    fn keys_are_columns() {
+        for text in [
+            "create table t (key int primary key, index text, \"a\" int, primary key (key, index))",
+            "alter table t add key int, add column index int",
+            "create temp table if not exists t (Key int)",
+        ] {
+            if let Err(e) = parse(text) {
+                panic!("{text}: {e}");
+            }
+        }
     }
 
     #[test]

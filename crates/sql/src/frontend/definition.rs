@@ -247,7 +247,7 @@ pub(crate) fn add(
             delete_columns,
             full,
         } => {
-            let columns = indices(definition, &names)?;
+            let columns = referring(definition, &names)?;
             acts_on_plain(definition, &columns, on_delete, on_update)?;
             let delete_columns = set_on_delete(definition, &names, &delete_columns)?;
             let key = foreign_key(tables, definition, columns, parent, parent_columns)?;
@@ -296,7 +296,7 @@ fn acts_on_plain(
 /// The places in a foreign key of the columns that it sets when what it refers to is deleted.
 fn set_on_delete(definition: &Definition, of: &[String], columns: &[String]) -> Result<Vec<usize>> {
     let place = |column: &String| {
-        indices(definition, std::slice::from_ref(column))?;
+        referring(definition, std::slice::from_ref(column))?;
         let found = of.iter().position(|own| own == column);
         found.ok_or_else(|| {
             Error::coded(
@@ -379,6 +379,20 @@ fn column_types(context: &impl ContextProvider, columns: Vec<ColumnDef>) -> Resu
     Ok(schema)
 }
 
+/// The positions of the columns of a foreign key, on either side.
+fn referring(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
+    let place = |name: &String| {
+        let found = definition.columns.iter().position(|own| own.name == *name);
+        found.ok_or_else(|| {
+            Error::coded(
+                "42703",
+                format!("column \"{name}\" referenced in foreign key constraint does not exist"),
+            )
+        })
+    };
+    names.iter().map(place).collect()
+}
+
 fn indices(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
     names
         .iter()
@@ -391,6 +405,22 @@ fn indices(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
         .collect()
 }
 
+/// That both tables of a foreign key are permanent, or temporary ones of the same session.
+fn live_alike(child: &str, parent: &str) -> Result<()> {
+    let (own, other) = (session_of(child), session_of(parent));
+    if own == other {
+        return Ok(());
+    }
+    let kind = match own {
+        Some(_) => "temporary",
+        None => "permanent",
+    };
+    Err(Error::coded(
+        "42P16",
+        format!("constraints on {kind} tables may reference only {kind} tables"),
+    ))
+}
+
 /// A foreign key, once its parent is known to exist with as many columns of the same types.
 fn foreign_key(
     tables: &Tables,
@@ -399,21 +429,7 @@ fn foreign_key(
     parent: String,
     mut parent_columns: Vec<String>,
 ) -> Result<ForeignKey> {
-    match (session_of(&child.name), session_of(&parent)) {
-        (None, None) => {}
-        (Some(own), Some(other)) if own == other => {}
-        (own, _) => {
-            let kind = if own.is_some() {
-                "temporary"
-            } else {
-                "permanent"
-            };
-            return Err(Error::coded(
-                "42P16",
-                format!("constraints on {kind} tables may reference only {kind} tables"),
-            ));
-        }
-    }
+    live_alike(&child.name, &parent)?;
     let found = tables.get(&parent);
     if tables.materialized(&parent).is_some() {
         return Err(Error::coded(
@@ -429,6 +445,15 @@ fn foreign_key(
         }
     };
     if parent_columns.is_empty() {
+        if target.primary_key.is_empty() {
+            return Err(Error::Constraint {
+                code: "42704",
+                message: format!(
+                    "there is no primary key for referenced table \"{}\"",
+                    base(&parent)
+                ),
+            });
+        }
         parent_columns = target
             .primary_key
             .iter()
@@ -438,15 +463,11 @@ fn foreign_key(
     if parent_columns.len() != columns.len() {
         return Err(Error::Constraint {
             code: "42830",
-            message: format!(
-                "foreign key of \"{}\": {} columns refer to {} columns of \"{parent}\"",
-                child.name,
-                columns.len(),
-                parent_columns.len()
-            ),
+            message: "number of referencing and referenced columns for foreign key disagree"
+                .to_owned(),
         });
     }
-    for (column, referred) in columns.iter().zip(indices(target, &parent_columns)?) {
+    for (column, referred) in columns.iter().zip(referring(target, &parent_columns)?) {
         let (here, there) = (&child.columns[*column], &target.columns[referred]);
         if here.data_type != there.data_type {
             return Err(Error::Constraint {

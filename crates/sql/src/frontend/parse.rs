@@ -283,7 +283,7 @@ pub(crate) fn rewritten(
     distinct::mark(
         &DIALECT,
         rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(
-            constraints::mark(tokens),
+            constraints::quoted(constraints::mark(tokens)),
         )))),
     )
 }

@@ -15,7 +15,7 @@ use crate::frontend::definition::{Defined, define};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
-use crate::names::{check_column, check_new, column_name, table_name, temporary, written};
+use crate::names::{base, check_column, check_new, column_name, table_name, temporary, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -272,7 +272,10 @@ pub(crate) async fn drop(
         Ok(_) => Ok(true),
         Err(e) if taken(context, name)? => Err(e),
         Err(_) if if_exists => Ok(false),
-        Err(e) => Err(e),
+        Err(_) => Err(Error::coded(
+            "42P01",
+            format!("table \"{}\" does not exist", base(name)),
+        )),
     };
     relations::drop(
         scope,

@@ -5,8 +5,8 @@
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, CommentObject, CreateTable,
-    Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias, TableConstraint,
-    TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,
+    CreateView, Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias,
+    TableConstraint, TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,
 };
 use table::{Tables, within};
 
@@ -26,6 +26,7 @@ use crate::statements::scope::Scope;
 /// Those of reading the catalog.
 pub(crate) fn named(scope: &mut Scope<'_>, statement: &mut Statement) -> Result<()> {
     match statement {
+        Statement::View { view, .. } if is_temporary_view(view)? => {}
         // They outlive the session.
         Statement::View { .. } | Statement::Materialized(_) => scope.without_temporary(),
         Statement::Sql(sql) => {
@@ -65,6 +66,25 @@ fn plainly(statement: &mut Statement) -> Result<()> {
         *table = known(table);
     }
     Ok(())
+}
+
+/// Whether a view goes with the session: `create view pg_temp.v` is `create temporary view v`.
+fn is_temporary_view(view: &mut CreateView) -> Result<bool> {
+    let name = written(&view.name)?;
+    match table::schema_of(&name) {
+        Some(PG_TEMP) => {
+            view.temporary = true;
+            view.name = ObjectName::from(vec![Ident::with_quote('"', base(&name))]);
+        }
+        Some(_) if view.temporary => {
+            return Err(Error::coded(
+                "42P16",
+                "cannot create temporary relation in non-temporary schema",
+            ));
+        }
+        _ => {}
+    }
+    Ok(view.temporary)
 }
 
 /// `create table pg_temp.t` is `create temporary table t`.

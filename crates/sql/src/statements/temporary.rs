@@ -164,6 +164,10 @@ fn remove(
     let names = context.tables.names().into_iter();
     let names = names.filter(|name| session_of(name).is_some_and(&of));
     let names: Vec<&str> = names.collect();
+    let views = context.tables.views().into_iter();
+    for view in views.filter(|name| session_of(name).is_some_and(&of)) {
+        table::drop_view(&mut writing.tx, view)?;
+    }
     // They refer to each other only.
     for name in &names {
         table::redefine(&mut writing.tx, name, |own| {

@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
+use arrow::datatypes::Fields;
 use datafusion::sql::sqlparser::ast::{CreateView, ObjectName};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::names::written;
+use crate::messages::types::type_name;
+use crate::names::{base, check_new, temporary, written};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -23,14 +25,29 @@ pub(crate) async fn create(
     text: &str,
     started: Instant,
 ) -> Result<Answer> {
-    let name = scope.new_name(&written(&view.name)?)?;
+    let name = written(&view.name)?;
+    let name = if view.temporary {
+        check_new(&name)?;
+        temporary(scope.temporary().schema(), &name)
+    } else {
+        scope.new_name(&name)?
+    };
     let (mut writing, context) = scope.write("CREATE VIEW", &[&name], started).await?;
+    if view.temporary {
+        scope.temporary().begin(&context, &mut writing)?;
+    }
     scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
     let before = context.tables.view(&name);
     if context.tables.get(&name).is_some() || before.is_some() {
         if view.if_not_exists {
             return Ok(Answer::changed(None, &context.clock));
+        }
+        if before.is_none() && view.or_replace {
+            return Err(Error::coded(
+                "42809",
+                format!("\"{}\" is not a view", base(&name)),
+            ));
         }
         if before.is_none() || !view.or_replace {
             return Err(Error::TableExists { name });
@@ -51,18 +68,7 @@ pub(crate) async fn create(
         let rights = Rights::of_owner(&context.tables, &name)?;
         let old = context.view(&name, before, depth, &rights).await?;
         let (old, new) = (old.schema().fields(), plan.schema().fields());
-        let kept = old
-            .iter()
-            .zip(new)
-            .all(|(old, new)| old.name() == new.name() && old.data_type() == new.data_type());
-        if !kept || new.len() < old.len() {
-            return Err(Error::coded(
-                "42P16",
-                format!(
-                    "`create or replace view` keeps the columns of view \"{name}\" and may add others behind them; drop it first"
-                ),
-            ));
-        }
+        may_become(old, new)?;
         table::drop_view(&mut writing.tx, &name)?;
     }
     table::create_view(&mut writing.tx, &name, text)?;
@@ -72,6 +78,32 @@ pub(crate) async fn create(
     }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
+}
+
+/// That a view with the columns `old` may have `new` in their places.
+fn may_become(old: &Fields, new: &Fields) -> Result<()> {
+    let cannot = |what: String| Error::coded("42P16", what);
+    if new.len() < old.len() {
+        return Err(cannot("cannot drop columns from view".to_owned()));
+    }
+    for (old, new) in old.iter().zip(new) {
+        if old.name() != new.name() {
+            return Err(cannot(format!(
+                "cannot change name of view column \"{}\" to \"{}\"",
+                old.name(),
+                new.name()
+            )));
+        }
+        if old.data_type() != new.data_type() {
+            return Err(cannot(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                old.name(),
+                type_name(old.data_type()),
+                type_name(new.data_type())
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a view of this text names `name`, itself or through other views.
