@@ -24,7 +24,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 20] = [
+const OPENINGS: [(&str, Part); 21] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -41,6 +41,7 @@ const OPENINGS: [(&str, Part); 20] = [
     ("cannot change ownership of identity sequence", Part::Detail),
     ("cannot drop ", Part::Detail),
     ("cannot alter type of a column ", Part::Detail),
+    ("foreign key constraint ", Part::Detail),
     ("column ", Part::Detail),
     ("could not create unique index ", Part::Detail),
     ("invalid input syntax for type json", Part::Detail),

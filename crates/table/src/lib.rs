@@ -69,7 +69,7 @@ pub use scan::{
 pub use schema::{
     Acl, Action, Check, Column, Comments, Deferral, Definition, ForeignKey, Generated, Grant,
     Index, IndexColumn, JsonKind, Key, MAX_COLUMNS, OnCommit, Position, Privileges, Role, Rule,
-    SECOND_DIGITS, Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise,
+    SECOND_DIGITS, Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, may_refer, normalise,
     referred_key, schema_of, stored_type, timetz_type, titled, to_second_digits, uuid_type, within,
 };
 pub use write::{

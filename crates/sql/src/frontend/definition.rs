@@ -250,10 +250,12 @@ pub(crate) fn add(
             let columns = referring(definition, &names)?;
             acts_on_plain(definition, &columns, on_delete, on_update)?;
             let delete_columns = set_on_delete(definition, &names, &delete_columns)?;
-            let key = foreign_key(tables, definition, columns, parent, parent_columns)?;
+            let name = named(definition, &format!("{}_fkey", names.join("_")));
+            let to = (parent, parent_columns);
+            let key = foreign_key(tables, definition, (&name, columns), to)?;
             let rule = Rule {
                 foreign_key: definition.foreign_keys.len(),
-                name: named(definition, &format!("{}_fkey", names.join("_"))),
+                name,
                 on_delete,
                 on_update,
                 delete_columns,
@@ -425,9 +427,8 @@ fn live_alike(child: &str, parent: &str) -> Result<()> {
 fn foreign_key(
     tables: &Tables,
     child: &Definition,
-    columns: Vec<usize>,
-    parent: String,
-    mut parent_columns: Vec<String>,
+    (name, columns): (&str, Vec<usize>),
+    (parent, mut parent_columns): (String, Vec<String>),
 ) -> Result<ForeignKey> {
     live_alike(&child.name, &parent)?;
     let found = tables.get(&parent);
@@ -469,15 +470,14 @@ fn foreign_key(
     }
     for (column, referred) in columns.iter().zip(referring(target, &parent_columns)?) {
         let (here, there) = (&child.columns[*column], &target.columns[referred]);
-        if here.data_type != there.data_type {
+        if !table::may_refer(&here.data_type, &there.data_type) {
             return Err(Error::Constraint {
                 code: "42804",
                 message: format!(
-                    "foreign key of \"{}\": {} is {}, but {parent}.{} is {}",
-                    child.name,
+                    "foreign key constraint \"{name}\" cannot be implemented: Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
                     here.name,
-                    type_name(&here.data_type),
                     there.name,
+                    type_name(&here.data_type),
                     type_name(&there.data_type)
                 ),
             });

@@ -27,7 +27,7 @@ use crate::statements::references::{may_empty, referring_tables};
 use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
 use crate::statements::sequences::{self, no_sequence};
-use crate::statements::views::stays_unused;
+use crate::statements::views::{stay_unread, stays_unused};
 use crate::statements::write::Writing;
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
@@ -56,7 +56,7 @@ pub(crate) async fn create(
             return Err(Error::TableExists { name });
         }
         context.rights.check_owner(&context.tables, &name)?;
-        drop_order(&context.tables, &[&name], false)?;
+        may_go(&context.tables, &[&name], false)?;
         stays_unused(&context, &[&name])?;
         sequences_may_go(scope, &context, &name, &[&name])?;
         let before = context.table(&name)?;
@@ -208,57 +208,36 @@ async fn create_as(
         .await
 }
 
-/// The order in which to drop `names`: a table that refers to another is dropped before it.
+/// That no table that stays refers to one of `names`, which go, unless its foreign keys go, too.
 ///
 /// # Errors
-///
-/// When a table that stays refers to one of them, unless its foreign keys go.
-fn drop_order(tables: &Tables, names: &[&str], cascade: bool) -> Result<Vec<String>> {
-    let mut order: Vec<String> = Vec::new();
-    let parents = |child: &str| {
-        let table = tables.get(child);
-        table.map_or(Vec::new(), |t| {
-            t.definition()
-                .foreign_keys
-                .iter()
-                .map(|key| key.parent.clone())
-                .collect()
-        })
-    };
-    let refers =
-        |child: &str, parent: &str| child != parent && parents(child).iter().any(|p| p == parent);
-    let staying = tables
-        .names()
-        .into_iter()
-        .filter(|name| !names.contains(name) && !cascade);
-    for child in staying {
-        if let Some(parent) = names.iter().find(|name| refers(child, name)) {
+/// [`Error::Constraint`] names the foreign key.
+fn may_go(tables: &Tables, names: &[&str], cascade: bool) -> Result<()> {
+    let staying = tables.names().into_iter();
+    for child in staying.filter(|name| !names.contains(name) && !cascade) {
+        let Some(own) = tables.get(child).map(|child| child.definition()) else {
+            continue;
+        };
+        for (at, key) in own.foreign_keys.iter().enumerate() {
+            if !names.contains(&key.parent.as_str()) {
+                continue;
+            }
+            let rule = own.rules.iter().find(|rule| rule.foreign_key == at);
+            let what = match rule {
+                Some(rule) => format!("constraint {}", rule.name),
+                None => "a foreign key".to_owned(),
+            };
+            let parent = titled(&key.parent);
             return Err(Error::Constraint {
                 code: "2BP01",
                 message: format!(
-                    "table \"{parent}\" is referred to by a foreign key of \"{child}\"; drop \"{child}\" first, or both in one statement"
+                    "cannot drop table {parent} because other objects depend on it: {what} on table {} depends on table {parent}",
+                    titled(child)
                 ),
             });
         }
     }
-    // A table exists before another refers to it, so there is always one to which none of the others refers.
-    while order.len() < names.len() {
-        let left = || {
-            names
-                .iter()
-                .filter(|name| !order.iter().any(|done| done == *name))
-        };
-        match left().find(|name| !left().any(|other| refers(other, name))) {
-            Some(next) => order.push((*next).to_string()),
-            None => {
-                return Err(Error::Constraint {
-                    code: "2BP01",
-                    message: "the tables refer to each other".into(),
-                });
-            }
-        }
-    }
-    Ok(order)
+    Ok(())
 }
 
 /// `drop table [if exists] a, b [cascade]`.
@@ -287,12 +266,20 @@ pub(crate) async fn drop(
             let gone = if cascade {
                 drop_dependents(scope, context, writing, there)?
             } else {
-                stays_unused(context, there)?;
+                stay_unread(context, there)?;
                 Vec::new()
             };
-            for name in drop_order(&context.tables, there, cascade)? {
-                sequences_may_go(scope, context, &name, there)?;
-                table::drop(&mut writing.tx, &name)?;
+            may_go(&context.tables, there, cascade)?;
+            for name in there {
+                // They may refer to each other.
+                table::redefine(&mut writing.tx, name, |own| {
+                    own.forget_references(|parent| there.contains(&parent));
+                    Ok(())
+                })?;
+            }
+            for name in there {
+                sequences_may_go(scope, context, name, there)?;
+                table::drop(&mut writing.tx, name)?;
             }
             Ok(gone)
         },

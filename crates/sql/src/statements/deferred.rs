@@ -5,7 +5,7 @@
 //! looked whether rows still refer to what is still not there.
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
-use table::{BATCH_ROWS, Definition, ForeignKey, KeyMap, Rule, Scan, Table, Tables};
+use table::{BATCH_ROWS, Definition, ForeignKey, Rule, Scan, Table, Tables};
 
 use crate::error::Result;
 use crate::statements::referred::{
@@ -67,7 +67,7 @@ async fn check_one(
         return Ok(());
     }
     let (target, key) = parent(tables, foreign, rule)?;
-    let columns = in_order(target.definition(), key, foreign, &own.values);
+    let columns = in_order(target.definition(), key, foreign, &own.values)?;
     let there = target.find(key, &columns).await?;
     let gone = (0..).zip(&there).filter(|(_, found)| found.is_none());
     let gone: UInt32Array = gone.map(|(row, _)| row).collect();
@@ -75,8 +75,7 @@ async fn check_one(
         return Ok(());
     }
     let values = picked(&own.values, &gone)?;
-    let keys = KeyMap::of(&values)?;
-    let (_, of) = referring(child, foreign, &keys).await?;
+    let (_, of) = referring(child, foreign, &values).await?;
     match (of.first(), &own.parent) {
         (None, _) => Ok(()),
         (Some(row), Some(from)) => Err(referenced(from, rule, definition, &values, *row as usize)),

@@ -22,7 +22,7 @@ use crate::run::query;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
-use crate::statements::views::stays_unused;
+use crate::statements::views::stay_unread;
 use crate::statements::write::Writing;
 
 /// Runs such a statement.
@@ -176,7 +176,7 @@ pub(crate) async fn drop(
             let gone = if cascade {
                 drop_dependents(scope, context, writing, there)?
             } else {
-                stays_unused(context, there)?;
+                stay_unread(context, there)?;
                 Vec::new()
             };
             for name in there {

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     Ident, Statement as Sql, visit_expressions,
 };
 use futures::{StreamExt, TryStreamExt};
-use table::{Definition, Table};
+use table::{Definition, Table, may_refer};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
@@ -309,25 +309,7 @@ fn may_change(
             "identity column type must be smallint, integer, or bigint",
         ));
     }
-    let same = own.data_type == new.data_type;
-    let refers = |child: &Definition, parent: &str| {
-        let mut keys = child.foreign_keys.iter();
-        keys.any(|key| key.parent == parent && key.parent_columns.contains(name))
-    };
-    let in_key = table
-        .foreign_keys
-        .iter()
-        .any(|key| key.columns.contains(&at));
-    let mut others = context.tables.names().into_iter();
-    let referred = others.any(|other| {
-        let other = context.tables.get(other);
-        other.is_some_and(|other| refers(other.definition(), &table.name))
-    });
-    if !same && (in_key || referred) {
-        return Err(Error::unsupported(format!(
-            "column \"{name}\" is of a foreign key, whose columns have the same types on both sides: drop the constraint, change both columns, and add it again"
-        )));
-    }
+    may_still_refer(context, table, at, new, using)?;
     if own.expression().is_none() && !using && !assignable(&own.data_type, &new.data_type) {
         return Err(Error::coded(
             "42804",
@@ -338,6 +320,50 @@ fn may_change(
         ));
     }
     Ok(())
+}
+
+/// That the foreign keys with the column, on either side, go on to hold.
+fn may_still_refer(
+    context: &StatementContext,
+    table: &Definition,
+    at: usize,
+    new: &New,
+    using: bool,
+) -> Result<()> {
+    let own = &table.columns[at];
+    let mut fits = true;
+    for key in &table.foreign_keys {
+        let columns = key.columns.iter().zip(&key.parent_columns);
+        for (_, name) in columns.filter(|(column, _)| **column == at) {
+            let parent = context.tables.get(&key.parent);
+            let parent = parent.map_or(table, |parent| parent.definition());
+            let other = parent.columns.iter().find(|other| other.name == *name);
+            fits &= other.is_some_and(|other| may_refer(&new.data_type, &other.data_type));
+            fits &= !using;
+        }
+    }
+    for child in context.tables.names() {
+        let Some(child) = context.tables.get(child).map(|child| child.definition()) else {
+            continue;
+        };
+        for key in child
+            .foreign_keys
+            .iter()
+            .filter(|key| key.parent == table.name)
+        {
+            let columns = key.columns.iter().zip(&key.parent_columns);
+            for (column, _) in columns.filter(|(_, name)| **name == own.name) {
+                fits &= may_refer(&child.columns[*column].data_type, &new.data_type) && !using;
+            }
+        }
+    }
+    if fits {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "column \"{}\" is of a foreign key, which would not hold then: drop the constraint, change the column, and add it again",
+        own.name
+    )))
 }
 
 /// Whether values of a type become those of another where rows are written, without a cast that somebody writes.

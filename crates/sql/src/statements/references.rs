@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
-use arrow::compute::{concat_batches, take, take_record_batch};
+use arrow::compute::{CastOptions, cast_with_options, concat_batches, take, take_record_batch};
 use futures::{Stream, StreamExt};
 use memory::Traffic;
 use store::Snapshot;
@@ -107,7 +107,7 @@ impl Children {
             }
             let (parent, key) = parent(tables, &own.foreign, &own.rule)?;
             for values in &own.values {
-                let columns = in_order(parent.definition(), key, &own.foreign, values.columns());
+                let columns = in_order(parent.definition(), key, &own.foreign, values.columns())?;
                 let found = parent.find(key, &columns).await?;
                 let lost = (0..).zip(&found).filter(|(_, found)| found.is_none());
                 let lost: UInt32Array = lost.map(|(row, _)| row).collect();
@@ -437,11 +437,7 @@ async fn pass(
     let new = change.new.as_ref().map(&own).transpose()?;
     let gone = gone((parent, key), foreign, (&old, new), action).await?;
     let lost_keys = picked(&old, &gone)?;
-    let keys = KeyMap::of(&lost_keys)?;
-    if keys.rows().is_empty() {
-        return Ok((writing, None));
-    }
-    let (ids, of) = referring(child, foreign, &keys).await?;
+    let (ids, of) = referring(child, foreign, &lost_keys).await?;
     if ids.is_empty() {
         return Ok((writing, None));
     }
@@ -474,7 +470,8 @@ async fn pass(
         }
         (Action::Cascade, Some(new)) => {
             let new = picked(&own(new)?, &gone)?;
-            Some(picked(&new, &UInt32Array::from(of))?)
+            let new = picked(&new, &UInt32Array::from(of))?;
+            Some(of_types(definition, &columns, &new)?)
         }
         _ => None,
     };
@@ -498,6 +495,25 @@ async fn pass(
         new: after,
     };
     Ok((writing, Some((more, refer))))
+}
+
+/// Values with the types of these columns.
+///
+/// # Errors
+/// If one has no such value.
+fn of_types(
+    definition: &Definition,
+    columns: &[usize],
+    values: &[ArrayRef],
+) -> Result<Vec<ArrayRef>> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let columns = columns.iter().zip(values);
+    let cast = columns
+        .map(|(at, value)| cast_with_options(value, &definition.columns[*at].data_type, &strict));
+    Ok(cast.collect::<std::result::Result<_, _>>()?)
 }
 
 /// NULLs, or the defaults of columns, for so many rows.
@@ -531,7 +547,7 @@ async fn gone(
         // Each row takes its own children with it, also where another row gets its key.
         Some(new) if action != Action::NoAction => KeyMap::same(old, &new)?,
         _ => {
-            let old = in_order(parent.definition(), key, foreign, old);
+            let old = in_order(parent.definition(), key, foreign, old)?;
             let there = parent.find(key, &old).await?;
             there.iter().map(Option::is_some).collect()
         }

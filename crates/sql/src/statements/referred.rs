@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array, UInt64Array};
-use arrow::compute::take;
+use arrow::compute::{cast, take};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use memory::Traffic;
 use table::{BATCH_ROWS, Definition, ForeignKey, Key, KeyMap, Rule, Scan, Table, Tables};
@@ -62,22 +62,26 @@ pub(super) fn lost(rule: &Rule) -> Error {
     }
 }
 
-/// `columns`, which stand in the order of the foreign key, in that of the key.
+/// `columns`, which stand in the order of the foreign key, in that of the key and with its types. A value that these have not
+/// becomes NULL, which no row has.
+///
+/// # Errors
+/// If the types are not of a foreign key.
 pub(super) fn in_order(
     parent: &Definition,
     key: &Key,
     foreign: &ForeignKey,
     columns: &[ArrayRef],
-) -> Vec<ArrayRef> {
-    let place = |column: &usize| {
-        let name = &parent.columns[*column].name;
-        foreign
-            .parent_columns
-            .iter()
-            .position(|other| other == name)
-    };
-    let places = key.columns.iter().filter_map(place);
-    places.map(|place| columns[place].clone()).collect()
+) -> Result<Vec<ArrayRef>> {
+    let mut found = Vec::with_capacity(columns.len());
+    for column in &key.columns {
+        let own = &parent.columns[*column];
+        let mut names = foreign.parent_columns.iter();
+        if let Some(place) = names.position(|other| *other == own.name) {
+            found.push(cast(&columns[place], &own.data_type)?);
+        }
+    }
+    Ok(found)
 }
 
 fn names(definition: &Definition, columns: &[usize]) -> String {
@@ -127,12 +131,20 @@ pub(super) fn referenced(
     }
 }
 
-/// The ids of the rows of `child` that refer to one of `keys`, and the row of each among these.
+/// The ids of the rows of `child` that refer to one of the keys `values`, and the row of each among these. Only the first of
+/// equal ones is one.
+///
+/// # Errors
+/// Those of reading; if the types are not of a foreign key.
 pub(super) async fn referring(
     child: &Arc<Table>,
     foreign: &ForeignKey,
-    keys: &KeyMap,
+    values: &[ArrayRef],
 ) -> Result<(Vec<u64>, Vec<u32>)> {
+    let keys = KeyMap::of(values)?;
+    if keys.rows().is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
     let scan = Scan::new(Arc::clone(child), foreign.columns.clone(), true);
     let pool = child.snapshot().pool().clone();
     let traffic = Traffic::new(pool.nodes());
@@ -148,7 +160,10 @@ pub(super) async fn referring(
             else {
                 continue;
             };
-            for (row, found) in keys.get(columns)?.into_iter().enumerate() {
+            let columns = columns.iter().zip(values);
+            let columns = columns.map(|(column, value)| cast(column, value.data_type()));
+            let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+            for (row, found) in keys.get(&columns)?.into_iter().enumerate() {
                 if let Some(found) = found {
                     ids.push(rows.value(row));
                     of.push(found);

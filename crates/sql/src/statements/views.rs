@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use arrow::datatypes::Fields;
 use datafusion::sql::sqlparser::ast::{CreateView, ObjectName};
-use table::Tables;
+use table::{Tables, titled};
 
 use crate::error::{Error, Result};
 use crate::messages::types::type_name;
@@ -151,7 +151,7 @@ pub(crate) async fn drop(
             let gone = if cascade {
                 drop_dependents(scope, context, writing, there)?
             } else {
-                stays_unused(context, there)?;
+                stay_unread(context, there)?;
                 Vec::new()
             };
             for name in there {
@@ -163,7 +163,39 @@ pub(crate) async fn drop(
     .await
 }
 
-/// That no view that stays names one of `names`, which go or change.
+/// That no view that stays reads one of `names`, which go.
+///
+/// # Errors
+/// [`Error::Constraint`] with the first that does.
+pub(crate) fn stay_unread(context: &StatementContext, names: &[&str]) -> Result<()> {
+    let Some(view) = context.dependent(names, names)? else {
+        return Ok(());
+    };
+    let tables = &context.tables;
+    let kind = |name: &str| match (tables.view(name), tables.materialized(name)) {
+        (Some(_), _) => "view",
+        (None, Some(_)) => "materialized view",
+        (None, None) => "table",
+    };
+    let text = tables.view(&view);
+    let text = text.or_else(|| tables.materialized(&view).map(|query| query.text));
+    let used = context.uses(text.unwrap_or_default())?;
+    let read = names
+        .iter()
+        .find(|name| used.iter().any(|own| own == *name));
+    let read = read.copied().unwrap_or(names[0]);
+    let what = format!("{} {}", kind(read), titled(read));
+    Err(Error::Constraint {
+        code: "2BP01",
+        message: format!(
+            "cannot drop {what} because other objects depend on it: {} {} depends on {what}",
+            kind(&view),
+            titled(&view)
+        ),
+    })
+}
+
+/// That no view that stays names one of `names`, which change.
 ///
 /// # Errors
 /// [`Error::Constraint`] with the first that does.

@@ -244,6 +244,13 @@ pub fn referred_key<'d>(parent: &'d Definition, foreign: &ForeignKey) -> Option<
     })
 }
 
+/// Whether rows with a column of the type `child` may refer to a key with one of the type `parent`: each value of the one is
+/// one of the other, or equal to none.
+pub fn may_refer(child: &DataType, parent: &DataType) -> bool {
+    let whole = |own: &DataType| matches!(own, DataType::Int16 | DataType::Int32 | DataType::Int64);
+    child == parent || whole(child) && (whole(parent) || matches!(parent, DataType::Decimal128(..)))
+}
+
 impl Definition {
     /// A definition with the columns of `schema` and no keys; types are normalised by
     /// [`stored_type`].

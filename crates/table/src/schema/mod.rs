@@ -12,7 +12,7 @@ mod types;
 pub use comments::Comments;
 pub use definition::{
     Action, Check, Column, Deferral, Definition, ForeignKey, Generated, Index, IndexColumn, Key,
-    MAX_COLUMNS, OnCommit, Rule, SECOND_DIGITS, referred_key,
+    MAX_COLUMNS, OnCommit, Rule, SECOND_DIGITS, may_refer, referred_key,
 };
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
