@@ -1,6 +1,6 @@
 //! Values of Arrow arrays as objects of Python.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
 use pyo3::intern;
@@ -71,7 +71,7 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         },
         Float16 | Float32 | Float64 => Float64,
         Utf8 | LargeUtf8 | Utf8View => Utf8View,
-        kept @ (FixedSizeBinary(16) | List(_) | Struct(_)) => kept.clone(),
+        kept @ (FixedSizeBinary(16) | List(_) | Struct(_) | Map(..)) => kept.clone(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
         Date32 | Date64 => Date32,
         Time32(_) | Time64(_) => Time64(TimeUnit::Microsecond),
@@ -87,6 +87,17 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         }
     };
     cast(array, &wide).map_err(|error| InternalError::new_err(error.to_string()))
+}
+
+/// The dictionary of the entries of a map.
+fn entries<'p>(py: Python<'p>, entries: &StructArray) -> PyResult<Bound<'p, PyDict>> {
+    let keys = objects(py, entries.column(0))?;
+    let values = objects(py, entries.column(1))?;
+    let made = PyDict::new(py);
+    for (key, value) in keys.into_iter().zip(values) {
+        made.set_item(key, value)?;
+    }
+    Ok(made)
 }
 
 fn object(
@@ -132,6 +143,7 @@ fn object(
             }
             made.into_any()
         }
+        DataType::Map(..) => entries(py, &array.as_map().value(row))?.into_any(),
         DataType::BinaryView => PyBytes::new(py, array.as_binary_view().value(row)).into_any(),
         DataType::Decimal128(_, 0) => {
             let number = array.as_primitive::<Decimal128Type>().value(row);

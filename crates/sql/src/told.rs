@@ -58,6 +58,8 @@ const OPENINGS: [(&str, Part); 21] = [
     ),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
+    ("date/time field value out of range: ", Part::Hint),
+    ("operator is not unique: ", Part::Hint),
 ];
 
 impl Error {

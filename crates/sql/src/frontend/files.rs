@@ -35,6 +35,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Maintenance(_)
         | Statement::Change(_)
         | Statement::Constraints(_)
+        | Statement::Type(_)
         | Statement::Identity(_) => Ok(()),
         Statement::Changes(changes) => changes.iter().try_for_each(refuse),
         Statement::Materialized(MaterializedStatement::Create { text, .. }) => {

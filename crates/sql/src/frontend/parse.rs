@@ -28,10 +28,11 @@ use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
+use crate::frontend::types::TypeStatement;
 use crate::frontend::{
     absent, arrays, changes, constraints, distinct, grammar, identity, kept, like, maintenance,
     materialized, merge, operators, overriding, prepared, returning, rewrite, roles, schemas,
-    sequences, steps, table_as,
+    sequences, steps, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -69,6 +70,8 @@ pub(crate) enum Statement {
     Role(RoleStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
+    /// `create type`, `alter type`, `drop type`.
+    Type(TypeStatement),
     /// `create materialized view`, `refresh materialized view`.
     Materialized(MaterializedStatement),
     /// `create table ... (like ...)`.
@@ -160,6 +163,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 
 /// A statement with a grammar of its own.
 fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if let Some(own) = types::statement(tokens).transpose() {
+        return Some(own.map(Statement::Type));
+    }
     if let Some(own) = roles::statement(tokens).transpose() {
         return Some(own.map(Statement::Role));
     }
@@ -275,11 +281,11 @@ pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::continued(tokens.to_vec());
+    let tokens = rewrite::subscripts(rewrite::continued(tokens.to_vec())?);
     let tokens = rewrite::questions(operators::mark(tokens));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
-    let tokens = rewrite::substrings(tokens);
+    let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
     distinct::mark(
         &DIALECT,
         rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(

@@ -9,6 +9,7 @@ use crate::frontend::parse::Statement;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::frontend::sequences::SequenceStatement;
+use crate::frontend::types::TypeStatement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
 /// does not have are called by their first word.
@@ -33,6 +34,9 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Materialized(MaterializedStatement::Refresh { .. }) => {
             "REFRESH MATERIALIZED VIEW"
         }
+        Statement::Type(TypeStatement::Create { .. }) => "CREATE TYPE",
+        Statement::Type(TypeStatement::Alter { .. }) => "ALTER TYPE",
+        Statement::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
         Statement::Like(_) => "CREATE TABLE",
         Statement::Absent(own) => own.tag,
         Statement::Maintenance(own) => own.tag,
@@ -57,7 +61,7 @@ fn of_array(statement: &ArrayStatement) -> &'static str {
 fn of_role(statement: &RoleStatement) -> &'static str {
     match statement {
         RoleStatement::Create { .. } => "CREATE ROLE",
-        RoleStatement::Alter { .. } => "ALTER ROLE",
+        RoleStatement::Alter { .. } | RoleStatement::Configure { .. } => "ALTER ROLE",
         RoleStatement::Drop { .. } => "DROP ROLE",
         RoleStatement::Privileges { grants: true, .. } => "GRANT",
         RoleStatement::Privileges { grants: false, .. } => "REVOKE",
@@ -88,7 +92,9 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
         SchemaStatement::SetPath { called: true, .. } => "SELECT",
         SchemaStatement::SetPath { setting: None, .. } => "RESET",
         SchemaStatement::SetPath { .. } => "SET",
-        SchemaStatement::ShowPath => "SHOW",
+        SchemaStatement::SetDates { value: None, .. } => "RESET",
+        SchemaStatement::SetDates { .. } => "SET",
+        SchemaStatement::ShowPath | SchemaStatement::ShowDates(_) => "SHOW",
     }
 }
 

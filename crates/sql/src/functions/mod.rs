@@ -16,13 +16,15 @@ mod concat;
 pub(crate) mod convert;
 pub(crate) mod dates;
 pub(crate) mod descriptions;
-mod domains;
+pub(crate) mod domains;
+pub(crate) mod enums;
 mod format;
 pub(crate) mod intervals;
 mod items;
 pub(crate) mod json;
 pub(crate) mod like;
 pub(crate) mod lists;
+pub(crate) mod maps;
 mod number_pattern;
 mod number_reading;
 mod number_texts;
@@ -46,6 +48,7 @@ mod texts;
 mod truncate;
 pub(crate) mod user;
 pub(crate) mod uuid;
+pub(crate) mod windows;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -81,6 +84,9 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(lists::all())
         .chain(json::all())
         .chain(structs::all())
+        .chain(maps::all())
+        .chain(windows::all())
+        .chain(enums::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))
@@ -104,7 +110,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
 pub(crate) fn special(name: &str) -> Result<Arc<ScalarUDF>> {
     static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
         let all = lists::all().into_iter().chain(json::all());
-        let all = all.chain(structs::all());
+        let all = all.chain(structs::all()).chain(maps::all());
         let all = all.map(|own| Arc::new(ScalarUDF::from(own)));
         let all = all.chain(structs::named());
         all.map(|function| (function.name().to_string(), function))

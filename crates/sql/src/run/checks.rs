@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -83,18 +83,17 @@ impl Checks {
         Ok(checks)
     }
 
-    /// That no row fails a check. The rows have the columns and types of the table.
+    /// The rows as they are kept, none of which fails a check: spaces beyond the length of a type are cut off. They
+    /// have the columns and types of the table.
     ///
     /// # Errors
     /// [`Error::Constraint`] names the check and the row; those of the conditions.
-    pub fn test(&self, rows: &RecordBatch) -> Result<()> {
-        for length in &self.lengths {
-            length_of(length, rows.column(length.column))?;
-        }
+    pub fn test(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        let rows = self.fitted(rows)?;
         let Some(conditions) = &self.conditions else {
-            return Ok(());
+            return Ok(rows);
         };
-        for (name, values) in self.names.iter().zip(conditions.evaluate(rows)?) {
+        for (name, values) in self.names.iter().zip(conditions.evaluate(&rows)?) {
             let Some(values) = values.as_boolean_opt() else {
                 continue;
             };
@@ -105,12 +104,24 @@ impl Checks {
                     message: format!(
                         "new row for relation \"{}\" violates check constraint \"{name}\": Failing row contains ({}).",
                         self.table,
-                        shown(rows, row)
+                        shown(&rows, row)
                     ),
                 });
             }
         }
-        Ok(())
+        Ok(rows)
+    }
+
+    /// The rows with texts that have the lengths of their types.
+    fn fitted(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        if self.lengths.is_empty() {
+            return Ok(rows);
+        }
+        let mut columns = rows.columns().to_vec();
+        for length in &self.lengths {
+            columns[length.column] = length_of(length, &columns[length.column])?;
+        }
+        Ok(RecordBatch::try_new(rows.schema(), columns)?)
     }
 }
 
@@ -137,22 +148,51 @@ pub(crate) fn length(check: &Check, definition: &Definition) -> Option<Length> {
     })
 }
 
-/// That no text of a column is longer than its type lets it be.
+/// The texts of a column without the spaces that are beyond its length, as the standard has it. Those of `char(n)` have no
+/// spaces at their end at all: they mean nothing there, and so texts with and without them are equal.
 ///
 /// # Errors
-/// [`Error::Constraint`] names the type.
-pub(crate) fn length_of(length: &Length, texts: &Arc<dyn Array>) -> Result<()> {
-    let texts = cast(texts, &DataType::Utf8View)?;
+/// [`Error::Constraint`] names the type if anything else is beyond it.
+pub(crate) fn length_of(length: &Length, values: &Arc<dyn Array>) -> Result<Arc<dyn Array>> {
+    let texts = cast(values, &DataType::Utf8View)?;
     let texts = texts.as_string_view();
+    let padded = length.title.starts_with("character(");
     // Characters are counted only where there are more bytes.
-    let long = |text: &str| text.len() > length.most && text.chars().count() > length.most;
-    if texts.iter().flatten().any(long) {
-        return Err(Error::Constraint {
-            code: "22001",
-            message: format!("value too long for type {}", length.title),
-        });
+    let other = |text: &str| {
+        padded && text.ends_with(' ')
+            || text.len() > length.most && text.chars().count() > length.most
+    };
+    if !texts.iter().flatten().any(other) {
+        return Ok(values.clone());
     }
-    Ok(())
+    let fitted = |text: Option<&str>| -> Result<Option<String>> {
+        let Some(text) = text else { return Ok(None) };
+        let fitted = fitted(text, length)?;
+        let fitted = if padded {
+            fitted.trim_end_matches(' ')
+        } else {
+            fitted
+        };
+        Ok(Some(fitted.to_owned()))
+    };
+    let kept = texts.iter().map(fitted);
+    let kept = kept.collect::<Result<StringViewArray>>()?;
+    Ok(cast(&kept, values.data_type())?)
+}
+
+/// At most as many characters of a text as its type has, if only spaces follow.
+fn fitted<'t>(text: &'t str, length: &Length) -> Result<&'t str> {
+    let Some((end, _)) = text.char_indices().nth(length.most) else {
+        return Ok(text);
+    };
+    let (kept, beyond) = text.split_at(end);
+    if beyond.bytes().all(|byte| byte == b' ') {
+        return Ok(kept);
+    }
+    Err(Error::Constraint {
+        code: "22001",
+        message: format!("value too long for type {}", length.title),
+    })
 }
 
 /// The values of a row.

@@ -11,15 +11,17 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement as Sql;
-use memory::Traffic;
+use memory::{Budget, Traffic};
 use store::Snapshot;
 use table::{Privileges, Table, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::{ctes, definition, grammar, graphs, operators, readers};
 use crate::functions::sequences::Numbers;
+use crate::limits;
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
+use crate::resources::allowance::Allowance;
 use crate::resources::stop;
 use crate::rights::Rights;
 use crate::run::arrays::{Arrays, Watched};
@@ -27,6 +29,7 @@ use crate::run::clock::Clock;
 use crate::run::deferrals::Deferrals;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
+use crate::run::environment;
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::merged;
@@ -44,6 +47,8 @@ use crate::settings::StatementSettings;
 /// One statement's view of the database.
 pub(crate) struct StatementContext {
     pub instance: Arc<Instance>,
+    /// The memory of the user, if it has a limit of its own.
+    allowance: Option<Arc<Allowance>>,
     pub state: SessionState,
     pub tables: Arc<Tables>,
     /// What `tables` are of, but for what an open transaction has changed.
@@ -63,6 +68,8 @@ pub(crate) struct StatementContext {
     pub(crate) rights: Rights,
     /// What a server has been told of the session.
     pub(super) settings: StatementSettings,
+    /// The user of the session; none: who runs the program.
+    pub(crate) user: Option<Arc<str>>,
     /// Their role; none: who runs the program.
     pub(crate) role: Option<Arc<str>>,
     /// The table that a `merge` changes, with its row ids.
@@ -111,6 +118,7 @@ impl StatementContext {
         state.mark_start_execution();
         StatementContext {
             instance: Arc::clone(instance),
+            allowance: None,
             state,
             tables,
             snapshot: snapshot.clone(),
@@ -124,6 +132,7 @@ impl StatementContext {
             given: Given::default(),
             path: SearchPath::kept(),
             rights: Rights::all(),
+            user: None,
             role: None,
             settings: StatementSettings::default(),
             target: None,
@@ -138,6 +147,54 @@ impl StatementContext {
     pub(crate) fn with_path(mut self, path: SearchPath) -> StatementContext {
         self.path = path;
         self
+    }
+
+    /// The same within the memory that the role of this user may have.
+    pub(crate) fn within_limits(mut self, user: Option<&Arc<str>>) -> StatementContext {
+        let limit = user.and_then(|user| Some((user, self.tables.role(user)?)));
+        let limit = limit.and_then(|(user, role)| Some((user, limits::memory(role)?)));
+        if let Some((user, limit)) = limit {
+            let own = self.instance.allowance(user, limit);
+            let width = self.state.config().target_partitions();
+            let limit = own.budget.limit().min(self.instance.budget.limit());
+            environment::within(self.state.config_mut().options_mut(), width, limit);
+            self.allowance = Some(own);
+        }
+        self
+    }
+
+    /// The version of the store that the statement sees, if that is the latest and its transaction has changed nothing.
+    pub(super) fn latest_version(&self) -> Option<u64> {
+        let latest = self.instance.store.snapshot();
+        let same = !self.snapshot.is_open()
+            && self.snapshot.version() == latest.version()
+            && self.arrays.own.is_none();
+        // The tables of a transaction that has changed some are its own.
+        let tables = same.then(|| self.instance.catalog.tables(&latest));
+        let tables = tables.and_then(|tables| tables.ok())?;
+        Arc::ptr_eq(&tables, &self.tables).then(|| latest.version())
+    }
+
+    /// Whether the statement reads rows that are of nobody else: those of its caller, and of its own parts.
+    pub(super) fn has_own_rows(&self) -> bool {
+        !self.frames.is_empty()
+            || !self.given.is_empty()
+            || self.written.is_some()
+            || self.excluded.is_some()
+            || self.target.is_some()
+    }
+
+    /// From which operators of the statement reserve memory.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        match &self.allowance {
+            Some(own) => &own.budget,
+            None => &self.instance.budget,
+        }
+    }
+
+    /// Whether the user has a memory limit of its own.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.allowance.is_some()
     }
 
     /// That whose statement it is has these privileges for something.
@@ -277,7 +334,10 @@ impl StatementContext {
             HashMap::new(),
             HashMap::new(),
             HashMap::new(),
-            Arc::clone(self.state.runtime_env()),
+            Arc::clone(match &self.allowance {
+                Some(own) => &own.runtime,
+                None => self.state.runtime_env(),
+            }),
         ))
     }
 
@@ -290,7 +350,7 @@ impl StatementContext {
 
     /// A resolver of types only: `create table` needs the planner, but no tables.
     pub(crate) fn types(&self) -> Resolver<'_> {
-        Resolver::new(&self.state, &self.tables, HashMap::new())
+        Resolver::new(&self.state, &self.tables, &self.path, HashMap::new())
     }
 
     /// Takes the calls that read files and graphs, and those of AFL's operators, out of `statement`.
@@ -307,7 +367,7 @@ impl StatementContext {
         for (name, call) in graphs::take(statement)? {
             rights.check_all_data(&name)?;
             let instance = &self.instance;
-            let (workers, budget) = (instance.workers(), &instance.budget);
+            let (workers, budget) = (instance.workers(), self.budget());
             let table = scan::graphs::table(&self.snapshot, &call, workers, budget).await?;
             tables.insert(name, table);
         }

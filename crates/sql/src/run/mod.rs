@@ -21,6 +21,7 @@ mod functions;
 pub(crate) mod generated;
 mod given;
 pub(crate) mod instance;
+pub(crate) mod kept_plans;
 mod kept_values;
 mod merged;
 pub(crate) mod native;

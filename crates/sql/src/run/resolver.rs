@@ -86,6 +86,7 @@ pub(crate) struct Resolver<'a> {
     sources: HashMap<TableReference, Arc<dyn TableSource>>,
     /// Ours before DataFusion's.
     planners: Vec<Arc<dyn ExprPlanner>>,
+    types: Arc<Types>,
     numbers: Option<Arc<dyn Numbers>>,
     descriptions: Option<Arc<dyn Descriptions>>,
     privileges: Option<Arc<dyn Privileged>>,
@@ -113,7 +114,7 @@ impl<'a> Resolver<'a> {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
-        let resolver = Resolver::new(state, tables, sources);
+        let resolver = Resolver::new(state, tables, &calls.path, sources);
         Ok(Resolver {
             numbers: calls.numbers.clone(),
             descriptions: Some(Arc::clone(&calls.descriptions)),
@@ -126,6 +127,7 @@ impl<'a> Resolver<'a> {
     pub(crate) fn new(
         state: &'a SessionState,
         tables: &'a Tables,
+        path: &SearchPath,
         sources: HashMap<TableReference, Arc<dyn TableSource>>,
     ) -> Resolver<'a> {
         let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Operators)];
@@ -135,6 +137,7 @@ impl<'a> Resolver<'a> {
             tables,
             sources,
             planners,
+            types: Arc::new(Types::of(tables, path)),
             numbers: None,
             descriptions: None,
             privileges: None,
@@ -370,7 +373,7 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(Types))
+        Some(Arc::clone(&self.types) as Arc<dyn TypePlanner>)
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

@@ -288,17 +288,20 @@ async fn add(
         let writing = rebuild::rebuild(context, writing, &after, &values).await?;
         return Ok((writing, None));
     }
-    let value = if made {
+    let mut value = if made {
         new_null_array(&column.data_type, 1)
     } else {
         context.default_value(&column).await?
     };
+    let check = length.map(|length| lengths::named_anew(length, definition));
+    if let Some(length) = check
+        .as_ref()
+        .and_then(|check| checks::length(check, &after))
+    {
+        value = checks::length_of(&length, &value)?;
+    }
     table::add_column(&mut writing.tx, &definition.name, column, &value)?;
-    if let Some(length) = length {
-        let check = lengths::named_anew(length, definition);
-        if let Some(length) = checks::length(&check, &after) {
-            checks::length_of(&length, &value)?;
-        }
+    if let Some(check) = check {
         table::redefine(&mut writing.tx, &definition.name, |own| {
             own.checks.push(check.clone());
             Ok(())

@@ -13,7 +13,8 @@ use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
     alter, arrays, comments, constrain, copy, ddl, dml, explain, identity, indexes, like, lookup,
-    maintenance, materialized, merge, relations, roles, schemas, sequences, show, targets, views,
+    maintenance, materialized, merge, relations, roles, schemas, sequences, show, targets, types,
+    views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -34,6 +35,7 @@ pub(crate) async fn run(
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Schema(statement) => schemas::run(scope, statement, started).await,
         Statement::Role(statement) => roles::run(scope, statement, started).await,
+        Statement::Type(statement) => types::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Absent(own) => relations::absent(scope, own, started).await,
         Statement::Maintenance(own) => maintenance::run(scope, own, started).await,

@@ -577,6 +577,5 @@ async fn put(
     let rows = RecordBatch::try_from_iter_with_nullable(columns)?;
     let generated = GeneratedColumns::new(context, definition).await?;
     let rows = table::normalise(&generated.fill(rows)?, definition)?;
-    Checks::new(context, definition).await?.test(&rows)?;
-    Ok(rows)
+    Checks::new(context, definition).await?.test(rows)
 }

@@ -55,6 +55,11 @@ impl Writing {
         }
     }
 
+    /// Has what is written from now on take its memory from `budget`.
+    pub(crate) fn charge(&mut self, budget: &Arc<Budget>) {
+        self.budget = Arc::clone(budget);
+    }
+
     /// Makes everything durable and visible.
     pub(crate) async fn commit(self) -> Result<()> {
         let Writing {
@@ -105,8 +110,7 @@ impl Writing {
     ) -> Result<(Writing, u64)> {
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
-            let batch = table::normalise(&batch?, definition)?;
-            checks.test(&batch)?;
+            let batch = checks.test(table::normalise(&batch?, definition)?)?;
             few.push(batch.clone());
             let full = chunker.push(batch);
             if !full.is_empty() {
@@ -183,8 +187,7 @@ impl Writing {
             full = match rows.next().await {
                 Some(batch) => {
                     let batch = table::normalise(&batch?, definition)?;
-                    checks.test(&batch)?;
-                    chunker.push(batch)
+                    chunker.push(checks.test(batch)?)
                 }
                 None => break,
             };

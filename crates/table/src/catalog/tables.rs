@@ -11,8 +11,8 @@ use crate::catalog::rights::{ROLES, Rights};
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
 use crate::format::record::damaged;
-use crate::format::{comments, key, sequence};
-use crate::schema::{Acl, Comments, Role, Sequence, WITHIN};
+use crate::format::{comments, key, named_type, sequence};
+use crate::schema::{Acl, Comments, EnumType, Role, Sequence, WITHIN};
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -40,6 +40,8 @@ pub struct Tables {
     /// Tables whose rows are those of queries: whether they are there, and the text.
     materialized: BTreeMap<String, (bool, Arc<str>)>,
     schemas: BTreeSet<String>,
+    /// Types that were created.
+    types: BTreeMap<String, Arc<EnumType>>,
     rights: Rights,
 }
 
@@ -113,6 +115,7 @@ impl Catalog {
             comments: comments(snapshot)?,
             materialized: materialized(snapshot)?,
             schemas: schemas(snapshot)?,
+            types: types(snapshot)?,
             rights: Rights::of(snapshot)?,
         });
         let latest = if snapshot.is_open() {
@@ -208,6 +211,17 @@ fn materialized(snapshot: &Snapshot) -> Result<BTreeMap<String, (bool, Arc<str>)
     entries.map(own).collect()
 }
 
+/// The types of a snapshot.
+fn types(snapshot: &Snapshot) -> Result<BTreeMap<String, Arc<EnumType>>> {
+    let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
+        let name = String::from_utf8_lossy(&entry[key::TYPE.len()..]).into_owned();
+        let own = named_type::read(&record, &name)?;
+        Ok((name, Arc::new(own)))
+    };
+    let entries = snapshot.prefix(key::DIRECTORY, key::TYPE);
+    entries.map(own).collect()
+}
+
 /// Whether a snapshot has any schema.
 pub fn has_schemas(snapshot: &Snapshot) -> bool {
     has_any(snapshot, key::SCHEMA)
@@ -285,6 +299,16 @@ impl Tables {
         self.sequences.keys().map(String::as_str).collect()
     }
 
+    /// The enum called `name`.
+    pub fn named_type(&self, name: &str) -> Option<&Arc<EnumType>> {
+        self.types.get(name)
+    }
+
+    /// The names of the types that were created, in alphabetical order.
+    pub fn types(&self) -> Vec<&str> {
+        self.types.keys().map(String::as_str).collect()
+    }
+
     /// The query of the table called `name`, if its rows are those of one.
     pub fn materialized(&self, name: &str) -> Option<Materialized<'_>> {
         let (populated, text) = self.materialized.get(name)?;
@@ -327,7 +351,7 @@ impl Tables {
         acls.map(|(name, acl)| (name.as_str(), acl.as_ref()))
     }
 
-    /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
+    /// Whether the table, view, sequence or type called `name` is another in `other`, which is of the same store: there is one in only
     /// one of them, or it was changed, or dropped and made again. A name that [ends with its schema](crate::within) means
     /// that: whether it is in only one of them, or another thing is said about it. [`ROLES`] means all roles.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
@@ -354,6 +378,7 @@ impl Tables {
         let same_comments = self.comments.get(name) == other.comments.get(name);
         let same_query = self.materialized.get(name) == other.materialized.get(name);
         !same_view
+            || self.types.get(name) != other.types.get(name)
             || !same_sequence
             || !same_comments
             || !same_query
@@ -373,12 +398,13 @@ impl Tables {
     pub fn overlaid(&self, base: &Tables, own: &Tables) -> Tables {
         let (mut tables, mut views) = (self.tables.clone(), self.views.clone());
         let mut sequences = self.sequences.clone();
+        let mut types = self.types.clone();
         let mut comments = self.comments.clone();
         let mut materialized = self.materialized.clone();
         let names = [base, own].into_iter();
         let names = names.flat_map(|all| {
             let others = all.views.keys().chain(all.sequences.keys());
-            all.tables.keys().chain(others)
+            all.tables.keys().chain(others).chain(all.types.keys())
         });
         for name in names.filter(|name| base.differs(own, name)) {
             match own.get(name) {
@@ -392,6 +418,10 @@ impl Tables {
             match own.sequences.get(name) {
                 Some(numbers) => sequences.insert(name.clone(), numbers.clone()),
                 None => sequences.remove(name),
+            };
+            match own.types.get(name) {
+                Some(kind) => types.insert(name.clone(), kind.clone()),
+                None => types.remove(name),
             };
             match own.comments.get(name) {
                 Some(said) => comments.insert(name.clone(), said.clone()),
@@ -422,6 +452,7 @@ impl Tables {
             comments,
             materialized,
             schemas,
+            types,
             rights: self.rights.overlaid(&base.rights, &own.rights),
         }
     }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Deferral, Definition, ForeignKey, Generated, Index, JsonKind, Key, OnCommit,
-    Rule, json_kind, json_type, jsonb_type, timetz_type, uuid_type,
+    Check, Column, Deferral, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key,
+    OnCommit, Rule, enum_type, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts,
+    map_type, timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -37,6 +38,12 @@ enum TypeRecord {
     /// Likewise.
     Interval,
     TimeTz,
+    /// Likewise: the name and the labels.
+    Enum(EnumType),
+    /// Decimals of 39 to 76 digits. Likewise.
+    WideDecimal(u8, i8),
+    /// Maps from keys to values. Likewise.
+    Map(Box<TypeRecord>, Box<TypeRecord>),
 }
 
 impl TypeRecord {
@@ -55,6 +62,7 @@ impl TypeRecord {
             Float32 => TypeRecord::Float(4),
             Float64 => TypeRecord::Float(8),
             Decimal128(p, s) => TypeRecord::Decimal(*p, *s),
+            Decimal256(p, s) => TypeRecord::WideDecimal(*p, *s),
             Date32 => TypeRecord::Date,
             Time32(unit) | Time64(unit) => TypeRecord::Time(power(unit)),
             Timestamp(unit, zone) => {
@@ -66,6 +74,12 @@ impl TypeRecord {
             FixedSizeBinary(16) => TypeRecord::Uuid,
             FixedSizeBinary(12) => TypeRecord::TimeTz,
             Interval(IntervalUnit::MonthDayNano) => TypeRecord::Interval,
+            Map(..) => {
+                let (key, value) = map_parts(data_type)?;
+                let of = |part| Some(Box::new(TypeRecord::of(part)?));
+                TypeRecord::Map(of(key)?, of(value)?)
+            }
+            Struct(_) if is_enum(data_type) => TypeRecord::Enum(enum_type(data_type)?),
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -94,6 +108,9 @@ impl TypeRecord {
             TypeRecord::Float(4) => DataType::Float32,
             TypeRecord::Float(8) => DataType::Float64,
             TypeRecord::Decimal(p, s) => DataType::Decimal128(*p, *s),
+            TypeRecord::WideDecimal(p @ 39..=DECIMAL256_MAX_PRECISION, s) => {
+                DataType::Decimal256(*p, *s)
+            }
             TypeRecord::Date => DataType::Date32,
             TypeRecord::Time(p @ (0 | 3)) => DataType::Time32(unit(*p)?),
             TypeRecord::Time(p) => DataType::Time64(unit(*p)?),
@@ -104,6 +121,10 @@ impl TypeRecord {
             TypeRecord::Binary => DataType::BinaryView,
             TypeRecord::List(item) => {
                 DataType::List(Arc::new(Field::new_list_field(item.data_type()?, true)))
+            }
+            TypeRecord::Map(key, value) => {
+                let key = key.data_type().filter(is_map_key)?;
+                map_type(key, value.data_type()?)
             }
             TypeRecord::Uuid => uuid_type(),
             TypeRecord::TimeTz => timetz_type(),
@@ -116,6 +137,7 @@ impl TypeRecord {
                     .map(|(name, own)| Some(Field::new(name, own.data_type()?, true)));
                 DataType::Struct(fields.collect::<Option<_>>()?)
             }
+            TypeRecord::Enum(own) if own.is_sound() => own.data_type(),
             _ => return None,
         })
     }

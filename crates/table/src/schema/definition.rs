@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::schema::enums::is_enum;
 use crate::schema::types::stored_type;
 
 /// A table: its name, columns and keys.
@@ -350,16 +351,18 @@ impl Definition {
         let all = all.chain(self.foreign_keys.iter().flat_map(|key| &key.columns));
         let mut all = all.chain(self.keys.iter().flat_map(|key| &key.columns));
         let nested = |c: &&usize| {
-            matches!(
-                self.columns[**c].data_type,
-                DataType::List(_) | DataType::Struct(_) | DataType::Interval(_)
-            )
+            let own = &self.columns[**c].data_type;
+            let nested = matches!(
+                own,
+                DataType::List(_) | DataType::Struct(_) | DataType::Map(..) | DataType::Interval(_)
+            );
+            nested && !is_enum(own)
         };
         if let Some(column) = all.find(nested) {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what: format!(
-                    "arrays, structs, intervals and JSON stand in no key, but column '{}' would",
+                    "arrays, structs, maps, intervals and JSON stand in no key, but column '{}' would",
                     self.columns[*column].name
                 ),
             });

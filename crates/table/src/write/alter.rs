@@ -50,7 +50,8 @@ pub fn redefine(
     put(tx, &after)
 }
 
-fn put(tx: &mut Transaction, definition: &Definition) -> Result<()> {
+/// Keeps the definition of a table.
+pub(super) fn put(tx: &mut Transaction, definition: &Definition) -> Result<()> {
     definition.validate()?;
     let space = space(tx, &definition.name)?;
     let record = DefinitionRecord::write(definition)?;

@@ -13,6 +13,7 @@ mod rights;
 mod schemas;
 mod sequences;
 mod tables;
+mod types;
 mod views;
 
 pub use alter::{add_column, add_key, drop_column, drop_key, redefine, rename, rename_column};
@@ -29,4 +30,5 @@ pub use sequences::{
     new_sequence_number, sequence_position,
 };
 pub use tables::{create, drop, take_over, truncate};
+pub use types::{change_type, create_type, drop_type};
 pub use views::{change_view, create_view, drop_view, set_materialized};

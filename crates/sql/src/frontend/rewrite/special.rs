@@ -16,7 +16,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 18] = [
+pub(super) const NAMES: [&str; 20] = [
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
@@ -30,6 +30,8 @@ pub(super) const NAMES: [&str; 18] = [
     "jsonb_array_elements",
     "jsonb_each",
     "jsonb_object_agg",
+    "jsonb_path_query",
+    "jsonb_path_query_tz",
     "regexp_matches",
     "regexp_split_to_table",
     "row",
@@ -78,6 +80,11 @@ pub(super) fn expr(expr: &mut Expr) -> Result<Option<Expr>> {
             let fields = std::mem::take(fields).into_iter();
             let args = fields.flat_map(|field| [text(&column_name(&field.key)), *field.value]);
             Some(call(names::STRUCT, args.collect()))
+        }
+        Expr::Map(map) => {
+            let entries = std::mem::take(&mut map.entries).into_iter();
+            let args = entries.flat_map(|entry| [*entry.key, *entry.value]);
+            Some(call(names::MAP, args.collect()))
         }
         Expr::CompoundFieldAccess { root, access_chain } => Some(accessed(root, access_chain)?),
         Expr::AnyOp {

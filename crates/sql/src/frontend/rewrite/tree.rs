@@ -5,15 +5,16 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, qualified, rows, series, sets, shape,
+    assignments, calls, catalog, columns, qualified, rows, samples, series, sets, shape,
 };
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.visit(&mut rows::Tuples))?;
-    assignments::spread(statement);
+    assignments::spread(statement)?;
     outcome(statement.visit(&mut catalog::Catalog))?;
     outcome(statement.visit(&mut qualified::Qualified))?;
+    outcome(statement.visit(&mut samples::Samples))?;
     outcome(statement.visit(&mut series::Alone))?;
     outcome(statement.visit(&mut sets::Tables))?;
     outcome(statement.visit(&mut shape::Shape))?;
@@ -28,6 +29,7 @@ pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.visit(&mut rows::Tuples))?;
     outcome(query.visit(&mut catalog::Catalog))?;
     outcome(query.visit(&mut qualified::Qualified))?;
+    outcome(query.visit(&mut samples::Samples))?;
     outcome(query.visit(&mut series::Alone))?;
     outcome(query.visit(&mut sets::Tables))?;
     outcome(query.visit(&mut shape::Shape))?;

@@ -156,6 +156,11 @@ fn path(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
     })
 }
 
+/// The part that subscripts name, each a key or a place as a text.
+pub(crate) fn subscripted(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    keys(args, rows, false)
+}
+
 fn keys(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
     let keys: Vec<&StringViewArray> = args[1..].iter().map(|key| key.as_string_view()).collect();
     parts(args, rows, as_text, |row, text| {

@@ -149,6 +149,15 @@ fn foreign_keys(all: &Tables, definition: &Definition, found: &mut Vec<TableCons
         let parent = all.get(&key.parent).map(|parent| parent.definition());
         let place = |name: &String| parent?.position(name).ok();
         let parent_places: Vec<usize> = key.parent_columns.iter().filter_map(place).collect();
+        // The index of the key that it refers to: drivers look its name up there.
+        let known = |own: &&table::Key| own.columns == parent_places;
+        let known = parent.and_then(|parent| {
+            let found = parent.keys.iter().find(known)?;
+            Some(table_number(&catalog_name(
+                schema_of(&key.parent),
+                &found.name,
+            )))
+        });
         let text = reference(definition, key, rule);
         let action = |action: Option<Action>| match action {
             Some(Action::Cascade) => "c",
@@ -159,6 +168,7 @@ fn foreign_keys(all: &Tables, definition: &Definition, found: &mut Vec<TableCons
         };
         found.push(TableConstraint {
             columns: places(&key.columns),
+            index: known.unwrap_or(0),
             parent: table_number(&key.parent),
             parent_of: Some(key.parent.clone()),
             parent_columns: places(&parent_places),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use table::{Column, Definition, Privileges, Tables};
+use table::{Column, Definition, Privileges, Tables, is_enum};
 
 use crate::frontend::lengths;
 use crate::frontend::views::query_text;
@@ -255,16 +255,19 @@ fn identity(all: &Tables, column: &Column) -> Option<String> {
     ))
 }
 
+/// Bytes of a value of a column; -1 if they differ.
+fn length(column: &Column) -> i32 {
+    if is_enum(&column.data_type) {
+        return 4;
+    }
+    let number = i64::from(type_number(&column.data_type));
+    let known = TYPES.iter().find(|known| known.number == number);
+    known.map_or(-1, |known| known.length)
+}
+
 pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
     let places = columns(all, views);
     let rows = places.len();
-    let length = |column: &Column| {
-        let number = i64::from(type_number(&column.data_type));
-        TYPES
-            .iter()
-            .find(|known| known.number == number)
-            .map_or(-1, |known| known.length)
-    };
     identities(all, &places)
         .numbers(
             "attrelid",
@@ -347,77 +350,6 @@ pub(super) fn defaults(all: &Tables) -> Built {
         )
         .numbers("adnum", places.iter().map(|(_, at, _)| *at))
         .texts("adbin", places.iter().map(|(_, _, column)| value(column)))
-}
-
-/// The function of PostgreSQL that reads or writes values of a type: ADBC's driver knows types by these.
-fn reader(name: &str, what: &str) -> String {
-    match name {
-        array if array.starts_with('_') => format!("array_{what}"),
-        "date" | "time" | "timestamp" | "timestamptz" | "interval" | "numeric" | "uuid"
-        | "json" | "jsonb" => format!("{name}_{what}"),
-        name => format!("{name}{what}"),
-    }
-}
-
-pub(super) fn types() -> Built {
-    // Each type, and its arrays.
-    let arrays = TYPES.iter().filter(|known| known.array != 0);
-    let all: Vec<_> = TYPES
-        .iter()
-        .map(|known| {
-            (
-                known.number,
-                known.name.to_string(),
-                known.length,
-                known.category,
-                known.array,
-                0,
-            )
-        })
-        .chain(arrays.map(|known| {
-            (
-                known.array,
-                format!("_{}", known.name),
-                -1,
-                "A",
-                0,
-                known.number,
-            )
-        }))
-        .collect();
-    let rows = all.len();
-    Built::default()
-        .numbers("oid", all.iter().map(|known| known.0))
-        .names("typname", all.iter().map(|known| known.1.clone()))
-        .number("typnamespace", CATALOG_SCHEMA, rows)
-        .number("typowner", OWNER, rows)
-        .counts("typlen", all.iter().map(|known| known.2))
-        .truths(
-            "typbyval",
-            all.iter().map(|known| (0..=8).contains(&known.2)),
-        )
-        .text("typtype", "b", rows)
-        .names("typcategory", all.iter().map(|known| known.3))
-        .truth("typispreferred", false, rows)
-        .truth("typisdefined", true, rows)
-        .text("typdelim", ",", rows)
-        .number("typrelid", 0, rows)
-        .numbers("typelem", all.iter().map(|known| known.5))
-        .numbers("typarray", all.iter().map(|known| known.4))
-        .names("typinput", all.iter().map(|known| reader(&known.1, "in")))
-        .names("typoutput", all.iter().map(|known| reader(&known.1, "out")))
-        .names(
-            "typreceive",
-            all.iter().map(|known| reader(&known.1, "recv")),
-        )
-        .names("typsend", all.iter().map(|known| reader(&known.1, "send")))
-        .truth("typnotnull", false, rows)
-        .number("typbasetype", 0, rows)
-        .number("typtypmod", -1, rows)
-        .number("typndims", 0, rows)
-        .number("typcollation", 0, rows)
-        .nothing("typdefault", rows)
-        .no_lists("typacl", rows)
 }
 
 pub(super) fn databases() -> Built {
