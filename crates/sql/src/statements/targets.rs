@@ -26,9 +26,13 @@ use crate::statements::scope::Scope;
 /// Those of reading the catalog.
 pub(crate) fn named(scope: &mut Scope<'_>, statement: &mut Statement) -> Result<()> {
     match statement {
-        Statement::View { view, .. } if is_temporary_view(view)? => {}
+        Statement::View { view, .. } => {
+            if !is_temporary_view(view)? {
+                scope.without_temporary();
+            }
+        }
         // They outlive the session.
-        Statement::View { .. } | Statement::Materialized(_) => scope.without_temporary(),
+        Statement::Materialized(_) => scope.without_temporary(),
         Statement::Sql(sql) => {
             is_temporary(sql)?;
             refers_to_itself(scope.temporary().schema(), sql)?;
