@@ -188,10 +188,9 @@ fn transactions_end_as_the_model_says() {
             }
         }
         let found = run("select id, p from c; select id, p from d; select id, id from p").unwrap();
-        assert_eq!(rows(&found[0]), state.c, "{at}: {texts:?}");
-        assert_eq!(rows(&found[1]), state.d, "{at}: {texts:?}");
         let p: BTreeSet<i64> = rows(&found[2]).into_keys().collect();
-        assert_eq!(p, state.p, "{at}: {texts:?}");
+        let (c, d) = (rows(&found[0]), rows(&found[1]));
+        assert_eq!((&c, &d, &p), (&state.c, &state.d, &state.p), "{texts:?}");
     }
     assert!(
         refused > 10 && late > 5 && kept > 20,

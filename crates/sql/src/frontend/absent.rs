@@ -219,49 +219,15 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<DropAbsent>> 
     if if_exists {
         need(&mut parser, "exists")?;
     }
-    let (mut skipped, mut errors, mut of) = (Vec::new(), Vec::new(), None);
-    loop {
-        let name = written(&parser.parse_object_name(false)?)?;
-        let name = base(&name).to_owned();
-        match named {
-            Named::Plain => {
-                skipped.push(format!("{called} \"{name}\""));
-                errors.push(format!("{called} \"{name}\" does not exist"));
-            }
-            Named::Signature => match arguments(&mut parser)? {
-                Some((short, long)) => {
-                    skipped.push(format!("{called} {name}({short})"));
-                    let long = match (&long[..], *called) {
-                        ("", "aggregate") => "*",
-                        (long, _) => long,
-                    };
-                    errors.push(format!("{called} {name}({long}) does not exist"));
-                }
-                None => {
-                    skipped.push(format!("{called} {name}()"));
-                    errors.push(format!("could not find a {called} named \"{name}\""));
-                }
-            },
-            Named::On => {
-                need(&mut parser, "on")?;
-                let table = written(&parser.parse_object_name(false)?)?;
-                let shown = base(&table);
-                skipped.push(format!("{called} \"{name}\" for relation \"{shown}\""));
-                let kind = if *called == "rule" {
-                    "relation"
-                } else {
-                    "table"
-                };
-                errors.push(format!(
-                    "{called} \"{name}\" for {kind} \"{shown}\" does not exist"
-                ));
-                of = Some(table);
-            }
-        }
+    let (mut skipped, mut errors) = (Vec::new(), Vec::new());
+    let of = loop {
+        let one = thing(&mut parser, called, *named)?;
+        skipped.push(one.skipped);
+        errors.push(one.error);
         if *named == Named::On || !parser.consume_token(&Token::Comma) {
-            break;
+            break one.of;
         }
-    }
+    };
     if !word(&mut parser, "cascade") {
         word(&mut parser, "restrict");
     }
@@ -274,6 +240,60 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<DropAbsent>> 
         error: errors.swap_remove(0),
         code,
     }))
+}
+
+/// A thing that is named.
+struct Thing {
+    skipped: String,
+    error: String,
+    of: Option<String>,
+}
+
+/// The next thing that a statement names, of the kind that messages call `called`.
+fn thing(parser: &mut Parser<'_>, called: &str, named: Named) -> Result<Thing> {
+    let name = written(&parser.parse_object_name(false)?)?;
+    let name = base(&name).to_owned();
+    let (skipped, error, of) = match named {
+        Named::Plain => (
+            format!("{called} \"{name}\""),
+            format!("{called} \"{name}\" does not exist"),
+            None,
+        ),
+        Named::Signature => match arguments(parser)? {
+            Some((short, long)) => {
+                let long = match (&long[..], called) {
+                    ("", "aggregate") => "*",
+                    (long, _) => long,
+                };
+                (
+                    format!("{called} {name}({short})"),
+                    format!("{called} {name}({long}) does not exist"),
+                    None,
+                )
+            }
+            None => (
+                format!("{called} {name}()"),
+                format!("could not find a {called} named \"{name}\""),
+                None,
+            ),
+        },
+        Named::On => {
+            need(parser, "on")?;
+            let table = written(&parser.parse_object_name(false)?)?;
+            let shown = base(&table);
+            let kind = if called == "rule" {
+                "relation"
+            } else {
+                "table"
+            };
+            (
+                format!("{called} \"{name}\" for relation \"{shown}\""),
+                format!("{called} \"{name}\" for {kind} \"{shown}\" does not exist"),
+                Some(table),
+            )
+        }
+    };
+    Ok(Thing { skipped, error, of })
 }
 
 /// The types of arguments, if there are any in parentheses: as notices show them, and as errors do.
