@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::error::{Error, Result};
-use crate::frontend::words::is_word;
+use crate::frontend::words::{self, is_word};
 
 /// Takes the names of columns out of `create table name (a, b) ... as query`, and `with [no] data` from its end; none if it
 /// has neither, or is another statement.
@@ -69,6 +69,20 @@ pub(super) fn strip(tokens: &[TokenWithSpan]) -> Option<(Vec<TokenWithSpan>, Vec
         push(Token::Number("0".to_owned(), false), place);
     }
     Some((rest, columns))
+}
+
+/// `create unlogged table` as `create table`: such a table is kept like any other, which is more than it asks for.
+pub(super) fn logged(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let leading: Vec<String> = words::leading(&tokens).take(3).collect();
+    if leading == ["create", "unlogged", "table"] {
+        let at = tokens
+            .iter()
+            .position(|own| is_word(&own.token, "unlogged"));
+        if let Some(at) = at {
+            tokens.remove(at);
+        }
+    }
+    tokens
 }
 
 /// The places of the tokens that are no space.
@@ -198,6 +212,10 @@ mod tests {
             "CREATE TEMPORARY TABLE IF NOT EXISTS s.t AS SELECT 1 AS a"
         );
         assert!(read("create table t (x) as (select 1) with no data").ends_with("LIMIT 0"));
+        assert_eq!(
+            read("create unlogged table t (a int)"),
+            "CREATE TABLE t (a INT)"
+        );
         assert!(parse("create table t (a, b)").is_err());
         assert!(read("create table t (a int, b int)").contains("a INT"));
     }
