@@ -281,7 +281,7 @@ pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::subscripts(rewrite::continued(tokens.to_vec())?);
+    let tokens = rewrite::subscripts(rewrite::continued(table_as::logged(tokens.to_vec()))?);
     let tokens = rewrite::questions(operators::mark(tokens));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
