@@ -40,6 +40,8 @@ const OPENINGS: [(&str, Part); 22] = [
     ("cannot insert a non-DEFAULT value into column ", Part::Both),
     ("cannot change ownership of identity sequence", Part::Detail),
     ("cannot drop ", Part::Detail),
+    ("cannot alter type of a column ", Part::Detail),
+    ("foreign key constraint ", Part::Detail),
     ("column ", Part::Detail),
     ("could not create unique index ", Part::Detail),
     ("invalid enum label ", Part::Detail),

@@ -8,7 +8,9 @@
 //!
 //! Uses `functions`, `resources` and the layers below them.
 
+pub(crate) mod absent;
 pub(crate) mod arrays;
+pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;
 pub(crate) mod constant;
@@ -33,6 +35,7 @@ pub(crate) mod key_query;
 pub(crate) mod key_text;
 pub(crate) mod lengths;
 pub(crate) mod like;
+pub(crate) mod maintenance;
 pub(crate) mod materialized;
 pub(crate) mod mentioned;
 pub(crate) mod mentioned_types;
@@ -55,6 +58,7 @@ pub mod script;
 pub(crate) mod sequences;
 mod special;
 pub(crate) mod steps;
+mod table_as;
 pub(crate) mod table_options;
 pub(crate) mod transfer;
 pub(crate) mod typed_values;

@@ -42,9 +42,12 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Type(TypeStatement::Alter { .. }) => "ALTER TYPE",
         Statement::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
         Statement::Like(_) => "CREATE TABLE",
+        Statement::Absent(own) => own.tag,
+        Statement::Maintenance(own) => own.tag,
+        Statement::Constraints(_) => "SET CONSTRAINTS",
         Statement::Merge(_) => "MERGE",
         Statement::Steps { last, .. } => verb(last),
-        Statement::Identity(_) => "ALTER TABLE",
+        Statement::Identity(_) | Statement::Change(_) | Statement::Changes(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
     }

@@ -28,6 +28,7 @@ use crate::resources::stop;
 use crate::rights::Rights;
 use crate::run::arrays::{Arrays, Watched};
 use crate::run::clock::Clock;
+use crate::run::deferrals::Deferrals;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
 use crate::run::domains::Casts;
@@ -81,6 +82,8 @@ pub(crate) struct StatementContext {
     pub numbers: Option<Arc<dyn Numbers>>,
     /// The same for texts that are kept.
     pub(super) kept_numbers: Option<Arc<dyn Numbers>>,
+    /// Which constraints are looked at when its transaction ends; none where the statement is one itself.
+    pub deferrals: Option<Deferrals>,
     pub clock: Clock,
 }
 
@@ -139,6 +142,7 @@ impl StatementContext {
             target: None,
             numbers: None,
             kept_numbers: None,
+            deferrals: None,
             clock: Clock::new(started, traffic),
         }
     }

@@ -12,6 +12,7 @@ pub(crate) mod clock;
 pub(crate) mod context;
 mod ctes;
 pub(crate) mod defaults;
+pub(crate) mod deferrals;
 pub(crate) mod depth;
 mod descriptions;
 pub(crate) mod domains;

@@ -298,7 +298,7 @@ impl SchemaProvider for SnapshotSchema {
     fn table_names(&self) -> Vec<String> {
         let tables = permanent(self.tables.names()).into_iter();
         let tables = tables.filter(|name| self.tables.materialized(name).is_none());
-        let names = tables.chain(self.tables.views());
+        let names = tables.chain(permanent(self.tables.views()));
         let names = names.filter(|name| schema_of(name) == self.name);
         names.map(|name| base(name).to_owned()).collect()
     }

@@ -21,8 +21,9 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::domains::Conditions;
 use crate::search_path::SearchPath;
-use crate::statements::constrain::{any, exactly};
+use crate::statements::constrain::any;
 use crate::statements::owner;
+use crate::statements::rebuild::exactly;
 use crate::statements::scope::Scope;
 use crate::statements::types::{is_free, may_get, renamed, stays_unused, unknown};
 

@@ -455,7 +455,13 @@ impl<'t> Scope<'t> {
     pub(crate) async fn keep(&mut self, mut writing: Writing) -> Result<()> {
         self.own_made(&mut writing)?;
         match &mut self.transaction {
-            None => writing.commit().await,
+            None => {
+                if self.temporary.has_ends() {
+                    let tables = self.instance.catalog.fork().tables(&writing.tx.view())?;
+                    self.temporary.end(&tables, &mut writing.tx)?;
+                }
+                writing.commit().await
+            }
             Some(transaction) => transaction.keep(writing),
         }
     }

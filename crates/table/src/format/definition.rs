@@ -9,9 +9,9 @@ use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key, Rule,
-    enum_type, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
-    timetz_type, uuid_type,
+    Check, Column, Deferral, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key,
+    OnCommit, Rule, enum_type, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts,
+    map_type, timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
@@ -221,6 +221,94 @@ struct Rounded {
     digits: Vec<(usize, u8)>,
 }
 
+/// And behind that, likewise: a version that does not know it looks at such constraints at the end of each statement, as if
+/// they were simple and all rows agreed.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Qualified {
+    /// Rules that say more, by their place among the rules.
+    rules: Vec<(usize, QualifiedRule)>,
+    /// Places of the checks that rows from before need not pass.
+    unchecked: Vec<usize>,
+    /// Expressions and conditions of indexes, by their places.
+    indexes: Vec<(usize, IndexTexts)>,
+    on_commit: OnCommit,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct IndexTexts {
+    items: Vec<(String, String)>,
+    predicate: Option<String>,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct QualifiedRule {
+    delete_columns: Vec<usize>,
+    full: bool,
+    deferral: Deferral,
+    unchecked: bool,
+}
+
+impl Qualified {
+    fn of(definition: &Definition) -> Qualified {
+        let rules = definition.rules.iter().enumerate();
+        let rules = rules.map(|(at, rule)| {
+            let own = QualifiedRule {
+                delete_columns: rule.delete_columns.clone(),
+                full: rule.full,
+                deferral: rule.deferral,
+                unchecked: rule.unchecked,
+            };
+            (at, own)
+        });
+        let checks = definition.checks.iter().enumerate();
+        let indexes = definition.indexes.iter().enumerate();
+        let indexes = indexes.map(|(at, index)| {
+            let own = IndexTexts {
+                items: index.items.clone(),
+                predicate: index.predicate.clone(),
+            };
+            (at, own)
+        });
+        Qualified {
+            on_commit: definition.on_commit,
+            indexes: indexes
+                .filter(|(_, own)| *own != IndexTexts::default())
+                .collect(),
+            rules: rules
+                .filter(|(_, own)| *own != QualifiedRule::default())
+                .collect(),
+            unchecked: checks
+                .filter_map(|(at, check)| check.unchecked.then_some(at))
+                .collect(),
+        }
+    }
+
+    fn put(self, definition: &mut Definition) -> Option<()> {
+        for (at, own) in self.rules {
+            let rule = definition.rules.get_mut(at)?;
+            rule.delete_columns = own.delete_columns;
+            rule.full = own.full;
+            rule.deferral = own.deferral;
+            rule.unchecked = own.unchecked;
+            let key = definition.foreign_keys.get(rule.foreign_key)?;
+            let beyond = |at: &usize| *at >= key.columns.len();
+            if rule.delete_columns.iter().any(beyond) {
+                return None;
+            }
+        }
+        definition.on_commit = self.on_commit;
+        for (at, own) in self.indexes {
+            let index = definition.indexes.get_mut(at)?;
+            index.items = own.items;
+            index.predicate = own.predicate;
+        }
+        for at in self.unchecked {
+            definition.checks.get_mut(at)?.unchecked = true;
+        }
+        Some(())
+    }
+}
+
 impl Rounded {
     fn of(definition: &Definition) -> Rounded {
         let columns = definition.columns.iter().enumerate();
@@ -292,8 +380,13 @@ impl DefinitionRecord {
                         let (named, rest): (Named, _) = postcard::take_from_bytes(rest).ok()?;
                         definition.indexes = named.indexes;
                         if !rest.is_empty() {
-                            let rounded: Rounded = postcard::from_bytes(rest).ok()?;
+                            let (rounded, rest): (Rounded, _) =
+                                postcard::take_from_bytes(rest).ok()?;
                             rounded.put(&mut definition)?;
+                            if !rest.is_empty() {
+                                let own: Qualified = postcard::from_bytes(rest).ok()?;
+                                own.put(&mut definition)?;
+                            }
                         }
                     }
                 }
@@ -327,7 +420,9 @@ impl DefinitionRecord {
             indexes: definition.indexes.clone(),
         };
         let rounded = Rounded::of(definition);
-        let has_rounded = rounded != Rounded::default();
+        let qualified = Qualified::of(definition);
+        let has_qualified = qualified != Qualified::default();
+        let has_rounded = has_qualified || rounded != Rounded::default();
         let has_named = has_rounded || named != Named::default();
         let has_made = has_named || made != Made::default();
         let has_held = has_made || held != Held::default();
@@ -345,6 +440,9 @@ impl DefinitionRecord {
         }
         if has_rounded {
             bytes.extend(encode(&rounded, &definition.name)?);
+        }
+        if has_qualified {
+            bytes.extend(encode(&qualified, &definition.name)?);
         }
         Ok(bytes)
     }
@@ -393,6 +491,7 @@ impl DefinitionRecord {
             rules: vec![],
             checks: vec![],
             indexes: vec![],
+            on_commit: OnCommit::Preserve,
         })
     }
 }

@@ -13,8 +13,8 @@ mod types;
 
 pub use comments::Comments;
 pub use definition::{
-    Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
-    Rule, SECOND_DIGITS, referred_key,
+    Action, Check, Column, Deferral, Definition, ForeignKey, Generated, Index, IndexColumn, Key,
+    MAX_COLUMNS, OnCommit, Rule, SECOND_DIGITS, may_refer, referred_key,
 };
 pub use domains::{DOMAIN, Domain};
 pub(crate) use enums::replaced;

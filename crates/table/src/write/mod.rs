@@ -31,6 +31,6 @@ pub use sequences::{
     change_sequence, create_sequence, drop_sequence, has_sequence_position, keep_sequence_position,
     new_sequence_number, sequence_position,
 };
-pub use tables::{create, drop, truncate};
+pub use tables::{create, drop, take_over, truncate};
 pub use types::{change_type, create_type, drop_type};
 pub use views::{change_view, create_view, drop_view, set_materialized};

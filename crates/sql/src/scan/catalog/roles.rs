@@ -165,7 +165,10 @@ struct Row {
 /// `information_schema.table_privileges`, or only those of roles that are the caller's: `role_table_grants`.
 pub(super) fn table_privileges(all: &Tables, rights: &Rights, of_roles: bool) -> Built {
     let mut rows = Vec::new();
-    for name in permanent(all.names()).into_iter().chain(all.views()) {
+    for name in permanent(all.names())
+        .into_iter()
+        .chain(permanent(all.views()))
+    {
         let owner = owner(all, name);
         let mut grants = vec![(
             owner,

@@ -1,7 +1,7 @@
 //! Constraints as `information_schema` tells of them, and the words that the parser knows.
 
 use datafusion::sql::sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
-use table::{Domain, Tables, is_enum};
+use table::{Deferral, Domain, Tables, is_enum};
 
 use crate::frontend::domains::data_type;
 use crate::frontend::lengths;
@@ -47,9 +47,20 @@ fn table_constraints(all: &Tables) -> Built {
                 _ => "CHECK",
             }),
         )
-        .text("is_deferrable", "NO", rows)
-        .text("initially_deferred", "NO", rows)
+        .names(
+            "is_deferrable",
+            keys.iter().map(|key| yes(key.is_deferrable())),
+        )
+        .names(
+            "initially_deferred",
+            keys.iter()
+                .map(|key| yes(key.deferral == Deferral::Deferred)),
+        )
         .text("enforced", "YES", rows)
+}
+
+fn yes(value: bool) -> &'static str {
+    if value { "YES" } else { "NO" }
 }
 
 fn schema(key: &TableConstraint) -> &str {
@@ -155,6 +166,8 @@ fn references(all: &Tables) -> Built {
     let rule = |word: &str| match word {
         "c" => "CASCADE",
         "n" => "SET NULL",
+        "d" => "SET DEFAULT",
+        "r" => "RESTRICT",
         _ => "NO ACTION",
     };
     Built::default()
@@ -172,7 +185,7 @@ fn references(all: &Tables) -> Built {
                 .map(|key| key.parent_of.as_deref().map(schema_of)),
         )
         .texts("unique_constraint_name", foreign.iter().map(parent))
-        .text("match_option", "NONE", rows)
+        .names("match_option", foreign.iter().map(|key| key.match_option()))
         .names("update_rule", foreign.iter().map(|key| rule(key.on_update)))
         .names("delete_rule", foreign.iter().map(|key| rule(key.on_delete)))
 }

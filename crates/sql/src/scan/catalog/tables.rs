@@ -124,7 +124,7 @@ fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let kinds = [
         (plain, "r"),
         (kept, "m"),
-        (all.views(), "v"),
+        (permanent(all.views()), "v"),
         (permanent(all.sequences()), "S"),
     ];
     let of_kind = |(names, kind): (Vec<_>, _)| {
@@ -420,7 +420,7 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
 }
 
 pub(super) fn views(all: &Tables) -> Built {
-    let mut names = all.views();
+    let mut names = permanent(all.views());
     names.sort_unstable();
     let texts: Vec<_> = names
         .iter()
