@@ -482,6 +482,8 @@ impl Zone {
     pub(crate) fn at_instant(self, seconds: i64) -> Option<i64> {
         match self {
             Zone::Fixed(east) | Zone::Lettered(_, east) => Some(east),
+            // Most sessions are there.
+            Zone::Named(Tz::UTC) => Some(0),
             Zone::Named(zone) => {
                 let offset = span(zone, seconds)?;
                 Some(offset.fix().local_minus_utc().into())
@@ -500,6 +502,7 @@ impl Zone {
     pub(crate) fn at_local(self, seconds: i64) -> Option<i64> {
         match self {
             Zone::Fixed(east) | Zone::Lettered(_, east) => return Some(east),
+            Zone::Named(Tz::UTC) => return Some(0),
             Zone::Named(_) => {}
             Zone::Moscow => {
                 let probable = named("Europe/Moscow")?.at_local(seconds)?;
