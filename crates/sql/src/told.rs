@@ -24,7 +24,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 22] = [
+const OPENINGS: [(&str, Part); 24] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,

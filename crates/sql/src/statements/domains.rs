@@ -183,6 +183,7 @@ fn add(tables: &Tables, own: &mut Domain, check: NewCheck) -> Result<()> {
     own.checks.push(Check {
         name,
         text: check.text,
+        unchecked: false,
     });
     Ok(())
 }

@@ -43,7 +43,7 @@ pub(crate) fn aliases(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, 
     let called = ident(alias);
     let name = Token::Word(name.clone());
     let (mut changed, mut alone) = (Vec::new(), None);
-    for at in place + 3..whole.len() {
+    for (at, real) in whole.iter().copied().enumerate().skip(place + 3) {
         let Some(Token::Word(word)) = token(at) else {
             continue;
         };
@@ -52,9 +52,9 @@ pub(crate) fn aliases(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, 
             continue;
         }
         if matches!(token(at + 1), Some(Token::Period)) {
-            changed.push(whole[at]);
+            changed.push(real);
         } else {
-            alone = Some(whole[at]);
+            alone = Some(real);
         }
     }
     // Another table may have it for a name.

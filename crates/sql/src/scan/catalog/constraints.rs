@@ -275,6 +275,9 @@ fn of_domain(own: &Domain, check: &Check) -> TableConstraint {
         parent_columns: Vec::new(),
         on_update: " ",
         on_delete: " ",
+        deferral: Deferral::Never,
+        validated: true,
+        matching: " ",
     }
 }
 
