@@ -26,7 +26,12 @@ use crate::statements::scope::Scope;
 /// Those of reading the catalog.
 pub(crate) fn named(scope: &mut Scope<'_>, statement: &mut Statement) -> Result<()> {
     match statement {
-        Statement::View { view, .. } if !is_temporary_view(view)? => scope.without_temporary(),
+        Statement::View { view, .. } => {
+            let temporary = is_temporary_view(view)?;
+            if !temporary {
+                scope.without_temporary();
+            }
+        }
         // They outlive the session.
         Statement::Materialized(_) => scope.without_temporary(),
         Statement::Sql(sql) => {
