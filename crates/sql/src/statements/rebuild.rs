@@ -143,17 +143,16 @@ pub(crate) async fn retype(
         };
         let new = New::of(context, before, &name, data_type)?;
         may_change(context, before, at, &new, using.is_some())?;
-        if let Some(text) = &before.columns[at].default {
-            let cast = context.default(&name, text, &new.data_type).await;
-            cast.map_err(|_| {
-                Error::coded(
-                    "42804",
-                    format!(
-                        "default for column \"{name}\" cannot be cast automatically to type {}",
-                        type_name(&new.data_type)
-                    ),
-                )
-            })?;
+        if before.columns[at].default.is_some()
+            && !assignable(&before.columns[at].data_type, &new.data_type)
+        {
+            return Err(Error::coded(
+                "42804",
+                format!(
+                    "default for column \"{name}\" cannot be cast automatically to type {}",
+                    type_name(&new.data_type)
+                ),
+            ));
         }
         if let Some((sequence, _)) = before.columns[at].identity() {
             let sequence = sequence.to_owned();
