@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::frontend::maintenance::{Maintenance, Named};
 use crate::messages::nearest::unknown_column;
-use crate::names::{SCHEMA, base, catalog_name, schema_of};
+use crate::names::{SCHEMA, base};
 use crate::run::answer::Answer;
 use crate::search_path::no_schema;
 use crate::statements::indexes;
@@ -44,11 +44,10 @@ pub(crate) async fn run(
                 }
             }
             Named::Index(written) => {
-                let own = catalog_name(schema_of(written), base(written));
                 if !indexes::is_index(&context, written, scope)? {
                     return Err(Error::coded(
                         "42704",
-                        format!("index \"{}\" does not exist", base(&own)),
+                        format!("index \"{}\" does not exist", base(written)),
                     ));
                 }
             }

@@ -178,6 +178,7 @@ pub(crate) async fn retype(
 struct New {
     data_type: DataType,
     digits: Option<u8>,
+    domain: Option<String>,
     /// The check that keeps the length of its texts.
     length: Option<table::Check>,
     /// As a statement writes it; lengths are checked and cut nothing off.
@@ -227,6 +228,7 @@ impl New {
             },
             data_type: own.data_type,
             digits: own.digits,
+            domain: own.domain,
             length,
         })
     }
@@ -248,6 +250,7 @@ impl New {
         let column = &mut after.columns[at];
         column.data_type = self.data_type;
         column.digits = self.digits;
+        column.domain = self.domain;
         let name = column.name.clone();
         let mut checks = Vec::with_capacity(after.checks.len());
         for check in std::mem::take(&mut after.checks) {
