@@ -136,7 +136,7 @@ pub(crate) fn titled(tables: &Tables, name: &str) -> String {
         "view"
     } else if tables.sequence(name).is_some() {
         "sequence"
-    } else if tables.named_type(name).is_some() {
+    } else if tables.has_type(name) {
         "type"
     } else {
         "array"

@@ -69,6 +69,9 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A map that has a key twice, or one that is NULL.
+    #[error("{0}, and a map has each key once, and none that is NULL")]
+    MapKey(String),
     /// A value (text, dictionary, tail) longer than the format allows.
     #[error("a value of {bytes} bytes in column '{column}' is longer than the {limit} allowed")]
     TooLong {
@@ -137,6 +140,7 @@ impl Error {
             Error::Mismatch { .. } => "42804",
             Error::Null { .. } => "23502",
             Error::TooLong { .. } => "22001",
+            Error::MapKey(_) => "22023",
             Error::Key { .. } => "23503",
             Error::Duplicate { .. } => "23505",
             Error::Damaged { .. } => "XX001",

@@ -200,7 +200,7 @@ fn what_drivers_ask_first_is_answered() {
     );
     let all = client.ask("set application_name to 'reef'");
     assert_eq!(kinds(&all), "SCZ");
-    assert_eq!(client.code("set datestyle = 'German'"), "22023");
+    assert_eq!(client.code("set datestyle = 'Roman'"), "22023");
     assert_eq!(client.code("set no_such = 1"), "42704");
     let process = client.process.to_string();
     assert_eq!(client.value("select pg_backend_pid()"), process);

@@ -134,6 +134,10 @@ impl Dialect for Atoll {
         true
     }
 
+    fn supports_alter_column_type_using(&self) -> bool {
+        true
+    }
+
     fn prec_value(&self, precedence: Precedence) -> u8 {
         binding(precedence)
     }

@@ -45,6 +45,7 @@ pub(crate) fn checks(columns: &[(String, DataType)]) -> Vec<Check> {
         .map(|(at, (name, (title, length)))| Check {
             name: format!("{MARK}{at} {length} {title}"),
             text: format!("char_length(\"{}\") <= {length}", name.replace('"', "\"\"")),
+            unchecked: false,
         });
     named.collect()
 }

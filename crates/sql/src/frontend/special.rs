@@ -11,14 +11,14 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use table::{JsonKind, is_enum, json_kind, jsonb_type, timetz_type, uuid_type};
+use table::{JsonKind, is_enum, json_kind, jsonb_type, map_parts, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
 use crate::functions::json::path;
-use crate::functions::lists::names::MAKE;
+use crate::functions::lists::names::{MAKE, MAPS_EQUAL};
 use crate::functions::lists::types::{
-    dimensions, has, is_list, is_special, is_struct, list_of, plain, together,
+    dimensions, has, is_list, is_map, is_special, is_struct, list_of, plain, together,
 };
 use crate::functions::{lists, special};
 use crate::messages::types::type_name;
@@ -63,6 +63,8 @@ pub(crate) fn planned(
     let (l, r) = (&operation.l, &operation.r);
     if json_kind(l).is_some() || json_kind(r).is_some() {
         operation.of_json()
+    } else if is_map(l) || is_map(r) {
+        operation.of_maps()
     } else if is_list(l) || is_list(r) {
         operation.of_lists()
     } else if is_struct(l) || is_struct(r) {
@@ -288,10 +290,38 @@ impl Operation {
         }
     }
 
+    fn of_maps(self) -> Planned {
+        if self.op == BinaryOperator::StringConcat {
+            return self.with_text();
+        }
+        let (l, r) = (plain(&self.l), plain(&self.r));
+        let (left, right) = (is_map(&r).then_some(&r), is_map(&l).then_some(&l));
+        let own = self.with(left, right)?;
+        if !(compares(&own.op) && is_map(&own.l) && is_map(&own.r)) {
+            return own.unknown();
+        }
+        let deep = [&own.l, &own.r]
+            .iter()
+            .filter_map(|ty| map_parts(ty))
+            .any(|(_, value)| has(value, |ty| is_map(ty) || json_kind(ty).is_some()));
+        if deep {
+            return plan_err!("not supported: comparisons of maps with maps or JSON in them");
+        }
+        let equal = special(MAPS_EQUAL)?.call(vec![own.left, own.right]);
+        match own.op {
+            BinaryOperator::Eq => Ok(PlannerResult::Planned(equal)),
+            BinaryOperator::NotEq => Ok(PlannerResult::Planned(Expr::Not(Box::new(equal)))),
+            _ => plan_err!("not supported: the order of maps, which have none"),
+        }
+    }
+
     fn compared(self) -> Planned {
         use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
         // An error if they do not go together.
         let both = together(&[self.l.clone(), self.r.clone()])?;
+        if has(&both, is_map) {
+            return plan_err!("not supported: comparisons of arrays and structs with maps in them");
+        }
         let same = self.l == self.r && both == self.l && lists::is_plain(&both);
         // The planner's joins do not find structs by others that are equal.
         let same = same && !has(&both, is_struct);

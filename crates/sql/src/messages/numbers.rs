@@ -144,6 +144,19 @@ pub fn type_number(data_type: &DataType) -> u32 {
     }
 }
 
+/// The name in PostgreSQL's catalog of the type of this number, `_int4` of arrays of `int4`; of one that is not known `text`.
+pub(crate) fn short_name(number: u32) -> String {
+    let number = i64::from(number);
+    let known = TYPES
+        .iter()
+        .find(|own| own.number == number || own.array == number);
+    match known {
+        Some(own) if own.number == number => own.name.to_owned(),
+        Some(own) => format!("_{}", own.name),
+        None => "text".to_owned(),
+    }
+}
+
 /// The type here that PostgreSQL's clients know by this number, of those that are not Arrow's own: `uuid`, `json`, `jsonb`.
 pub fn special_type(number: u32) -> Option<DataType> {
     match number {
@@ -181,9 +194,17 @@ pub fn column_number(field: &Field) -> u32 {
     found.map_or(1009, |known| known.array as u32)
 }
 
-/// The number of an enum: the same as long as it has its name.
+/// The number of an enum or a domain: the same as long as it has its name.
 pub(crate) fn enum_number(name: &str) -> u32 {
     table_number(&format!("type {name}")) as u32
+}
+
+/// The number of the type of a column: of its domain, if it is of one.
+pub(crate) fn type_of_column(column: &Column) -> u32 {
+    match &column.domain {
+        Some(domain) => enum_number(domain),
+        None => type_number(&column.data_type),
+    }
 }
 
 /// The number of the arrays of an enum.
@@ -203,6 +224,9 @@ pub fn type_modifier(data_type: &DataType) -> i32 {
 
 /// The same for a column, which may round its values to so many digits behind the second.
 pub(crate) fn column_modifier(column: &Column) -> i32 {
+    if column.domain.is_some() {
+        return -1;
+    }
     let Some(digits) = column.digits else {
         return match &column.data_type {
             DataType::Timestamp(TimeUnit::Second, _) => 0,
@@ -229,6 +253,9 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
     if number == 1700 && modifier >= 4 {
         let (precision, scale) = ((modifier - 4) >> 16, (modifier - 4) & 0xffff);
         return Some(format!("numeric({precision},{scale})"));
+    }
+    if modifier >= 4 && matches!(number, 1042 | 1043) {
+        return Some(format!("{}({})", known.title, modifier - 4));
     }
     if modifier >= 0 && matches!(number, 1083 | 1114 | 1184 | 1186 | 1266) {
         let digits = modifier & 0xffff;

@@ -62,6 +62,10 @@ pub fn type_name(data_type: &DataType) -> String {
                 return format!("struct({})", fields.join(", "));
             }
         },
+        DataType::Map(..) => match table::map_parts(data_type) {
+            Some((key, value)) => return format!("map({}, {})", type_name(key), type_name(value)),
+            None => "map",
+        },
         other => return other.to_string().to_lowercase(),
     };
     name.to_string()
@@ -99,10 +103,13 @@ const ENUM: &str = "atoll:enum";
 /// And where it has the labels, as the type has them within statements.
 const LABELS: &str = "atoll:labels";
 
-/// Which of the types of JSON a column of an answer has, if it has one: it is a text otherwise.
+/// Which of the types of JSON a column of an answer has, if it has one, or whether it has `time with time zone`: it is a
+/// text otherwise.
 pub fn json_type_of(field: &Field) -> Option<&str> {
     let own = field.metadata().get(JSON_TYPE).map(String::as_str);
-    own.filter(|own| matches!(*own, "json" | "jsonb") && enum_of(field).is_none())
+    own.filter(|own| {
+        matches!(*own, "json" | "jsonb" | "time with time zone") && enum_of(field).is_none()
+    })
 }
 
 /// The name in the catalog of the enum that a column of an answer is of, whose values are texts.
@@ -126,6 +133,25 @@ pub(crate) fn enum_type_of(field: &Field) -> Option<DataType> {
     let labels = field.metadata().get(LABELS)?;
     let own = table::EnumType::of_written(enum_of(field)?, labels)?;
     Some(own.data_type())
+}
+
+/// The name of the type of a column of an answer. Values of some types are texts there, and the metadata of the column says
+/// which they are of.
+///
+/// ```
+/// use arrow::datatypes::{DataType, Field};
+/// assert_eq!(sql::column_type_name(&Field::new("n", DataType::Int32, true)), "integer");
+/// ```
+pub fn column_type_name(field: &Field) -> String {
+    if let Some(name) = field.metadata().get(JSON_TYPE) {
+        return name.clone();
+    }
+    match field.data_type() {
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
+            format!("{}[]", column_type_name(item))
+        }
+        other => type_name(other),
+    }
 }
 
 fn timestamp(unit: &TimeUnit, zone: bool) -> String {

@@ -8,7 +8,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 
 use crate::functions::convert::conversion;
-use crate::functions::lists::types::{is_list, is_struct};
+use crate::functions::lists::types::{is_list, is_map, is_struct};
 use crate::messages::types::type_name;
 
 /// `plan` with `rewrite` applied to every expression in it and its subqueries, from the leaves up. `rewrite` also gets
@@ -58,7 +58,9 @@ pub(super) fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Exp
         return Ok(expr);
     }
     let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
-    let alike = is_list(&from) && is_list(to) || is_struct(&from) && is_struct(to);
+    let alike = is_list(&from) && is_list(to)
+        || is_struct(&from) && is_struct(to)
+        || is_map(&from) && is_map(to);
     if open || alike {
         let cast = conversion(expr.clone(), &from, to, true)?;
         return Ok(cast.unwrap_or(expr));

@@ -22,8 +22,9 @@ use table::{is_enum, json_kind};
 
 use crate::functions::convert::{at_places, conversion};
 use crate::functions::enums::place;
+use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{
-    fields, has, is_list, is_special, is_struct, is_unnamed, together,
+    fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
 };
 use crate::functions::special;
 use crate::messages::types::type_name;
@@ -137,6 +138,12 @@ fn refuse(ty: &DataType, what: &str) -> Result<()> {
     if has(ty, in_struct) {
         return plan_err!(
             "not supported: {what} operator for structs with floats or intervals, such as {}: name their fields",
+            type_name(ty)
+        );
+    }
+    if has(ty, is_map) {
+        return plan_err!(
+            "could not identify {what} operator for type {}: take map_entries(...) of it",
             type_name(ty)
         );
     }
@@ -353,7 +360,7 @@ fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let expr = fitted(*expr, &to, schema)?;
     let items = list.into_iter().map(|item| fitted(item, &to, schema));
     let items = items.collect::<Result<Vec<_>>>()?;
-    if !has_parts(&to) {
+    if !has_parts(&to) && !is_map(&to) {
         let (expr, items) = if is_enum(&to) {
             (place(expr), items.into_iter().map(place).collect())
         } else {
@@ -365,7 +372,7 @@ fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
             negated,
         })));
     }
-    let equal = special("array eq")?;
+    let equal = special(if is_map(&to) { MAPS_EQUAL } else { "array eq" })?;
     let equals = items
         .into_iter()
         .map(|item| equal.call(vec![expr.clone(), item]));
@@ -387,6 +394,7 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
         low,
         high,
     } = between;
+    refuse(&to, ORDERING)?;
     let expr = fitted(*expr, &to, schema)?;
     let (low, high) = (fitted(*low, &to, schema)?, fitted(*high, &to, schema)?);
     let (expr, low, high) = if is_enum(&to) {

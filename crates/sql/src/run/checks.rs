@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -14,8 +14,11 @@ use crate::error::{Error, Result};
 use crate::frontend::expression::expression;
 use crate::frontend::lengths;
 use crate::frontend::mentioned;
+use crate::functions::convert::to_texts;
+use crate::functions::lists::types::is_special;
 use crate::messages::types::type_name;
 use crate::run::context::StatementContext;
+use crate::run::domains::Conditions;
 use crate::run::instance::Instance;
 use crate::run::row_values::RowValues;
 
@@ -29,6 +32,8 @@ pub struct Checks {
     names: Vec<String>,
     conditions: Option<RowValues>,
     lengths: Vec<Length>,
+    /// The conditions of columns of domains, by position.
+    domains: Vec<(usize, Conditions)>,
 }
 
 impl Checks {
@@ -45,7 +50,14 @@ impl Checks {
             names: Vec::new(),
             conditions: None,
             lengths: Vec::new(),
+            domains: Vec::new(),
         };
+        for (at, column) in definition.columns.iter().enumerate() {
+            if let Some(domain) = &column.domain {
+                let conditions = Conditions::new(context, domain).await?;
+                checks.domains.push((at, conditions));
+            }
+        }
         let mut items = Vec::new();
         for check in &definition.checks {
             if let Some(length) = length(check, definition) {
@@ -87,9 +99,12 @@ impl Checks {
     /// have the columns and types of the table.
     ///
     /// # Errors
-    /// [`Error::Constraint`] names the check and the row; those of the conditions.
+    /// [`Error::Constraint`] names the check and the row, or the domain; those of the conditions.
     pub fn test(&self, rows: RecordBatch) -> Result<RecordBatch> {
         let rows = self.fitted(rows)?;
+        for (column, conditions) in &self.domains {
+            conditions.test(rows.column(*column))?;
+        }
         let Some(conditions) = &self.conditions else {
             return Ok(rows);
         };
@@ -195,6 +210,13 @@ fn fitted<'t>(text: &'t str, length: &Length) -> Result<&'t str> {
     })
 }
 
+/// A value of a type that Arrow shows otherwise.
+pub(crate) fn special(column: &ArrayRef, row: usize) -> Option<String> {
+    let text = to_texts(&column.slice(row, 1)).ok()?;
+    let text = text.as_string_view_opt()?;
+    text.is_valid(0).then(|| text.value(0).to_owned())
+}
+
 /// The values of a row.
 fn shown(rows: &RecordBatch, row: usize) -> String {
     let options = FormatOptions::new().with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"));
@@ -202,9 +224,14 @@ fn shown(rows: &RecordBatch, row: usize) -> String {
         if column.is_null(row) {
             return "null".to_owned();
         }
-        let text = ArrayFormatter::try_new(column, &options);
-        let text = text.and_then(|format| format.value(row).try_to_string());
-        let text = text.unwrap_or_else(|_| "?".to_owned());
+        let text = if is_special(column.data_type()) {
+            special(column, row)
+        } else {
+            let text = ArrayFormatter::try_new(column, &options);
+            let text = text.and_then(|format| format.value(row).try_to_string());
+            text.ok()
+        };
+        let text = text.unwrap_or_else(|| "?".to_owned());
         match text.char_indices().nth(SHOWN) {
             Some((end, _)) => format!("{}...", &text[..end]),
             None => text,

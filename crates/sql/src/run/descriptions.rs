@@ -50,6 +50,10 @@ impl Descriptions for Said {
             let column = definition.columns.get(place)?;
             return said.columns.get(&column.name).cloned();
         }
+        let mut types = tables.types().into_iter().chain(tables.domains());
+        if let Some(name) = types.find(|name| i64::from(enum_number(name)) == relation) {
+            return tables.comments(name)?.own.clone();
+        }
         let mut said = tables.names().into_iter();
         said.find_map(|name| {
             let keys = &tables.comments(name)?.keys;
@@ -144,7 +148,8 @@ impl Descriptions for Said {
                 format!("{}.{}", quoted(schema_of(name)), quoted(base(name)))
             }
         };
-        let mut names = self.tables.types().into_iter();
+        let names = self.tables.types().into_iter();
+        let mut names = names.chain(self.tables.domains());
         names.find_map(|name| {
             if i64::from(enum_number(name)) == number {
                 Some(title(name))
@@ -163,8 +168,11 @@ impl Descriptions for Said {
         let item = text.trim().strip_suffix("[]");
         let written = relation(item.unwrap_or(text).trim()).ok()?;
         let name = self.path.resolve_type(&self.tables, &written);
-        self.tables.named_type(&name)?;
+        if !self.tables.has_type(&name) {
+            return None;
+        }
         Some(match item {
+            Some(_) if self.tables.domain(&name).is_some() => return None,
             Some(_) => enum_array_number(&name).into(),
             None => enum_number(&name).into(),
         })

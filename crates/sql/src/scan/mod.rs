@@ -17,4 +17,6 @@ mod numbers;
 mod point;
 mod predicate;
 pub(crate) mod provider;
+mod ranges;
 mod runs;
+mod wide;

@@ -24,9 +24,8 @@ use table::{Filter, Form, LabelHits, Test, enum_type, is_enum};
 
 use crate::scan::like::LikeMatcher;
 use crate::scan::numbers::whole;
-
-/// Ranges with both ends included, in ascending order, without overlap.
-type Ranges = Vec<(i128, i128)>;
+use crate::scan::ranges::{Ranges, complement, intersect, union};
+use crate::scan::wide;
 
 /// Filters with more ranges than this are tested on values instead.
 const MOST_RANGES: usize = 16;
@@ -341,7 +340,7 @@ fn in_list(list: &InListExpr, schema: &SchemaRef) -> Option<(usize, Ranges)> {
 
 /// The ranges of integer columns that `expr` implies: rows outside them do not pass.
 fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, Ranges> {
-    if let Some((column, ranges)) = ranges(expr, schema).or_else(|| wide_ranges(expr, schema)) {
+    if let Some((column, ranges)) = ranges(expr, schema).or_else(|| wide::ranges(expr, schema)) {
         return BTreeMap::from([(column, ranges)]);
     }
     let Some(binary) = expr.downcast_ref::<BinaryExpr>() else {
@@ -374,96 +373,6 @@ fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, R
         }
         _ => BTreeMap::new(),
     }
-}
-
-/// The column and ranges that `expr` implies, if it compares a column of wide decimals with constants. The zones of such
-/// columns, and the ends of these ranges, are the nearest numbers of 128 bits.
-fn wide_ranges(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<(usize, Ranges)> {
-    let column = |expr: &Arc<dyn PhysicalExpr>| {
-        let column = expr.downcast_ref::<Column>()?;
-        let of = schema.field(column.index()).data_type();
-        matches!(of, DataType::Decimal256(..)).then(|| column.index())
-    };
-    let nearest = |expr: &Arc<dyn PhysicalExpr>, column: usize| {
-        let literal = expr.downcast_ref::<Literal>()?.value();
-        match literal {
-            ScalarValue::Decimal256(Some(value), _, _)
-                if literal.data_type() == *schema.field(column).data_type() =>
-            {
-                let outside = if value.is_negative() {
-                    i128::MIN
-                } else {
-                    i128::MAX
-                };
-                Some(value.to_i128().unwrap_or(outside))
-            }
-            _ => None,
-        }
-    };
-    if let Some(test) = expr.downcast_ref::<IsNotNullExpr>() {
-        return Some((column(test.arg())?, vec![(i128::MIN, i128::MAX)]));
-    }
-    if let Some(list) = expr.downcast_ref::<InListExpr>() {
-        let column = column(list.expr()).filter(|_| !list.negated())?;
-        let values = list.list().iter().map(|item| nearest(item, column));
-        let points = values.map(|value| value.map(|value| (value, value)));
-        let points = points.collect::<Option<Ranges>>()?;
-        return Some((column, union(&points, &[])));
-    }
-    let binary = expr.downcast_ref::<BinaryExpr>()?;
-    let (column, value, op) = match column(binary.left()) {
-        Some(column) => (column, nearest(binary.right(), column)?, *binary.op()),
-        None => {
-            let column = column(binary.right())?;
-            (column, nearest(binary.left(), column)?, binary.op().swap()?)
-        }
-    };
-    let range = match op {
-        Operator::Eq => (value, value),
-        Operator::Lt | Operator::LtEq => (i128::MIN, value),
-        Operator::Gt | Operator::GtEq => (value, i128::MAX),
-        _ => return None,
-    };
-    Some((column, vec![range]))
-}
-
-fn intersect(a: &[(i128, i128)], b: &[(i128, i128)]) -> Ranges {
-    let mut both = Vec::new();
-    for (low, high) in a {
-        for (from, to) in b {
-            if low.max(from) <= high.min(to) {
-                both.push((*low.max(from), *high.min(to)));
-            }
-        }
-    }
-    both.sort_unstable();
-    both
-}
-
-fn union(a: &[(i128, i128)], b: &[(i128, i128)]) -> Ranges {
-    let mut all: Ranges = a.iter().chain(b).copied().collect();
-    all.sort_unstable();
-    let mut joined: Ranges = Vec::new();
-    for (low, high) in all {
-        match joined.last_mut() {
-            Some((_, end)) if low <= end.saturating_add(1) => *end = high.max(*end),
-            _ => joined.push((low, high)),
-        }
-    }
-    joined
-}
-
-fn complement(ranges: &[(i128, i128)]) -> Option<Ranges> {
-    let mut rest = Vec::new();
-    let mut from = i128::MIN;
-    for (low, high) in ranges {
-        if from < *low {
-            rest.push((from, low.checked_sub(1)?));
-        }
-        from = high.checked_add(1)?;
-    }
-    rest.push((from, i128::MAX));
-    Some(rest)
 }
 
 #[cfg(test)]

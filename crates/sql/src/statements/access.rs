@@ -15,7 +15,7 @@ pub(crate) fn is_there(context: &StatementContext, name: &str) -> bool {
             tables.get(name).is_some()
                 || tables.view(name).is_some()
                 || tables.sequence(name).is_some()
-                || tables.named_type(name).is_some()
+                || tables.has_type(name)
                 // What cannot be read is not taken for nothing.
                 || context.array(name).map_or(true, |array| array.is_some())
         }

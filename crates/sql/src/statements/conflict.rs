@@ -269,6 +269,7 @@ impl Update {
         generated: &GeneratedColumns,
         update: DoUpdate,
     ) -> Result<Update> {
+        let definition = &*context.with_domain_defaults(definition);
         let (mut columns, mut items, mut types) = (Vec::new(), Vec::new(), Vec::new());
         for Assignment { target, mut value } in update.assignments {
             let AssignmentTarget::ColumnName(name) = &target else {

@@ -30,6 +30,7 @@ pub(crate) async fn fill_insert(
     definition: &Definition,
 ) -> Result<Vec<String>> {
     let overriding = overriding(statement);
+    let definition = &*context.with_domain_defaults(definition);
     statement.partitioned = None;
     let mut named = named(statement, definition);
     if statement.source.is_none() {
@@ -411,7 +412,9 @@ pub(crate) fn constants(
     let column = |column: &Column| {
         let values: Vec<Constant<'_>> = match named.iter().position(|name| *name == column.name) {
             Some(at) => rows.iter().map(|row| row[at]).collect(),
-            None if text_of(column).is_none() => vec![Constant::Null; rows.len()],
+            None if text_of(column).is_none() && column.domain.is_none() => {
+                vec![Constant::Null; rows.len()]
+            }
             None => return None,
         };
         Constant::column(&values, &column.data_type)

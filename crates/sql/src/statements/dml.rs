@@ -209,7 +209,8 @@ pub(crate) async fn update(
     let table = context.table(&name)?;
     may_return(&context, &name, &returning)?;
     fold_targets(&mut statement)?;
-    default::fill_update(&mut statement, table.definition())?;
+    let filled = context.with_domain_defaults(table.definition());
+    default::fill_update(&mut statement, &filled)?;
     let (beside, rows) = if beside::is_wanted(&statement) {
         let wanted = (&name[..], returning.is_some());
         let own = table.definition();

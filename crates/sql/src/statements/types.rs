@@ -69,7 +69,7 @@ async fn create(
 }
 
 /// That nothing has the name of a new type.
-fn is_free(context: &StatementContext, name: &str) -> Result<()> {
+pub(super) fn is_free(context: &StatementContext, name: &str) -> Result<()> {
     if type_named(base(name)).is_some() {
         return Err(Error::coded(
             "42710",
@@ -79,7 +79,7 @@ fn is_free(context: &StatementContext, name: &str) -> Result<()> {
             ),
         ));
     }
-    if taken(context, name)? || context.tables.named_type(name).is_some() {
+    if taken(context, name)? || context.tables.has_type(name) {
         return Err(Error::coded(
             "42710",
             format!("type \"{}\" already exists", base(name)),
@@ -109,7 +109,7 @@ fn too_many(name: &str) -> Error {
     )
 }
 
-fn unknown(written: &str) -> Error {
+pub(super) fn unknown(written: &str) -> Error {
     Error::coded(
         "42704",
         format!("type \"{}\" does not exist", titled(written)),
@@ -118,7 +118,12 @@ fn unknown(written: &str) -> Error {
 
 /// Something that is of a type, or names it.
 enum Dependent {
-    Column { table: String, column: String },
+    Column {
+        table: String,
+        column: String,
+    },
+    /// A domain.
+    Type(String),
     Text(String),
 }
 
@@ -130,12 +135,15 @@ impl Dependent {
                 titled(table),
                 titled(name)
             ),
+            Dependent::Type(other) => {
+                format!("type {} depends on type {}", titled(other), titled(name))
+            }
             Dependent::Text(what) => format!("{what} depends on type {}", titled(name)),
         }
     }
 }
 
-/// The columns of tables that are of a type.
+/// The columns of tables that are of a type, and the domains over it.
 fn columns(tables: &Tables, name: &str) -> Vec<Dependent> {
     let mut found = Vec::new();
     for table in tables.names() {
@@ -143,7 +151,8 @@ fn columns(tables: &Tables, name: &str) -> Vec<Dependent> {
             continue;
         };
         for column in &own.definition().columns {
-            if enum_within(&column.data_type) == Some(name) {
+            let of_enum = column.domain.is_none() && enum_within(&column.data_type) == Some(name);
+            if of_enum || column.domain.as_deref() == Some(name) {
                 found.push(Dependent::Column {
                     table: table.to_owned(),
                     column: column.name.clone(),
@@ -151,10 +160,21 @@ fn columns(tables: &Tables, name: &str) -> Vec<Dependent> {
             }
         }
     }
+    for domain in tables
+        .domains()
+        .into_iter()
+        .filter_map(|own| tables.domain(own))
+    {
+        let of_enum = domain.parent.is_none() && enum_within(&domain.data_type) == Some(name);
+        if of_enum || domain.parent.as_deref() == Some(name) {
+            found.push(Dependent::Type(domain.name.clone()));
+        }
+    }
     found
 }
 
-/// The first text that is kept and names a type: of a view, a default, a check or a generated column, but those of `but`.
+/// The first text that is kept and names a type: of a view, a default, a check, a generated column or
+/// a domain, but those of `but`.
 fn text(tables: &Tables, name: &str, but: &[&str]) -> Result<Option<Dependent>> {
     let path = SearchPath::kept();
     let names = |mentioned: MentionedTypes| {
@@ -194,6 +214,23 @@ fn text(tables: &Tables, name: &str, but: &[&str]) -> Result<Option<Dependent>> 
             }
         }
     }
+    let domains = tables
+        .domains()
+        .into_iter()
+        .filter(|own| !but.contains(own));
+    for own in domains.filter_map(|own| tables.domain(own)) {
+        if enum_within(&own.data_type) == Some(name) {
+            let what = format!("domain {}", titled(&own.name));
+            return Ok(Some(Dependent::Text(what)));
+        }
+        let checks = own.checks.iter().map(|check| check.text.as_str());
+        for text in checks.chain(own.default.as_deref()) {
+            if names(of_expression(text)?) {
+                let what = format!("domain {}", titled(&own.name));
+                return Ok(Some(Dependent::Text(what)));
+            }
+        }
+    }
     Ok(None)
 }
 
@@ -207,6 +244,9 @@ async fn alter(
     let (mut writing, context) = scope.write("ALTER TYPE", &[&name], started).await?;
     let tables = &context.tables;
     let Some(own) = tables.named_type(&name) else {
+        if tables.domain(&name).is_some() {
+            return Err(not_an_enum(written));
+        }
         return Err(unknown(written));
     };
     let mut own = own.as_ref().clone();
@@ -268,6 +308,15 @@ async fn alter(
     Ok(Answer::changed(None, &context.clock))
 }
 
+/// Domains are changed by statements of their own.
+fn not_an_enum(written: &str) -> Error {
+    let name = titled(written);
+    Error::coded(
+        "42809",
+        format!("\"{name}\" is not an enum: `alter domain` and `drop domain` are for domains"),
+    )
+}
+
 fn no_label(label: &str) -> Error {
     Error::coded(
         "22023",
@@ -291,7 +340,12 @@ fn add(own: &mut EnumType, text: String, place: Option<Beside>) -> Result<()> {
 }
 
 /// That a type may be called `to`.
-fn renamed(scope: &Scope<'_>, context: &StatementContext, name: &str, to: &str) -> Result<()> {
+pub(super) fn renamed(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    name: &str,
+    to: &str,
+) -> Result<()> {
     check_new(to)?;
     is_free(context, to)?;
     scope.claim(&[to.to_owned()])?;
@@ -303,7 +357,7 @@ pub(super) fn tables_of(tables: &Tables, name: &str) -> Vec<String> {
     let users = columns(tables, name).into_iter();
     let users = users.filter_map(|user| match user {
         Dependent::Column { table, .. } => Some(table),
-        Dependent::Text(_) => None,
+        Dependent::Type(_) | Dependent::Text(_) => None,
     });
     users.collect()
 }
@@ -312,6 +366,7 @@ pub(super) fn tables_of(tables: &Tables, name: &str) -> Vec<String> {
 pub(super) fn goes(tables: &Tables, name: &str, gone: &[&str]) -> Result<()> {
     let stays = |user: &Dependent| match user {
         Dependent::Column { table, .. } => !gone.contains(&table.as_str()),
+        Dependent::Type(other) => !gone.contains(&other.as_str()),
         Dependent::Text(_) => true,
     };
     let mut users = columns(tables, name);
@@ -341,7 +396,7 @@ pub(super) fn is_unnamed(tables: &Tables, name: &str) -> Result<()> {
 }
 
 /// That a type may belong to a role.
-fn may_get(
+pub(super) fn may_get(
     scope: &Scope<'_>,
     context: &StatementContext,
     name: &str,
@@ -373,6 +428,9 @@ async fn drop(
     let mut answer = Answer::changed(None, &context.clock);
     let mut there: Vec<&str> = Vec::new();
     for (name, written) in targets.into_iter().zip(written) {
+        if context.tables.domain(name).is_some() {
+            return Err(not_an_enum(written));
+        }
         if context.tables.named_type(name).is_none() {
             if !if_exists {
                 return Err(unknown(written));
@@ -384,7 +442,7 @@ async fn drop(
         }
     }
     for name in &there {
-        stays_unused(&context.tables, name, (there.len() > 1, cascade))?;
+        stays_unused(&context.tables, name, &there, cascade)?;
     }
     if !there.is_empty() {
         for name in there {
@@ -395,17 +453,22 @@ async fn drop(
     Ok(answer)
 }
 
-/// That nothing is of a type that is dropped, or names it.
+/// That nothing is of a type that is dropped, or names it, but other types that are `dropped`.
 ///
 /// # Errors
 /// [`Error::Constraint`] with what does; [`Error::Unsupported`] if it would go, too.
-fn stays_unused(
+pub(super) fn stays_unused(
     tables: &Tables,
     name: &str,
-    (one_of_several, cascade): (bool, bool),
+    dropped: &[&str],
+    cascade: bool,
 ) -> Result<()> {
     let mut dependents = columns(tables, name);
-    dependents.extend(text(tables, name, &[])?);
+    dependents.retain(|own| match own {
+        Dependent::Type(other) => !dropped.contains(&other.as_str()),
+        _ => true,
+    });
+    dependents.extend(text(tables, name, dropped)?);
     let Some(first) = dependents.first() else {
         return Ok(());
     };
@@ -415,7 +478,7 @@ fn stays_unused(
             first.told(name)
         )));
     }
-    let what = if one_of_several {
+    let what = if dropped.len() > 1 {
         "cannot drop desired object(s) because other objects depend on them".to_owned()
     } else {
         let name = titled(name);

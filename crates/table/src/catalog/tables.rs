@@ -10,9 +10,10 @@ use crate::catalog::body::body;
 use crate::catalog::rights::{ROLES, Rights};
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
+use crate::format::named_type::NamedType;
 use crate::format::record::damaged;
 use crate::format::{comments, key, named_type, sequence};
-use crate::schema::{Acl, Comments, EnumType, Role, Sequence, WITHIN};
+use crate::schema::{Acl, Comments, Domain, EnumType, Role, Sequence, WITHIN};
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -42,6 +43,7 @@ pub struct Tables {
     schemas: BTreeSet<String>,
     /// Types that were created.
     types: BTreeMap<String, Arc<EnumType>>,
+    domains: BTreeMap<String, Arc<Domain>>,
     rights: Rights,
 }
 
@@ -107,6 +109,7 @@ impl Catalog {
                 }),
             );
         }
+        let (types, domains) = types(snapshot)?;
         let tables = Arc::new(Tables {
             version: snapshot.version(),
             tables,
@@ -115,7 +118,8 @@ impl Catalog {
             comments: comments(snapshot)?,
             materialized: materialized(snapshot)?,
             schemas: schemas(snapshot)?,
-            types: types(snapshot)?,
+            types,
+            domains,
             rights: Rights::of(snapshot)?,
         });
         let latest = if snapshot.is_open() {
@@ -212,15 +216,23 @@ fn materialized(snapshot: &Snapshot) -> Result<BTreeMap<String, (bool, Arc<str>)
 }
 
 /// The types of a snapshot.
-fn types(snapshot: &Snapshot) -> Result<BTreeMap<String, Arc<EnumType>>> {
-    let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
+fn types(snapshot: &Snapshot) -> Result<Types> {
+    let mut types = Types::default();
+    for (entry, record) in snapshot.prefix(key::DIRECTORY, key::TYPE) {
         let name = String::from_utf8_lossy(&entry[key::TYPE.len()..]).into_owned();
-        let own = named_type::read(&record, &name)?;
-        Ok((name, Arc::new(own)))
-    };
-    let entries = snapshot.prefix(key::DIRECTORY, key::TYPE);
-    entries.map(own).collect()
+        match named_type::read(&record, &name)? {
+            NamedType::Enum(own) => _ = types.0.insert(name, Arc::new(own)),
+            NamedType::Domain(own) => _ = types.1.insert(name, Arc::new(own)),
+        }
+    }
+    Ok(types)
 }
+
+/// Enums and domains, by name.
+type Types = (
+    BTreeMap<String, Arc<EnumType>>,
+    BTreeMap<String, Arc<Domain>>,
+);
 
 /// Whether a snapshot has any schema.
 pub fn has_schemas(snapshot: &Snapshot) -> bool {
@@ -304,7 +316,37 @@ impl Tables {
         self.types.get(name)
     }
 
-    /// The names of the types that were created, in alphabetical order.
+    /// The domain called `name`.
+    pub fn domain(&self, name: &str) -> Option<&Arc<Domain>> {
+        self.domains.get(name)
+    }
+
+    /// The domain called `name` and those that it was made from, the first of them first.
+    pub fn lineage(&self, name: &str) -> Vec<&Arc<Domain>> {
+        let mut found: Vec<&Arc<Domain>> = Vec::new();
+        let mut next = self.domains.get(name);
+        while let Some(own) = next.filter(|own| !found.iter().any(|known| known.name == own.name)) {
+            found.push(own);
+            next = own
+                .parent
+                .as_ref()
+                .and_then(|parent| self.domains.get(parent));
+        }
+        found.reverse();
+        found
+    }
+
+    /// The names of the domains, in alphabetical order.
+    pub fn domains(&self) -> Vec<&str> {
+        self.domains.keys().map(String::as_str).collect()
+    }
+
+    /// Whether an enum or a domain is called `name`.
+    pub fn has_type(&self, name: &str) -> bool {
+        self.types.contains_key(name) || self.domains.contains_key(name)
+    }
+
+    /// The names of the enums, in alphabetical order.
     pub fn types(&self) -> Vec<&str> {
         self.types.keys().map(String::as_str).collect()
     }
@@ -379,6 +421,7 @@ impl Tables {
         let same_query = self.materialized.get(name) == other.materialized.get(name);
         !same_view
             || self.types.get(name) != other.types.get(name)
+            || self.domains.get(name) != other.domains.get(name)
             || !same_sequence
             || !same_comments
             || !same_query
@@ -399,12 +442,14 @@ impl Tables {
         let (mut tables, mut views) = (self.tables.clone(), self.views.clone());
         let mut sequences = self.sequences.clone();
         let mut types = self.types.clone();
+        let mut domains = self.domains.clone();
         let mut comments = self.comments.clone();
         let mut materialized = self.materialized.clone();
         let names = [base, own].into_iter();
         let names = names.flat_map(|all| {
             let others = all.views.keys().chain(all.sequences.keys());
-            all.tables.keys().chain(others).chain(all.types.keys())
+            let types = all.types.keys().chain(all.domains.keys());
+            all.tables.keys().chain(others).chain(types)
         });
         for name in names.filter(|name| base.differs(own, name)) {
             match own.get(name) {
@@ -422,6 +467,10 @@ impl Tables {
             match own.types.get(name) {
                 Some(kind) => types.insert(name.clone(), kind.clone()),
                 None => types.remove(name),
+            };
+            match own.domains.get(name) {
+                Some(kind) => domains.insert(name.clone(), kind.clone()),
+                None => domains.remove(name),
             };
             match own.comments.get(name) {
                 Some(said) => comments.insert(name.clone(), said.clone()),
@@ -453,6 +502,7 @@ impl Tables {
             materialized,
             schemas,
             types,
+            domains,
             rights: self.rights.overlaid(&base.rights, &own.rights),
         }
     }

@@ -9,13 +9,13 @@ use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
 use crate::schema::enums::{from_texts, is_enum};
 use crate::schema::rounding::to_second_digits;
-use crate::schema::types::json_kind;
+use crate::schema::types::{json_kind, map_parts};
 
 /// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
 fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
     use DataType::{
         Binary, Duration, FixedSizeBinary, FixedSizeList, Interval, LargeBinary, LargeList,
-        LargeListView, List, ListView, Null, Struct,
+        LargeListView, List, ListView, Map, Null, Struct,
     };
     match to {
         List(_) => !matches!(
@@ -24,6 +24,13 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
         ),
         FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
         Interval(_) => !matches!(from, Null | Interval(_) | Duration(_)),
+        Map(..) => match (from, map_parts(from), map_parts(to)) {
+            (Null, _, _) => false,
+            (_, Some((key, value)), Some((own_key, own_value))) => {
+                is_of_another_kind(key, own_key) || is_of_another_kind(value, own_value)
+            }
+            _ => true,
+        },
         Struct(_) if json_kind(to).is_some() || is_enum(to) => *from != Null,
         Struct(own) => match from {
             Null => false,
@@ -32,7 +39,7 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
             }
             _ => true,
         },
-        _ => matches!(from, List(_) | Struct(_)),
+        _ => matches!(from, List(_) | Struct(_) | Map(..)),
     }
 }
 

@@ -210,6 +210,7 @@ pub fn add_column(
             rules: vec![],
             checks: vec![],
             indexes: vec![],
+            on_commit: before.on_commit,
             name: name.to_owned(),
         };
         let batch = RecordBatch::try_from_iter_with_nullable([(&own.name, values, true)])?;

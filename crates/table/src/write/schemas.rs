@@ -4,9 +4,11 @@ use store::Transaction;
 
 use crate::catalog::space::{all, definition, free_name};
 use crate::error::{Error, Result};
+use crate::format::named_type::NamedType;
 use crate::format::{key, named_type};
 use crate::schema::{Generated, schema_of, within};
 use crate::write::alter::{redefine, rename};
+use crate::write::domains::change_domain;
 use crate::write::types::change_type;
 use crate::write::{comments, rights};
 
@@ -123,9 +125,16 @@ fn rename_type(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
             name: name.to_owned(),
         });
     };
-    let mut own = named_type::read(&record, name)?;
-    to.clone_into(&mut own.name);
-    change_type(tx, name, &own)
+    match named_type::read(&record, name)? {
+        NamedType::Enum(mut own) => {
+            to.clone_into(&mut own.name);
+            change_type(tx, name, &own)
+        }
+        NamedType::Domain(mut own) => {
+            to.clone_into(&mut own.name);
+            change_domain(tx, name, &own)
+        }
+    }
 }
 
 /// Puts an entry of the directory under another name.

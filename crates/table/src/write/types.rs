@@ -5,9 +5,10 @@ use store::Transaction;
 
 use crate::catalog::space::{all, definition, free_name};
 use crate::error::{Error, Result};
+use crate::format::named_type::NamedType;
 use crate::format::{key, named_type};
 use crate::schema::{EnumType, enum_within, replaced};
-use crate::write::{alter, comments, rights};
+use crate::write::{alter, comments, domains, rights};
 
 /// Creates an enum.
 ///
@@ -54,13 +55,19 @@ pub fn change_type(tx: &mut Transaction, name: &str, own: &EnumType) -> Result<(
             alter::put(tx, &other)?;
         }
     }
+    for mut other in domains::every(tx)? {
+        if let Some(new) = replaced(&other.data_type, name, own) {
+            other.data_type = new;
+            domains::put(tx, &other)?;
+        }
+    }
     Ok(())
 }
 
 /// Drops an enum that no column is of.
 ///
 /// # Errors
-/// [`Error::NoTable`] if there is none; [`Error::Mismatch`] if a column is of it.
+/// [`Error::NoTable`] if there is none; [`Error::Mismatch`] if a column or a domain is of it.
 pub fn drop_type(tx: &mut Transaction, name: &str) -> Result<()> {
     find(tx, name)?;
     for (table, _) in all(tx)? {
@@ -72,6 +79,13 @@ pub fn drop_type(tx: &mut Transaction, name: &str) -> Result<()> {
                 what: format!("column '{}' is of type '{name}'", column.name),
             });
         }
+    }
+    let mut others = domains::every(tx)?.into_iter();
+    if let Some(domain) = others.find(|own| enum_within(&own.data_type) == Some(name)) {
+        return Err(Error::Mismatch {
+            table: domain.name,
+            what: format!("the domain is of type '{name}'"),
+        });
     }
     tx.delete(key::DIRECTORY, &key::named_type(name));
     comments::forget(tx, name);
@@ -93,9 +107,11 @@ fn put(tx: &mut Transaction, own: &EnumType) -> Result<()> {
 
 /// The enum of this name as the transaction sees it.
 fn find(tx: &Transaction, name: &str) -> Result<EnumType> {
-    match tx.get(key::DIRECTORY, &key::named_type(name)) {
-        Some(record) => named_type::read(&record, name),
-        None => Err(Error::NoTable {
+    let record = tx.get(key::DIRECTORY, &key::named_type(name));
+    let found = record.map(|record| named_type::read(&record, name));
+    match found.transpose()? {
+        Some(NamedType::Enum(own)) => Ok(own),
+        Some(NamedType::Domain(_)) | None => Err(Error::NoTable {
             name: name.to_owned(),
         }),
     }

@@ -159,7 +159,7 @@ pub(super) fn check(expr: &Expr) -> Result<()> {
         )),
         Expr::Named { .. } => Err(refused("as in a struct")),
         Expr::Dictionary(_) => Err(Error::invalid("a struct has fields")),
-        Expr::Map(_) => Err(Error::unsupported("maps are not supported")),
+        Expr::Map(_) => Err(Error::unsupported("a map cannot stand here")),
         Expr::Array(_) => Err(Error::unsupported("arrays are not supported")),
         Expr::MatchAgainst { .. } => Err(refused("match against")),
         Expr::Wildcard(_) | Expr::QualifiedWildcard(_, _) => {

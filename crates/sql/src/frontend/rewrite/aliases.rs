@@ -43,18 +43,18 @@ pub(crate) fn aliases(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, 
     let called = ident(alias);
     let name = Token::Word(name.clone());
     let (mut changed, mut alone) = (Vec::new(), None);
-    for (own, &at) in whole.iter().enumerate().skip(place + 3) {
-        let Some(Token::Word(word)) = token(own) else {
+    for (at, real) in whole.iter().copied().enumerate().skip(place + 3) {
+        let Some(Token::Word(word)) = token(at) else {
             continue;
         };
-        let behind_point = matches!(token(own - 1), Some(Token::Period));
+        let behind_point = matches!(token(at - 1), Some(Token::Period));
         if ident(word) != called || behind_point {
             continue;
         }
-        if matches!(token(own + 1), Some(Token::Period)) {
-            changed.push(at);
+        if matches!(token(at + 1), Some(Token::Period)) {
+            changed.push(real);
         } else {
-            alone = Some(at);
+            alone = Some(real);
         }
     }
     // Another table may have it for a name.

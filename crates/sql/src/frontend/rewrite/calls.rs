@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
+use crate::frontend::constant::Constant;
 use crate::frontend::rewrite::{escapes, named, operators, precision, sets, similar, special};
 use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
@@ -55,11 +56,12 @@ const PARTS: [(&str, DateTimeField); 14] = [
 ];
 
 /// Functions that are called without parentheses.
-const VALUES: [&str; 6] = [
+const VALUES: [&str; 7] = [
     "current_catalog",
     "current_role",
     "current_schema",
     "current_user",
+    "localtime",
     "localtimestamp",
     "session_user",
 ];
@@ -226,16 +228,50 @@ fn value(ident: &Ident) -> Rewritten {
     if !VALUES.contains(&name.as_str()) {
         return Ok(None);
     }
-    if name == "localtimestamp" {
-        return Ok(Some(Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(function("now", vec![])),
-            data_type: DataType::Timestamp(None, TimezoneInfo::None),
-            array: false,
-            format: None,
-        }));
+    if let Some(shown) = of_clock(&name, None) {
+        return Ok(Some(shown));
     }
     Ok(Some(function(&name, vec![])))
+}
+
+/// What clocks of the session show at the beginning of the statement, with so many digits behind the second: `current_date`
+/// and its kind.
+fn of_clock(name: &str, digits: Option<u64>) -> Option<Expr> {
+    let data_type = match name {
+        "current_date" | "today" if digits.is_none() => DataType::Date,
+        "current_time" => DataType::Time(digits, TimezoneInfo::WithTimeZone),
+        "localtime" => DataType::Time(digits, TimezoneInfo::None),
+        "localtimestamp" => DataType::Timestamp(digits, TimezoneInfo::None),
+        "current_timestamp" if digits.is_some() => {
+            DataType::Timestamp(digits, TimezoneInfo::WithTimeZone)
+        }
+        _ => return None,
+    };
+    Some(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(function("now", vec![])),
+        data_type,
+        array: false,
+        format: None,
+    })
+}
+
+/// The call of such a function.
+fn clock_called(function: &Function, name: &str) -> Option<Expr> {
+    if is_clause_there(function) {
+        return None;
+    }
+    if let FunctionArguments::None = function.args {
+        return of_clock(name, None);
+    }
+    match &plain_arguments(function)?[..] {
+        [] => of_clock(name, None),
+        [digits] => match Constant::of(digits)? {
+            Constant::Whole(digits) => of_clock(name, Some(u64::try_from(digits).ok()?)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// A call of `name`.
@@ -294,6 +330,9 @@ fn call(function: &mut Function) -> Rewritten {
     let Some(name) = part.as_ident().map(column_name) else {
         return Ok(None);
     };
+    if let Some(shown) = clock_called(function, &name) {
+        return Ok(Some(shown));
+    }
     if let FunctionArguments::None = function.args
         && VALUES.contains(&name.as_str())
     {

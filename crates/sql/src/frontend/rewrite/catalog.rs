@@ -272,7 +272,12 @@ fn is_default(collation: &ObjectName) -> bool {
 }
 
 fn is_text(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if value.value.clone().into_string().is_some())
+    match expr {
+        // What a parameter becomes.
+        Expr::Nested(inner) => is_text(inner),
+        Expr::Value(value) => value.value.clone().into_string().is_some(),
+        _ => false,
+    }
 }
 
 /// `operator(pg_catalog.~)` is `~`.

@@ -13,6 +13,7 @@ mod escapes;
 mod expanded;
 mod framed;
 mod named;
+mod names;
 mod operators;
 mod precision;
 mod qualified;
@@ -30,6 +31,7 @@ mod tree;
 pub(crate) use aliases::aliases;
 pub(crate) use calls::names;
 pub(crate) use framed::framed;
+pub(crate) use names::{insert_alias, key_columns};
 pub(crate) use subscripts::subscripts;
 pub(crate) use tokens::{
     abort, continued, end, explained, numbers, questions, rows_from, structs, substrings, tables,

@@ -85,6 +85,11 @@ pub(super) fn expr(expr: &mut Expr) -> Result<Option<Expr>> {
             let args = fields.flat_map(|field| [text(&column_name(&field.key)), *field.value]);
             Some(call(names::STRUCT, args.collect()))
         }
+        Expr::Map(map) => {
+            let entries = std::mem::take(&mut map.entries).into_iter();
+            let args = entries.flat_map(|entry| [*entry.key, *entry.value]);
+            Some(call(names::MAP, args.collect()))
+        }
         Expr::CompoundFieldAccess { root, access_chain } => Some(accessed(root, access_chain)?),
         Expr::AnyOp {
             left,

@@ -9,7 +9,7 @@ mod change;
 mod contain;
 pub(crate) mod cut;
 pub(crate) mod get;
-mod normal;
+pub(crate) mod normal;
 mod parts;
 pub(crate) mod path;
 mod pretty;
@@ -18,6 +18,7 @@ pub(crate) mod value;
 
 use crate::functions::own::Own;
 
+pub(crate) use build::json_of;
 pub(crate) use parts::TABLES;
 pub(crate) use pretty::IS_JSON;
 

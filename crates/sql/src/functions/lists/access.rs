@@ -4,14 +4,17 @@ use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
-use table::{json_kind, jsonb_type};
+use table::{json_kind, jsonb_type, map_parts};
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
 use crate::functions::json::get::subscripted;
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::names::{SLICE, SUBSCRIPT};
-use crate::functions::lists::types::{base, dimensions, list_argument, lists, range};
+use crate::functions::lists::types::{
+    base, dimensions, is_map, list_argument, lists, plain, range,
+};
+use crate::functions::maps;
 use crate::functions::own::Own;
 use crate::messages::numbers::is_vector;
 use crate::messages::types::type_name;
@@ -22,6 +25,9 @@ pub(super) fn all() -> Vec<Own> {
             SUBSCRIPT,
             places,
             |types| {
+                if let Some((_, value)) = map_parts(&types[0]) {
+                    return Ok(plain(value));
+                }
                 let json = json_kind(&types[0]).is_some();
                 Ok(if json { &types[0] } else { base(&types[0]) }.clone())
             },
@@ -56,6 +62,7 @@ fn of_json(types: &[DataType]) -> Result<Vec<DataType>> {
 
 fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
     let list = match types.first() {
+        Some(map) if is_map(map) && each == 1 => return maps::map_and_key("[]", types),
         Some(ty) if *ty == jsonb_type() => {
             return Err(Error::coded("0A000", "jsonb subscript does not support slices").into());
         }
@@ -80,6 +87,9 @@ fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
 }
 
 fn subscript(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    if is_map(args[0].data_type()) {
+        return maps::value(args, rows);
+    }
     if json_kind(args[0].data_type()).is_some() {
         return subscripted(args, rows);
     }

@@ -6,7 +6,7 @@
 mod access;
 mod assign;
 mod change;
-mod compare;
+pub(crate) mod compare;
 mod dimensions;
 mod expanded;
 mod identifiers;

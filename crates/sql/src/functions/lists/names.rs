@@ -32,3 +32,7 @@ pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
 pub(crate) const EXPANDED: &str = "array expanded";
 /// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.
 pub(crate) const PLACES: &str = "array places";
+/// The name of the function that `map {'a': 1}` becomes.
+pub(crate) const MAP: &str = "map of";
+/// The name of the function by which maps are equal.
+pub(crate) const MAPS_EQUAL: &str = "map eq";

@@ -42,10 +42,6 @@ const TABLES: &[(&str, Columns)] = &[
         ),
     ),
     (
-        "pg_db_role_setting",
-        (&["setdatabase", "setrole"], &["setconfig"], &[]),
-    ),
-    (
         "pg_default_acl",
         (
             &["oid", "defaclrole", "defaclnamespace"],

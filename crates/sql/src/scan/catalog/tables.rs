@@ -7,8 +7,8 @@ use table::{Column, Definition, Privileges, Tables, is_enum};
 use crate::frontend::lengths;
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, schema_number, table_number,
-    type_number,
+    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, enum_number, schema_number,
+    table_number, type_number, type_of_column,
 };
 use crate::names::{
     self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
@@ -124,7 +124,7 @@ fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let kinds = [
         (plain, "r"),
         (kept, "m"),
-        (all.views(), "v"),
+        (permanent(all.views()), "v"),
         (permanent(all.sequences()), "S"),
     ];
     let of_kind = |(names, kind): (Vec<_>, _)| {
@@ -281,7 +281,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
             "atttypid",
             places
                 .iter()
-                .map(|(_, _, column)| type_number(&column.data_type).into()),
+                .map(|(_, _, column)| type_of_column(column).into()),
         )
         .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
         .numbers("attnum", places.iter().map(|(_, at, _)| *at))
@@ -420,7 +420,7 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
 }
 
 pub(super) fn views(all: &Tables) -> Built {
-    let mut names = all.views();
+    let mut names = permanent(all.views());
     names.sort_unstable();
     let texts: Vec<_> = names
         .iter()
@@ -461,12 +461,16 @@ pub(super) fn descriptions(all: &Tables) -> Built {
         let text = said.and_then(|said| said.own.clone());
         rows.extend(text.map(|text| (schema_number(schema), 0, text)));
     }
+    let schemas = rows.len();
+    for name in all.types().into_iter().chain(all.domains()) {
+        let text = all.comments(name).and_then(|said| said.own.clone());
+        rows.extend(text.map(|text| (enum_number(name).into(), 0, text)));
+    }
     let catalog = |at: usize| {
-        let of_schema = at >= relations;
-        table_number(if of_schema {
-            "pg_namespace"
-        } else {
-            "pg_class"
+        table_number(match at {
+            at if at < relations => "pg_class",
+            at if at < schemas => "pg_namespace",
+            _ => "pg_type",
         })
     };
     Built::default()

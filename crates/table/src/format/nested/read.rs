@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Decimal256Array,
-    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
+    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, MapArray, StructArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, i256};
@@ -58,7 +58,7 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             let values = values.collect::<Option<Vec<_>>>()?;
             Some(Arc::new(IntervalMonthDayNanoArray::from(values)))
         }
-        DataType::List(_) | DataType::Struct(_) => {
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) => {
             let mut values = Values::new(data_type);
             for value in array.as_binary_view() {
                 let Some(bytes) = value else {
@@ -131,6 +131,9 @@ impl Values {
                 Kind::Structs(fields.collect())
             }
             DataType::FixedSizeBinary(width) => Kind::Fixed(*width as usize, vec![]),
+            DataType::Map(entries, _) => {
+                Kind::Lists(vec![], Box::new(Values::new(entries.data_type())))
+            }
             DataType::List(item) => Kind::Lists(vec![], Box::new(Values::new(item.data_type()))),
             other => Kind::Fixed(other.primitive_width().unwrap_or(0), vec![]),
         };
@@ -202,16 +205,7 @@ impl Values {
                     let values = FixedSizeBinaryArray::try_new(width, bytes.into(), nulls);
                     return Some(Arc::new(values.ok()?));
                 }
-                // Of a type without a width there are no values.
-                (width > 0).then_some(())?;
-                let stored = storage(&data_type).unwrap_or_else(|| data_type.clone());
-                let data = ArrayData::builder(stored)
-                    .len(count)
-                    .add_buffer(Buffer::from_vec(bytes))
-                    .nulls(nulls)
-                    .align_buffers(true)
-                    .build();
-                from_storage(make_array(data.ok()?), &data_type)
+                fixed(&data_type, width, bytes, count, nulls)
             }
             Kind::Booleans(values) => {
                 let values = BooleanBuffer::from(values);
@@ -232,13 +226,8 @@ impl Values {
                 from_storage(texts, &data_type)
             }
             Kind::Lists(ends, items) => {
-                let DataType::List(item) = data_type else {
-                    return None;
-                };
                 let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
-                let offsets = OffsetBuffer::new(offsets.into());
-                let lists = ListArray::try_new(item, offsets, items.finish()?, nulls);
-                Some(Arc::new(lists.ok()?))
+                lists(data_type, offsets, items.finish()?, nulls)
             }
             Kind::Structs(fields) => {
                 let DataType::Struct(own) = data_type else {
@@ -250,6 +239,53 @@ impl Values {
                 Some(Arc::new(values.ok()?))
             }
         }
+    }
+}
+
+/// Values of `width` bytes each; none of a type without a width.
+fn fixed(
+    data_type: &DataType,
+    width: usize,
+    bytes: Vec<u8>,
+    count: usize,
+    nulls: Option<NullBuffer>,
+) -> Option<ArrayRef> {
+    (width > 0).then_some(())?;
+    let made = |data_type: DataType| {
+        let data = ArrayData::builder(data_type)
+            .len(count)
+            .add_buffer(Buffer::from_vec(bytes))
+            .nulls(nulls)
+            .align_buffers(true)
+            .build();
+        data.ok().map(make_array)
+    };
+    if is_enum(data_type) {
+        // Labels lie as their numbers.
+        return from_storage(made(storage(data_type)?)?, data_type);
+    }
+    made(data_type.clone())
+}
+
+/// Arrays or maps of their items or entries.
+fn lists(
+    data_type: DataType,
+    offsets: Vec<i32>,
+    items: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Option<ArrayRef> {
+    let offsets = OffsetBuffer::new(offsets.into());
+    match data_type {
+        DataType::List(item) => {
+            let lists = ListArray::try_new(item, offsets, items, nulls);
+            Some(Arc::new(lists.ok()?))
+        }
+        DataType::Map(entries, sorted) => {
+            let items = items.as_struct_opt()?.clone();
+            let maps = MapArray::try_new(entries, offsets, items, nulls, sorted);
+            Some(Arc::new(maps.ok()?))
+        }
+        _ => None,
     }
 }
 

@@ -1,11 +1,13 @@
 //! Values into the bytes in which they lie in pages.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, StringViewArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{max, min};
 use arrow::datatypes::{DataType, Decimal256Type, IntervalMonthDayNanoType, IntervalUnit, i256};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
 use crate::format::block::Zone;
@@ -42,6 +44,7 @@ fn nearest(value: i256) -> i128 {
 pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::List(_)
+        | DataType::Map(..)
         | DataType::FixedSizeBinary(_)
         | DataType::Decimal256(..)
         | DataType::Interval(IntervalUnit::MonthDayNano) => Some(DataType::BinaryView),
@@ -104,7 +107,7 @@ pub(crate) fn to_storage(array: &ArrayRef) -> Result<ArrayRef> {
             }
             Ok(Arc::new(out.finish()))
         }
-        DataType::List(_) | DataType::Struct(_) => {
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) => {
             let mut out = BinaryViewBuilder::with_capacity(array.len());
             let mut bytes = Vec::new();
             for row in 0..array.len() {
@@ -207,6 +210,15 @@ fn put_values(
                 put_items(&values.value(at), out)?;
             }
         }
+        DataType::Map(..) => {
+            let values = values.as_map();
+            for at in places {
+                let entries = values.value(at);
+                check_keys(entries.column(0))?;
+                let entries: ArrayRef = Arc::new(entries);
+                put_items(&entries, out)?;
+            }
+        }
         fixed => {
             let Some(width) = fixed.primitive_width() else {
                 return Err(Error::Kind(format!("an array of {fixed}")));
@@ -219,6 +231,26 @@ fn put_values(
         }
     }
     Ok(())
+}
+
+/// That the keys of a map are there, and each once.
+fn check_keys(keys: &ArrayRef) -> Result<()> {
+    if keys.logical_null_count() > 0 {
+        return Err(Error::MapKey("a key is NULL".into()));
+    }
+    let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+    for at in 0..keys.len() {
+        put_values(keys, &mut std::iter::once(at), &mut bytes)?;
+        ends.push(bytes.len());
+    }
+    let mut seen = HashSet::with_capacity(keys.len());
+    let mut twice = (0..keys.len()).filter(|at| !seen.insert(&bytes[ends[*at]..ends[at + 1]]));
+    let Some(at) = twice.next() else {
+        return Ok(());
+    };
+    let format = ArrayFormatter::try_new(keys, &FormatOptions::new())?;
+    let key = format.value(at).to_string();
+    Err(Error::MapKey(format!("the key {key} is there twice")))
 }
 
 fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
