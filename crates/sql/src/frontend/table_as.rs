@@ -190,7 +190,6 @@ fn first(body: &mut SetExpr) -> &mut SetExpr {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::frontend::parse::{Statement, parse};
 
     fn read(text: &str) -> String {

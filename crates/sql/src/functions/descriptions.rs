@@ -260,7 +260,7 @@ impl Description {
                     places.as_primitive::<Int64Type>().value(row)
                 }
                 [_, catalog] => match catalog.as_string::<i32>().value(row) {
-                    "pg_class" => 0,
+                    "pg_class" | "pg_type" => 0,
                     "pg_namespace" => return self.descriptions.of_schema(numbers.value(row)),
                     // Of other catalogs there are no comments.
                     _ => return None,

@@ -192,6 +192,17 @@ impl KeptPlans {
     }
 }
 
+/// Who closes the store and still has a prepared statement does not hold the file by its plan.
+impl Drop for KeptPlans {
+    fn drop(&mut self) {
+        for slot in self.all.get_mut().slots.drain(..) {
+            if let Some(slot) = slot.upgrade() {
+                *slot.0.lock() = None;
+            }
+        }
+    }
+}
+
 /// Goes on, or not.
 fn on(goes: bool) -> TreeNodeRecursion {
     if goes {

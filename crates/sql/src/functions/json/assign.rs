@@ -143,7 +143,7 @@ mod tests {
         ] {
             assert_eq!(assigned(own, &way, "9").unwrap(), wanted, "{own:?} {way:?}");
         }
-        assert!(assigned(Some("1"), &[a.clone()], "9").is_err());
+        assert!(assigned(Some("1"), std::slice::from_ref(&a), "9").is_err());
         assert!(assigned(Some("[1]"), &[a], "9").is_err());
         assert!(assigned(Some("[1]"), &[key("-2", true)], "9").is_err());
     }
