@@ -15,7 +15,8 @@ use crate::frontend::definition::{Defined, define};
 use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
 use crate::names::{
-    base, catalog_name, check_column, check_new, column_name, schema_of, table_name, written,
+    base, catalog_name, check_column, check_new, column_name, quoted, schema_of, table_name,
+    written,
 };
 use crate::run::answer::Answer;
 use crate::run::checks;
@@ -207,7 +208,15 @@ fn kept_texts(
             changed(&mut check.text);
         }
         for index in &mut definition.indexes {
-            index.items.iter_mut().for_each(|(text, _)| changed(text));
+            for (text, _) in &mut index.items {
+                changed(text);
+                // A column alone is kept as it is shown.
+                if let Some(name) = text.strip_prefix('"').and_then(|own| own.strip_suffix('"'))
+                    && !name.contains('"')
+                {
+                    *text = quoted(name);
+                }
+            }
             index.predicate.iter_mut().for_each(&mut changed);
         }
         for column in &mut definition.columns {
