@@ -209,7 +209,7 @@ fn kept_texts(
         }
         for index in &mut definition.indexes {
             for (text, _) in &mut index.items {
-                changed(text);
+                changed(&mut *text);
                 // A column alone is kept as it is shown.
                 if let Some(name) = text.strip_prefix('"').and_then(|own| own.strip_suffix('"'))
                     && !name.contains('"')
@@ -221,7 +221,7 @@ fn kept_texts(
         }
         for column in &mut definition.columns {
             if let Some(Generated::Stored { text }) = &mut column.generated {
-                changed(text);
+                changed(&mut *text);
             }
         }
         Ok(())
