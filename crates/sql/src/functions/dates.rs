@@ -436,8 +436,10 @@ fn to_timestamp(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
         }
         DataType::Float64 => {
             let seconds: &Float64Array = args[0].as_primitive::<Float64Type>();
-            let micros = |seconds: f64| match (seconds * 1e6).round() {
-                micros if micros.abs() < i64::MAX as f64 => Ok(micros as i64),
+            // From 2000 on, as PostgreSQL counts: nearer numbers have more digits behind the point.
+            let start = 946_684_800.0;
+            let micros = |seconds: f64| match ((seconds - start) * 1e6).round_ties_even() {
+                micros if micros.abs() < 9.2e18 => Ok(micros as i64 + 946_684_800_000_000),
                 _ => out_of_range(seconds.to_string()),
             };
             seconds

@@ -270,7 +270,10 @@ impl Parts {
                     _ => after,
                 }
             }
-            Field::ZoneMinutes => self.small(digits(2, "TZM")?, |parts| &mut parts.zone_minutes),
+            Field::ZoneMinutes => {
+                self.zoned = true;
+                self.small(digits(2, "TZM")?, |parts| &mut parts.zone_minutes)
+            }
             other => {
                 return Err(format!(
                     "{other:?} is not supported where a text is read by a pattern"
