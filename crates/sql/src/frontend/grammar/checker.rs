@@ -73,7 +73,10 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "it is a table of cases")]
     fn what_is_refused_is_named() {
         for (text, named) in [
-            ("select * from t tablesample bernoulli (10)", "tablesample"),
+            (
+                "select * from t tablesample bernoulli (10) repeatable (1)",
+                "repeatable",
+            ),
             ("select * from t sample 10", "sample"),
             (
                 "select * from (select 1) q tablesample (10 percent)",

@@ -251,7 +251,7 @@ mod tests {
         }
         assert_eq!(
             changed("update t set a[1] = case when b then 1 end, c = 2"),
-            "update t set  a=\"array assigned\"(a, case when b then 1 end,'i',1), c = 2 "
+            "update t set a=\"array assigned\"(a, case when b then 1 end,'i',1),  c = 2 "
         );
         for text in [
             "update t set a = b[1], c = 2",
