@@ -25,6 +25,7 @@ use table::{Definition, ROW_COLUMN};
 use crate::error::{Error, Result};
 use crate::frontend::expression::written;
 use crate::frontend::returning::{NUMBER, WRITTEN, is_assigned, others, relations};
+use crate::messages::nearest::unknown_column;
 use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
@@ -74,6 +75,16 @@ impl Beside {
             return Err(lost());
         };
         let own = called(name, alias.as_ref().map(|alias| &alias.name));
+        for set in &statement.assignments {
+            if !definition.columns.iter().any(|own| sets(set, &own.name)) {
+                let name = match &set.target {
+                    AssignmentTarget::ColumnName(name) => name.0.last(),
+                    AssignmentTarget::Tuple(_) => None,
+                };
+                let name = name.and_then(|part| part.as_ident()).map(column_name);
+                return Err(unknown_column(&name.unwrap_or_default(), definition));
+            }
+        }
         let values = definition.columns.iter().map(|column| {
             let assigned = statement
                 .assignments
