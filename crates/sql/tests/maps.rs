@@ -191,7 +191,7 @@ fn round(fixture: &Fixture, (key, keys): (&str, &[&str]), value: &str, maps: &[M
     fixture.sql(&format!("{inserts} select 1"));
     let nulls = maps.iter().filter(|map| map.is_none()).count();
     let counts = fixture.sql("select count(*), count(m), count(*) filter (where m is null) from t");
-    let wanted = format!("{} {} {nulls}", maps.len(), maps.len() - nulls);
+    let wanted = format!("{}|{}|{nulls}", maps.len(), maps.len() - nulls);
     assert_eq!(counts, [wanted], "{what}");
     // Under each key, what was written there.
     for (id, map) in maps.iter().enumerate() {

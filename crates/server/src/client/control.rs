@@ -345,6 +345,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table of cases")]
     fn statements_about_the_session_are_known() {
         let cases = [
             (

@@ -55,7 +55,7 @@ pub(crate) fn take(statement: &mut Statement) -> Result<Option<Box<Query>>> {
 pub(crate) const ASSIGNED: &str = "__assigned";
 
 /// The column that numbers the rows of a statement and those beside them.
-pub(crate) const NUMBER: &str = "__number";
+pub(crate) const NUMBER: &str = "__number of the row";
 
 /// Whether a relation is the query from which several columns are assigned.
 pub(crate) fn is_assigned(relation: &TableFactor) -> bool {

@@ -27,19 +27,15 @@ const WITHOUT: [&str; 8] = [
     "row_number",
 ];
 
-/// Functions from whose state DataFusion takes away the values that leave a frame, which is inexact for floats: 1e20 and 1
-/// without 1e20 are 0.
-const INEXACT: [&str; 10] = [
-    "avg",
-    "corr",
-    "covar_pop",
-    "covar_samp",
-    "stddev",
-    "stddev_pop",
-    "sum",
-    "var",
-    "var_pop",
-    "var_samp",
+/// Aggregates and functions that DataFusion has over frames that move. It takes values that leave a frame away from the state of
+/// others, which is inexact for floats (1e20 and 1 without 1e20 are 0), or does not have them at all.
+const EXACT: [&str; 6] = [
+    "count",
+    "first_value",
+    "last_value",
+    "max",
+    "min",
+    "nth_value",
 ];
 
 /// The call over a frame that DataFusion does not have.
@@ -165,25 +161,29 @@ fn taken(keys: &mut Vec<Sort>) -> Result<Option<(Frame, Vec<Expr>)>> {
 /// A frame of rows that leaves rows behind, of a function that is to forget them exactly.
 fn moving(expr: &RawWindowExpr) -> Option<(Frame, Vec<Expr>)> {
     let WindowFrame {
-        units: WindowFrameUnits::Rows,
+        units,
         start_bound,
         end_bound,
         ..
-    } = &expr.window_frame
-    else {
-        return None;
+    } = &expr.window_frame;
+    let units = match units {
+        WindowFrameUnits::Rows => Units::Rows,
+        // Its bounds have no distances.
+        WindowFrameUnits::Range => Units::Range,
+        WindowFrameUnits::Groups => return None,
     };
+    let aggregate = matches!(expr.func_def, WindowFunctionDefinition::AggregateUDF(_));
     let plain = !expr.distinct && expr.null_treatment.is_none();
-    if !plain || !INEXACT.contains(&expr.func_def.name()) {
+    if !plain || !aggregate || EXACT.contains(&expr.func_def.name()) {
         return None;
     }
     let (start, first) = bound(start_bound, true)?;
     let (end, last) = bound(end_bound, false)?;
-    if start == Bound::First {
+    if start == Bound::First || units == Units::Range && (has_offset(start) || has_offset(end)) {
         return None;
     }
     let frame = Frame {
-        units: Units::Rows,
+        units,
         start,
         end,
         exclude: Exclude::None,

@@ -25,6 +25,7 @@ use table::{Definition, ROW_COLUMN};
 use crate::error::{Error, Result};
 use crate::frontend::expression::written;
 use crate::frontend::returning::{NUMBER, WRITTEN, is_assigned, others, relations};
+use crate::messages::nearest::unknown_column;
 use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
@@ -43,6 +44,8 @@ struct Other {
 
 /// The rows of a statement over several tables.
 pub(super) struct Beside {
+    /// Whether these are queries alone, of which columns are assigned.
+    pub assigned: bool,
     definition: Definition,
     others: Vec<Other>,
     held: Held,
@@ -74,6 +77,16 @@ impl Beside {
             return Err(lost());
         };
         let own = called(name, alias.as_ref().map(|alias| &alias.name));
+        for set in &statement.assignments {
+            if !definition.columns.iter().any(|own| sets(set, &own.name)) {
+                let name = match &set.target {
+                    AssignmentTarget::ColumnName(name) => name.0.last(),
+                    AssignmentTarget::Tuple(_) => None,
+                };
+                let name = name.and_then(|part| part.as_ident()).map(column_name);
+                return Err(unknown_column(&name.unwrap_or_default(), definition));
+            }
+        }
         let values = definition.columns.iter().map(|column| {
             let assigned = statement
                 .assignments
@@ -92,9 +105,12 @@ impl Beside {
             None => vec![],
         };
         let names = names_of(&from, returned)?;
+        let assigned = from.iter().all(|table| is_assigned(&table.relation));
         let tables = arranged(statement.table.clone(), from);
         let query = over(&own, values, &names, (tables, statement.selection))?;
-        Beside::run(context, query, definition, target).await
+        let (mut beside, rows) = Beside::run(context, query, definition, target).await?;
+        beside.assigned = assigned;
+        Ok((beside, rows))
     }
 
     /// The rows of a `delete ... using` that returns some, with the values that its rows have.
@@ -172,6 +188,7 @@ impl Beside {
         context.clock.planned();
         let rows = execute_stream(physical, context.task())?;
         let beside = Beside {
+            assigned: false,
             definition: definition.clone(),
             others: found,
             held: Held::of(&context.instance.budget),

@@ -233,10 +233,12 @@ pub(crate) async fn update(
     let mut written = Written::new(&context, table.definition(), returning);
     let rows = rows.map(|batch| {
         let mut batch = batch?;
+        let mut assigned = false;
         if let Some(beside) = beside.lock().as_mut() {
             batch = beside.take(&batch)?;
+            assigned = beside.assigned;
         }
-        let (rows, own) = ids.lock().split(&batch)?;
+        let (rows, own) = ids.lock().split(&batch, assigned)?;
         let rows = generated.fill(rows)?;
         children.take(&rows)?;
         parents.replace(table.definition(), own.iter().copied(), &rows)?;
@@ -350,13 +352,21 @@ impl RowIds {
         Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
     }
 
-    /// The same for rows that must each come once; returns the ids, too.
-    fn split(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, ScalarBuffer<u64>)> {
+    /// The same for rows that must each come once, also of those with queries that are `assigned`; returns the ids, too.
+    fn split(
+        &mut self,
+        batch: &RecordBatch,
+        assigned: bool,
+    ) -> Result<(RecordBatch, ScalarBuffer<u64>)> {
         let last = batch.num_columns().saturating_sub(1);
         if self.take(batch, last)? < batch.num_rows() {
             return Err(Error::coded(
                 "21000",
-                "a row matches more than once; make the `from` clause or the condition unique",
+                if assigned {
+                    "more than one row returned by a subquery used as an expression"
+                } else {
+                    "a row matches more than once; make the `from` clause or the condition unique"
+                },
             ));
         }
         let ids = batch.column(last).as_primitive::<UInt64Type>().values();

@@ -160,7 +160,12 @@ impl Places<'_> {
             from + 1 == *to && matches!(self.token(*from), Some(Token::Number(..)))
         });
         let known = match units {
-            Units::Rows => plain,
+            // Others may end before they begin, which the planner refuses.
+            Units::Rows => {
+                let early = matches!(first.0, Bound::First | Bound::Preceding | Bound::Current);
+                let late = matches!(last.0, Bound::Current | Bound::Following | Bound::Last);
+                plain && early && late
+            }
             Units::Range => offsets.is_empty(),
             Units::Groups => false,
         };

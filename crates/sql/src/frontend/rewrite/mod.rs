@@ -4,7 +4,6 @@
 //! same as others ([`shape`]), names of output columns ([`columns`]), and calls and operators that stand for others
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
-mod aliases;
 mod assignments;
 mod calls;
 mod catalog;
@@ -28,7 +27,6 @@ mod subscripts;
 mod tokens;
 mod tree;
 
-pub(crate) use aliases::aliases;
 pub(crate) use calls::names;
 pub(crate) use framed::framed;
 pub(crate) use names::{insert_alias, key_columns};

@@ -188,7 +188,7 @@ pub(crate) fn continued(
         {
             let start = token.span.start;
             return Err(ParserError::ParserError(format!(
-                "syntax error at or near \"'{}'\" at Line: {}, Column: {}",
+                "Expected: an operator or a comma, found: '{}' at Line: {}, Column: {}",
                 second.replace('\'', "''"),
                 start.line,
                 start.column

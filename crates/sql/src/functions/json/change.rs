@@ -177,7 +177,13 @@ fn without(text: &str, keys: &[&str]) -> Result<String> {
 
 fn with_path(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [json, DataType::List(item)] if *json == jsonb_type() && is_text(item.data_type()) => {
+        [json, DataType::List(item)]
+            if (*json == jsonb_type() || is_text(json)) && is_text(item.data_type()) =>
+        {
+            Ok(vec![jsonb_type(), list_of(DataType::Utf8View)])
+        }
+        // Constants in quotes.
+        [json, path] if (*json == jsonb_type() || is_text(json)) && is_text(path) => {
             Ok(vec![jsonb_type(), list_of(DataType::Utf8View)])
         }
         _ => plan_err!("operator does not exist: #- takes a jsonb and an array of texts"),

@@ -125,7 +125,7 @@ impl Frame {
                 return wrong("frame starting from following row cannot have preceding rows");
             }
             (Bound::Following, Bound::Current) => {
-                return wrong("frame starting from following row cannot end with current row");
+                return wrong("frame starting from following row cannot have preceding rows");
             }
             _ => {}
         }
