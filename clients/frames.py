@@ -96,7 +96,9 @@ def polars(port, *_):
         first = frame.row(0, named=True)
         same((first["n"], first["l"], first["d"], float(first["p"]), first["t"], first["y"], first["m"], first["b"]), (1, 10000000000, 0.25, 0.25, "row 1", DAY, MOMENT, False), name)
         same(frame.row(6)[1:], (None,) * 7, f"{name}: NULLs")
-        same((frame["l"].sum(), round(float(frame["p"].sum()), 2)), (429429 * 10**10, 107357.25), f"{name}: sums")
+        # Decimals of adbc-driver-postgresql are texts, of a type that Polars does not add up.
+        prices = sum(float(price) for price in frame["p"].to_list() if price is not None)
+        same((frame["l"].sum(), round(prices, 2)), (429429 * 10**10, 107357.25), f"{name}: sums")
     with engine.begin() as db:
         made = polars.DataFrame({"a": [1, 2, None], "b": ["x", "é'", None], "c": [DAY, None, DAY], "d": [0.5, None, 1.5]})
         db.execute(sqlalchemy.text("drop table if exists polars_made"))
@@ -160,7 +162,7 @@ def inspector(port, *_):
         same(look.get_foreign_table_names("inspected"), [], "foreign tables")
         same((look.has_table("reef", "inspected"), look.has_table("nothing", "inspected")), (True, False), "has_table")
         columns = {column["name"]: column for column in look.get_columns("reef", "inspected")}
-        kinds = {name: str(column["type"]) for name, column in columns.items()}
+        kinds = {name: column["type"].compile(dialect=engine.dialect) for name, column in columns.items()}
         same(kinds, {"id": "BIGINT", "name": "VARCHAR", "area": "NUMERIC(10, 2)", "tags": "INTEGER[]", "about": "JSONB", "at": "TIMESTAMP"}, "types of columns")
         same((columns["id"]["nullable"], columns["id"]["identity"]["always"], columns["area"]["default"], columns["area"]["comment"]), (False, True, "1.5", "in hectares"), "columns")
         same(look.get_pk_constraint("fish", "inspected")["constrained_columns"], ["reef", "place"], "a primary key")

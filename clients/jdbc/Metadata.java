@@ -72,7 +72,7 @@ public class Metadata {
             "about 1111 jsonb 2147483647 0 YES null null", "code 1111 uuid 2147483647 0 YES null null", "data -2 bytea 2147483647 0 YES null null", "ok -7 bool 1 0 YES null null");
         rows("getColumns: made by itself", true, () -> meta.getColumns(null, "meta", "reef", "id"), "COLUMN_NAME IS_AUTOINCREMENT", "id YES");
         rows("getColumns of a view", true, () -> meta.getColumns(null, "meta", "large", null), "COLUMN_NAME TYPE_NAME ORDINAL_POSITION", "id int8 1", "name varchar 2");
-        rows("getPrimaryKeys", true, () -> meta.getPrimaryKeys(null, "meta", "fish"), "COLUMN_NAME KEY_SEQ PK_NAME", "place 2 fish_pkey", "reef 1 fish_pkey");
+        rows("getPrimaryKeys", true, () -> meta.getPrimaryKeys(null, "meta", "fish"), "COLUMN_NAME KEY_SEQ PK_NAME", "reef 1 fish_pkey", "place 2 fish_pkey");
         rows("getImportedKeys", true, () -> meta.getImportedKeys(null, "meta", "fish"), "PKTABLE_SCHEM PKTABLE_NAME PKCOLUMN_NAME FKTABLE_NAME FKCOLUMN_NAME KEY_SEQ DELETE_RULE UPDATE_RULE FK_NAME PK_NAME",
             "meta reef id fish reef 1 0 3 fish_reef_fkey reef_pkey");
         rows("getExportedKeys", true, () -> meta.getExportedKeys(null, "meta", "reef"), "FKTABLE_NAME FKCOLUMN_NAME", "fish reef");

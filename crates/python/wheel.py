@@ -55,6 +55,7 @@ Requires-Dist: polars; extra == "polars"
 Provides-Extra: xarray
 Requires-Dist: xarray; extra == "xarray"
 Classifier: Programming Language :: Python :: 3
+Classifier: Programming Language :: Python :: Free Threading :: 1 - Unstable
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Topic :: Database :: Database Engines/Servers
 Classifier: Typing :: Typed
@@ -98,12 +99,20 @@ def main():
     parser.add_argument("--module", type=pathlib.Path)
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--metadata", type=pathlib.Path)
+    parser.add_argument("--machine", default=platform.machine(), help="that the module is for, if it is not this one")
+    parser.add_argument("--free-threaded", metavar="3.14", help="the version of CPython without its global lock that the module is for")
     options = parser.parse_args()
     if options.metadata:
         return installed(options.metadata)
     if not options.module or not options.folder:
         parser.error("give --module and --folder, or --metadata")
-    tag = f"cp310-abi3-linux_{platform.machine()}"
+    if options.free_threaded:
+        # Such interpreters have no stable interface before 3.15: a wheel is of one version.
+        number = options.free_threaded.replace(".", "")
+        interpreter, suffix = f"cp{number}-cp{number}t", f"cpython-{number}t-{options.machine}-linux-gnu"
+    else:
+        interpreter, suffix = "cp310-abi3", "abi3"
+    tag = f"{interpreter}-linux_{options.machine}"
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"atoll-{version()}-{tag}.whl"
     folder = f"atoll-{version()}.dist-info"
@@ -111,7 +120,7 @@ def main():
     for file in sorted((HERE / "atoll").iterdir()):
         if file.suffix in (".py", ".pyi") or file.name == "py.typed":
             wheel.add(f"atoll/{file.name}", file.read_bytes())
-    wheel.add("atoll/_atoll.abi3.so", options.module.read_bytes(), 0o755)
+    wheel.add(f"atoll/_atoll.{suffix}.so", options.module.read_bytes(), 0o755)
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):
         wheel.add(f"{folder}/licenses/{name}", (ROOT / name).read_bytes())
     wheel.add(f"{folder}/METADATA", metadata().encode())

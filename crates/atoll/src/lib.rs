@@ -59,8 +59,8 @@ pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};
 pub use sql::{
     Activity, Answer, FrameColumns, Frames, PreparedStatement, Setting,
-    Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, as_texts, script,
-    transfer, type_name, uuid_text,
+    Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, UserMemory,
+    as_texts, column_type_name, script, transfer, type_name, uuid_text,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

@@ -52,6 +52,17 @@ fn owned(data_type: &DataType) -> DataType {
         DataType::LargeList(field) => DataType::LargeList(item(field)),
         DataType::FixedSizeList(field, size) => DataType::FixedSizeList(item(field), *size),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(item).collect()),
+        DataType::Map(entries, sorted) => match entries.data_type() {
+            DataType::Struct(parts) => {
+                let parts = parts
+                    .iter()
+                    .map(|part| Arc::new(owned_field(part).with_nullable(part.is_nullable())));
+                let parts = DataType::Struct(parts.collect());
+                let entries = entries.as_ref().clone().with_data_type(parts);
+                DataType::Map(Arc::new(entries), *sorted)
+            }
+            _ => data_type.clone(),
+        },
         other => other.clone(),
     }
 }

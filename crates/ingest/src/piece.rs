@@ -96,6 +96,16 @@ pub(crate) fn plain(data_type: &DataType) -> DataType {
         | DataType::LargeListView(item) => {
             DataType::List(Arc::new(Field::new_list_field(part(item), true)))
         }
+        DataType::Map(entries, sorted) => match entries.data_type() {
+            DataType::Struct(parts) => {
+                let of =
+                    |field: &FieldRef| Field::new(field.name(), part(field), field.is_nullable());
+                let parts = DataType::Struct(parts.iter().map(of).collect());
+                let entries = entries.as_ref().clone().with_data_type(parts);
+                DataType::Map(Arc::new(entries), *sorted)
+            }
+            _ => data_type.clone(),
+        },
         other => other.clone(),
     }
 }

@@ -26,6 +26,8 @@ pub struct Budget {
     /// The highest value `used` ever had.
     peak: AtomicU64,
     watch: OnceLock<Watch>,
+    /// Another budget that this is a part of, and what this part is called.
+    part: Option<(Arc<Budget>, Box<str>)>,
 }
 
 impl Budget {
@@ -36,7 +38,48 @@ impl Budget {
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             watch: OnceLock::new(),
+            part: None,
         })
+    }
+
+    /// A part of another budget, of `limit` bytes at most: what is taken from it is taken from both, and what is not left in
+    /// either is refused. `name` says whose part it is.
+    ///
+    /// ```
+    /// let whole = memory::Budget::new(100);
+    /// let part = memory::Budget::within(&whole, 60, "ann");
+    /// part.take(50)?;
+    /// assert!(part.take(20).is_err(), "the part is spent");
+    /// whole.take(45)?;
+    /// assert!(part.take(10).is_err(), "so is the whole");
+    /// assert_eq!((part.used(), part.left(), whole.used()), (50, 5, 95));
+    /// # Ok::<(), memory::Error>(())
+    /// ```
+    pub fn within(whole: &Arc<Budget>, limit: u64, name: &str) -> Arc<Budget> {
+        Arc::new(Budget {
+            limit,
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            watch: OnceLock::new(),
+            part: Some((Arc::clone(whole), name.into())),
+        })
+    }
+
+    /// Whose part of another budget this is, if it is one.
+    pub fn name(&self) -> Option<&str> {
+        self.part.as_ref().map(|(_, name)| &**name)
+    }
+
+    /// The budget that this is a part of, or itself if it is of none.
+    pub fn whole(&self) -> &Budget {
+        self.part.as_ref().map_or(self, |(whole, _)| whole.whole())
+    }
+
+    /// Bytes that may still be taken.
+    pub fn left(&self) -> u64 {
+        let own = self.limit.saturating_sub(self.used());
+        let whole = self.part.as_ref().map(|(whole, _)| whole.left());
+        whole.map_or(own, |whole| own.min(whole))
     }
 
     /// Watches the resident memory of this process: when it exceeds the limit plus `base` bytes, a [`take`](Budget::take)
@@ -65,6 +108,12 @@ impl Budget {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
         {
             Ok(before) => {
+                if let Some((whole, _)) = &self.part
+                    && let Err(short) = whole.take(bytes)
+                {
+                    self.used.fetch_sub(bytes, Ordering::Relaxed);
+                    return Err(short);
+                }
                 self.peak.fetch_max(before + bytes, Ordering::Relaxed);
                 Ok(())
             }
@@ -72,6 +121,7 @@ impl Budget {
                 wanted: bytes,
                 used,
                 limit: self.limit,
+                whose: self.name().map(Into::into),
             }),
         }
     }
@@ -87,6 +137,9 @@ impl Budget {
             before.is_ok_and(|used| used >= bytes),
             "gave back more than was taken"
         );
+        if let Some((whole, _)) = &self.part {
+            whole.give(before.unwrap_or_default().min(bytes));
+        }
     }
 
     /// Bytes taken now.
@@ -118,7 +171,8 @@ mod tests {
             Err(Error::Budget {
                 wanted: 1,
                 used: 10,
-                limit: 10
+                limit: 10,
+                whose: None
             })
         ));
         budget.give(4);
@@ -129,6 +183,25 @@ mod tests {
             "an overflowing sum must not wrap around"
         );
         assert_eq!((budget.used(), budget.peak(), budget.limit()), (10, 10, 10));
+    }
+
+    #[test]
+    fn parts_take_from_the_whole_and_give_back() {
+        let whole = Budget::new(10);
+        let (a, b) = (
+            Budget::within(&whole, 6, "a"),
+            Budget::within(&whole, 8, "b"),
+        );
+        a.take(6).unwrap();
+        assert!(a.take(1).is_err());
+        assert!(b.take(5).is_err(), "the whole has 4");
+        assert_eq!((b.used(), b.left(), whole.used()), (0, 4, 6));
+        b.take(4).unwrap();
+        a.give(6);
+        assert_eq!((whole.used(), a.left(), b.left()), (4, 6, 4));
+        assert_eq!((a.name(), whole.name()), (Some("a"), None));
+        b.give(4);
+        assert_eq!(whole.used(), 0);
     }
 
     #[test]

@@ -23,8 +23,9 @@ pub enum Error {
     },
     /// The [`Budget`](crate::Budget) does not have that much left.
     #[error(
-        "{wanted} bytes more would exceed the memory limit: {used} of {limit} bytes are in use; \
-         raise the limit or run less at once"
+        "{wanted} bytes more would exceed the memory limit{}: {used} of {limit} bytes are in use; \
+         raise the limit or run less at once",
+        of_user(whose.as_deref())
     )]
     Budget {
         /// What was asked for, in bytes.
@@ -33,6 +34,8 @@ pub enum Error {
         used: u64,
         /// The limit, in bytes.
         limit: u64,
+        /// Whose it is, where it is the part of one user.
+        whose: Option<Box<str>>,
     },
     /// A file of the system could not be read.
     #[error("cannot read {path}: {source}")]
@@ -71,6 +74,11 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// Words about whose limit it is.
+fn of_user(whose: Option<&str>) -> String {
+    whose.map_or_else(String::new, |name| format!(" of user \"{name}\""))
 }
 
 /// Which line; nothing where the whole is meant.

@@ -97,7 +97,9 @@ fn of_table(error: &table::Error, text: String) -> PyErr {
         | table::Error::Exists { .. }
         | table::Error::NoColumn { .. } => ProgrammingError::new_err(text),
         table::Error::Null { .. } => IntegrityError::new_err(text),
-        table::Error::TooLong { .. } | table::Error::Mismatch { .. } => DataError::new_err(text),
+        table::Error::TooLong { .. } | table::Error::Mismatch { .. } | table::Error::MapKey(_) => {
+            DataError::new_err(text)
+        }
         table::Error::Unsupported { .. } => NotSupportedError::new_err(text),
         _ => OperationalError::new_err(text),
     }

@@ -25,7 +25,8 @@ mod wait;
 extern crate adbc as _;
 
 /// The module.
-#[pyo3::pymodule]
+// All that threads share is behind locks of its own: an interpreter without a global one need not make one.
+#[pyo3::pymodule(gil_used = false)]
 mod _atoll {
     #[pymodule_export]
     use crate::array::Array;

@@ -1,11 +1,13 @@
 //! Values of Arrow arrays as objects of Python.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit};
+use arrow::datatypes::{
+    DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, TimeUnit,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList};
 
 use crate::error::{InternalError, NotSupportedError};
 
@@ -71,13 +73,13 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         },
         Float16 | Float32 | Float64 => Float64,
         Utf8 | LargeUtf8 | Utf8View => Utf8View,
-        kept @ (FixedSizeBinary(16) | List(_) | Struct(_)) => kept.clone(),
+        kept @ (FixedSizeBinary(16) | List(_) | Struct(_) | Map(..)) => kept.clone(),
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => BinaryView,
         Date32 | Date64 => Date32,
         Time32(_) | Time64(_) => Time64(TimeUnit::Microsecond),
         Timestamp(_, zone) => Timestamp(TimeUnit::Microsecond, zone.clone()),
         Dictionary(_, value) => value.as_ref().clone(),
-        kept @ (Null | Boolean | Decimal128(..)) => kept.clone(),
+        kept @ (Null | Boolean | Decimal128(..) | Decimal256(..)) => kept.clone(),
         other => {
             let text = format!(
                 "values of type {} have no object here: use .arrow(), or cast them to text",
@@ -87,6 +89,32 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
         }
     };
     cast(array, &wide).map_err(|error| InternalError::new_err(error.to_string()))
+}
+
+/// A decimal of more than 38 digits.
+fn wide<'p>(
+    py: Python<'p>,
+    makers: &Makers<'p>,
+    array: &ArrayRef,
+    row: usize,
+    scale: i8,
+) -> PyResult<Bound<'p, PyAny>> {
+    let text = array.as_primitive::<Decimal256Type>().value_as_string(row);
+    if scale == 0 {
+        return py.get_type::<PyInt>().call1((text,));
+    }
+    makers.decimal.call1((text,))
+}
+
+/// The dictionary of the entries of a map.
+fn entries<'p>(py: Python<'p>, entries: &StructArray) -> PyResult<Bound<'p, PyDict>> {
+    let keys = objects(py, entries.column(0))?;
+    let values = objects(py, entries.column(1))?;
+    let made = PyDict::new(py);
+    for (key, value) in keys.into_iter().zip(values) {
+        made.set_item(key, value)?;
+    }
+    Ok(made)
 }
 
 fn object(
@@ -132,7 +160,9 @@ fn object(
             }
             made.into_any()
         }
+        DataType::Map(..) => entries(py, &array.as_map().value(row))?.into_any(),
         DataType::BinaryView => PyBytes::new(py, array.as_binary_view().value(row)).into_any(),
+        DataType::Decimal256(_, scale) => wide(py, makers, array, row, *scale)?,
         DataType::Decimal128(_, 0) => {
             let number = array.as_primitive::<Decimal128Type>().value(row);
             number.into_pyobject(py)?.into_any()

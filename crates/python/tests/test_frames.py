@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 import weakref
+from decimal import Decimal
 
 import numpy
 import pandas
@@ -394,3 +395,23 @@ def test_which_columns_a_statement_may_read():
     assert not _may_be_read("s", text) and not _may_be_read("e", text)
     assert _may_be_read('x"y', 'select "x""y" from f') and not _may_be_read("x", "select count( * ) from f")
     assert _may_be_read("x", "select * from f") and _may_be_read("x", "select f.* from f") and _may_be_read("x", None)
+
+
+def test_maps_and_decimals_of_many_digits(db):
+    kind = pyarrow.map_(pyarrow.string(), pyarrow.int64())
+    maps = pyarrow.array([[("a", 1), ("b", None)], [], None], kind)
+    wide = [Decimal("12345678901234567890123456789012345678901234.25"), None, Decimal("-0.50")]
+    frame = pyarrow.table({"m": maps, "n": pyarrow.array(wide, pyarrow.decimal256(50, 2))})
+    db.sql("create table kept as select * from frame")
+    assert db.sql("select m, n from kept").fetchall() == [
+        ({"a": 1, "b": None}, wide[0]),
+        ({}, None),
+        (None, wide[2]),
+    ]
+    back = db.sql("select m, n from kept").arrow()
+    assert back.column("m").to_pylist() == maps.to_pylist()
+    assert back.column("n").to_pylist() == wide
+    assert db.sql("select m['a'], n + 1 from kept where n < 0").fetchall() == [(None, Decimal("0.50"))]
+    with pytest.raises(atoll.Error, match="twice"):
+        twice = pyarrow.table({"m": pyarrow.array([[("a", 1), ("a", 2)]], kind)})
+        db.sql("create table broken as select * from twice")

@@ -1,5 +1,6 @@
 """LAQ, and what a long query shows."""
 
+import datetime
 import io
 import time
 
@@ -33,6 +34,16 @@ def test_laq_that_is_wrong(db):
         with pytest.raises(atoll.ProgrammingError):
             db.laq(text)
     assert db.laq("return(count(fish.length) as n)").fetchall() == [(3,)], "and goes on"
+
+
+def test_sessions_have_a_time_zone_and_values_are_in_utc(db):
+    db.script("set timezone = 'Europe/Berlin'; set datestyle = 'German'")
+    utc = datetime.datetime(2024, 6, 30, 22, tzinfo=datetime.timezone.utc)
+    row = db.sql("select t, t::text, extract(hour from t) from (select '2024-07-01'::timestamptz as t) s").fetchone()
+    assert row[0] == utc and row[1] == "01.07.2024 00:00:00 CEST" and row[2] == 0
+    assert db.sql("show timezone").fetchone() == ("Europe/Berlin",)
+    db.script("reset timezone; reset datestyle")
+    assert db.sql("select '2024-07-01'::timestamptz::text").fetchone() == ("2024-07-01 00:00:00+00",)
 
 
 class Terminal(io.StringIO):

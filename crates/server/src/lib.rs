@@ -42,7 +42,7 @@
 //! client      one client: login, queries, prepared statements, copy, settings
 //! metrics, accept
 //! shared      what clients share
-//! admission   who is let in
+//! admission   who is let in            limits  what they may have
 //! sessions    who is there, what they do, how they are asked to stop
 //! errors      PostgreSQL's codes
 //! security    users, SCRAM, TLS          values   between Arrow and the protocol
@@ -58,6 +58,7 @@ mod errors;
 mod flight;
 mod http;
 mod http2;
+mod limits;
 mod listen;
 mod metrics;
 mod options;

@@ -1,5 +1,6 @@
 //! Metrics for Prometheus, on an address of this machine alone.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -117,6 +118,9 @@ pub(crate) fn text(shared: &Shared) -> String {
     let seconds = shared.counts.microseconds.get() as f64 / 1e6;
     let help = "Time until the first rows of statements.";
     put("statement_seconds_total", "counter", help, seconds);
+    let again = shared.database.plans_used_again();
+    let help = "Statements that ran by the plan that was made when they were prepared.";
+    put("plans_used_again_total", "counter", help, again as f64);
     let sessions = shared.sessions.list();
     let active = |client: &&Arc<Client>| client.activity().doing == Doing::Active;
     let active = sessions.iter().filter(active).count();
@@ -146,5 +150,52 @@ pub(crate) fn text(shared: &Shared) -> String {
     ] {
         put(name, "gauge", help, value as f64);
     }
+    of_users(&mut text, shared, &sessions);
     text
+}
+
+/// A value of a label, between quotes.
+fn label(value: &str) -> String {
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    value.replace('\n', "\\n")
+}
+
+/// What each user has, of those who are there and those whose memory has a limit.
+fn of_users(text: &mut String, shared: &Shared, sessions: &[Arc<Client>]) {
+    let mut put = |name: &str, help: &str, values: &mut dyn Iterator<Item = (&str, u64)>| {
+        let mut values = values.peekable();
+        if values.peek().is_none() {
+            return;
+        }
+        let _ = write!(
+            text,
+            "# HELP atoll_{name} {help}\n# TYPE atoll_{name} gauge\n"
+        );
+        for (user, value) in values {
+            let _ = writeln!(text, "atoll_{name}{{user=\"{}\"}} {value}", label(user));
+        }
+    };
+    let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+    for client in sessions {
+        *counted.entry(&client.user).or_default() += 1;
+    }
+    let mut all = counted.into_iter();
+    put("user_sessions", "Sessions of a user.", &mut all);
+    let memory = shared.database.users_memory();
+    let mut used = memory.iter().map(|own| (own.user.as_str(), own.used));
+    let help = "Memory that the statements of a user with a limit have reserved.";
+    put("user_memory_used_bytes", help, &mut used);
+    let mut limits = memory.iter().map(|own| (own.user.as_str(), own.limit));
+    put("user_memory_limit_bytes", "The limit of that.", &mut limits);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    #[test]
+    fn names_of_users_stay_within_their_quotes() {
+        assert_eq!(label("ann"), "ann");
+        assert_eq!(label("a\"b\\c\nd"), r#"a\"b\\c\nd"#);
+    }
 }

@@ -207,6 +207,27 @@ pub(crate) struct Newcomer {
     pub secret: [u8; 4],
     pub interrupter: Interrupter,
     pub line: Box<dyn Line>,
+    /// Most sessions of this user; none for as many as there is room for.
+    pub most: Option<usize>,
+}
+
+/// Why there is no place for a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// There are as many as the server may have.
+    All,
+    /// This user has as many as it may have.
+    OfUser(String),
+}
+
+impl Full {
+    /// What the client is told.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Full::All => "sorry, too many clients already".into(),
+            Full::OfUser(user) => format!("too many connections for role \"{user}\""),
+        }
+    }
 }
 
 /// A session's place, which is given back when this is dropped.
@@ -224,11 +245,24 @@ impl Drop for Seat {
 }
 
 impl Sessions {
-    /// Takes a session in, if there are not `most` already.
-    pub(crate) fn take_in(self: &Arc<Sessions>, newcomer: Newcomer, most: usize) -> Option<Seat> {
+    /// Takes a session in, if there are not `most` already, and its user may have another.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub(crate) fn take_in(
+        self: &Arc<Sessions>,
+        newcomer: Newcomer,
+        most: usize,
+    ) -> Result<Seat, Full> {
         let mut all = self.all.lock();
         if all.len() >= most {
-            return None;
+            return Err(Full::All);
+        }
+        if let Some(most) = newcomer.most {
+            let own = all.values().filter(|client| client.user == newcomer.user);
+            if own.count() >= most {
+                return Err(Full::OfUser(newcomer.user));
+            }
         }
         let mut process = 0;
         while process == 0 || all.contains_key(&process) {
@@ -255,7 +289,7 @@ impl Sessions {
         });
         all.insert(process, Arc::clone(&client));
         self.changed.notify_all();
-        Some(Seat {
+        Ok(Seat {
             client,
             sessions: Arc::clone(self),
         })

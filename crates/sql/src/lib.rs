@@ -25,6 +25,7 @@
 //! resources    admission, memory, spilling, stack, stopping
 //! search_path  the schemas in which names are looked up
 //! rights       who may do what
+//! limits       what users may have
 //! settings     what a server has been told of a session
 //! names, messages, told, sqlstate, error
 //! ```
@@ -65,6 +66,7 @@
 mod error;
 mod frontend;
 mod functions;
+mod limits;
 mod lower;
 mod messages;
 mod names;
@@ -83,10 +85,13 @@ pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use error::{Error, Position, Result};
 pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
+pub use functions::temporal::local::Local;
+pub use functions::temporal::settings::{date_style, time_zone};
 pub use ingest::Columns as FrameColumns;
 pub use messages::numbers::{column_number, special_type, type_modifier, type_number};
-pub use messages::types::{json_type_of, type_name};
+pub use messages::types::{column_type_name, json_type_of, type_name};
 pub use resources::activity::Activity;
+pub use resources::allowance::UserMemory;
 pub use resources::turn::Turn;
 pub use run::answer::Answer;
 pub use run::checks::Checks;
@@ -95,7 +100,7 @@ pub use run::frames::Frames;
 pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;
-pub use run::visible::{as_texts, uuid_text};
+pub use run::visible::{as_texts, as_texts_of, uuid_text};
 pub use settings::{Backend, OpenCursor, Setting};
 pub use statements::extended::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};

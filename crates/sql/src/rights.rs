@@ -136,6 +136,8 @@ pub(crate) fn titled(tables: &Tables, name: &str) -> String {
         "view"
     } else if tables.sequence(name).is_some() {
         "sequence"
+    } else if tables.has_type(name) {
+        "type"
     } else {
         "array"
     };

@@ -12,6 +12,7 @@ use crate::names::{
     INFORMATION_SCHEMA, PG_CATALOG, PG_TEMP, SCHEMA, base, catalog_name, exact, quoted, schema_of,
     temporary,
 };
+use crate::settings::DateSettings;
 
 /// In a path, the schema that is called as the user.
 const USER: &str = "$user";
@@ -20,7 +21,7 @@ const USER: &str = "$user";
 pub(crate) type Setting = Option<Arc<[String]>>;
 
 /// The path of a statement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchPath {
     /// The names of schemas, some of which may not exist.
     schemas: Arc<[String]>,
@@ -122,6 +123,20 @@ impl SearchPath {
                 None if self.has(SCHEMA) => written.to_owned(),
                 None => format!("{WITHIN}{written}"),
             },
+        }
+    }
+
+    /// The name in the catalog of the type that a statement [writes](crate::names::written) so, whether there is one or not.
+    pub(crate) fn resolve_type(&self, tables: &Tables, written: &str) -> String {
+        if let Some((schema, name)) = written.split_once(WITHIN) {
+            return self.named(schema, name);
+        }
+        let mut names = self
+            .searched(tables)
+            .map(|schema| catalog_name(schema, written));
+        match names.find(|name| tables.has_type(name)) {
+            Some(found) => found,
+            None => format!("{WITHIN}{written}"),
         }
     }
 
@@ -231,11 +246,11 @@ pub(crate) fn text_of(setting: &Setting) -> String {
     }
 }
 
-/// The path of a session and its role, which its statements change.
+/// The path of a session, its role, and how it reads and writes dates, which its statements change.
 #[derive(Debug, Default)]
 pub(crate) struct SessionPath(Mutex<Saved>);
 
-/// What the path and the role of a session are, and come back to.
+/// What these are of a session, and come back to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Saved {
     /// What it was at first.
@@ -247,6 +262,10 @@ pub(crate) struct Saved {
     role: Option<Arc<str>>,
     /// The same until the end of the transaction.
     local_role: Option<Option<Arc<str>>>,
+    /// How dates and times are read and written.
+    dates: Arc<DateSettings>,
+    /// The same until the end of the transaction.
+    local_dates: Option<Arc<DateSettings>>,
 }
 
 impl SessionPath {
@@ -299,6 +318,23 @@ impl SessionPath {
         }
     }
 
+    /// How dates and times are read and written.
+    pub(crate) fn dates(&self) -> Arc<DateSettings> {
+        let own = self.0.lock();
+        Arc::clone(own.local_dates.as_ref().unwrap_or(&own.dates))
+    }
+
+    /// Sets how they are, for the transaction alone if `local`.
+    pub(crate) fn set_dates(&self, dates: DateSettings, local: bool) {
+        let mut own = self.0.lock();
+        if local {
+            own.local_dates = Some(Arc::new(dates));
+        } else {
+            own.dates = Arc::new(dates);
+            own.local_dates = None;
+        }
+    }
+
     /// What it is, to come back to.
     pub(crate) fn save(&self) -> Saved {
         self.0.lock().clone()
@@ -314,5 +350,6 @@ impl SessionPath {
         let mut own = self.0.lock();
         own.local = None;
         own.local_role = None;
+        own.local_dates = None;
     }
 }

@@ -4,6 +4,81 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::error::{Error, Result};
+use crate::functions::temporal::local::Local;
+use crate::functions::temporal::settings::{date_style, time_zone};
+
+/// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DateSettings([String; 3]);
+
+/// Their names in lower case, and as they are shown.
+const OF_DATES: [(&str, &str); 3] = [
+    ("timezone", "TimeZone"),
+    ("datestyle", "DateStyle"),
+    ("intervalstyle", "IntervalStyle"),
+];
+
+impl Default for DateSettings {
+    fn default() -> DateSettings {
+        DateSettings(["UTC", "ISO, MDY", "postgres"].map(str::to_owned))
+    }
+}
+
+impl DateSettings {
+    fn place(name: &str) -> Option<usize> {
+        OF_DATES
+            .iter()
+            .position(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    /// The name of one as it is shown.
+    pub(crate) fn shown(name: &str) -> Option<&'static str> {
+        DateSettings::place(name).map(|at| OF_DATES[at].1)
+    }
+
+    /// What one of them is.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        DateSettings::place(name).map(|at| self.0[at].as_str())
+    }
+
+    /// They after one was set; none: to what it is at first.
+    ///
+    /// # Errors
+    /// If there is none of that name, or it cannot be that.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Result<DateSettings> {
+        let Some(at) = DateSettings::place(name) else {
+            return Err(Error::coded(
+                "42704",
+                format!("unrecognized configuration parameter \"{name}\""),
+            ));
+        };
+        let found = match (OF_DATES[at].0, value) {
+            (_, None) => Some(DateSettings::default().0[at].clone()),
+            ("timezone", Some(value)) => time_zone(value),
+            ("datestyle", Some(value)) => date_style(value, &self.0[at]),
+            (_, Some(value)) => {
+                let value = value.trim().to_lowercase();
+                INTERVAL_STYLES.contains(&value.as_str()).then_some(value)
+            }
+        };
+        let Some(found) = found else {
+            let shown = OF_DATES[at].1;
+            let value = value.unwrap_or_default();
+            return Err(Error::coded(
+                "22023",
+                format!("invalid value for parameter \"{shown}\": \"{value}\""),
+            ));
+        };
+        let mut all = self.clone();
+        all.0[at] = found;
+        Ok(all)
+    }
+}
+
+/// The styles of intervals.
+const INTERVAL_STYLES: [&str; 3] = ["postgres", "postgres_verbose", "iso_8601"];
+
 /// A setting of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -81,13 +156,14 @@ impl SessionSettings {
         *self.backend.lock() = Some(backend);
     }
 
-    /// Those of a statement that begins now, which looks names up in this `path`.
-    pub(crate) fn now(&self, path: String) -> StatementSettings {
+    /// Those of a statement that begins now, which looks names up in this `path`. `dates` are those that nobody else keeps.
+    pub(crate) fn now(&self, path: String, dates: Arc<DateSettings>) -> StatementSettings {
         StatementSettings {
             all: Arc::clone(&self.all.lock()),
             cursors: Arc::clone(&self.cursors.lock()),
             backend: self.backend.lock().clone(),
             path,
+            dates,
         }
     }
 }
@@ -100,6 +176,8 @@ pub(crate) struct StatementSettings {
     backend: Option<Backend>,
     /// What `search_path` is, which the session keeps itself.
     path: String,
+    /// How dates are read and written, unless `all` says it.
+    dates: Arc<DateSettings>,
 }
 
 impl StatementSettings {
@@ -112,6 +190,13 @@ impl StatementSettings {
             },
             _ => own.clone(),
         })
+    }
+
+    /// Whether they are the same, but for who stops other sessions, and for cursors.
+    pub(crate) fn is(&self, other: &StatementSettings) -> bool {
+        self.path == other.path
+            && (Arc::ptr_eq(&self.all, &other.all) || self.all == other.all)
+            && self.dates == other.dates
     }
 
     /// The cursors that there are.
@@ -133,6 +218,12 @@ impl StatementSettings {
         }
     }
 
+    /// How dates and times are read and written.
+    pub(crate) fn local(&self) -> Local {
+        let get = |name| self.get(name).unwrap_or_default();
+        Local::new(&get("timezone"), &get("datestyle"), &get("intervalstyle"))
+    }
+
     /// What one is, whatever the case of its name.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         if name.eq_ignore_ascii_case("search_path") {
@@ -140,6 +231,7 @@ impl StatementSettings {
         }
         let mut all = self.all.iter();
         let found = all.find(|own| own.name.eq_ignore_ascii_case(name));
-        found.map(|own| own.value.clone())
+        let own = || self.dates.get(name).map(str::to_owned);
+        found.map(|own| own.value.clone()).or_else(own)
     }
 }

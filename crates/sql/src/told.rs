@@ -24,7 +24,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 19] = [
+const OPENINGS: [(&str, Part); 24] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -40,8 +40,11 @@ const OPENINGS: [(&str, Part); 19] = [
     ("cannot insert a non-DEFAULT value into column ", Part::Both),
     ("cannot change ownership of identity sequence", Part::Detail),
     ("cannot drop ", Part::Detail),
+    ("cannot alter type of a column ", Part::Detail),
+    ("foreign key constraint ", Part::Detail),
     ("column ", Part::Detail),
     ("could not create unique index ", Part::Detail),
+    ("invalid enum label ", Part::Detail),
     ("invalid input syntax for type json", Part::Detail),
     ("malformed array literal: ", Part::Detail),
     ("string is not a valid identifier: ", Part::Detail),
@@ -56,6 +59,8 @@ const OPENINGS: [(&str, Part); 19] = [
     ),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
+    ("date/time field value out of range: ", Part::Hint),
+    ("operator is not unique: ", Part::Hint),
 ];
 
 impl Error {

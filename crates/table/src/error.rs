@@ -69,6 +69,9 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A map that has a key twice, or one that is NULL.
+    #[error("{0}, and a map has each key once, and none that is NULL")]
+    MapKey(String),
     /// A value (text, dictionary, tail) longer than the format allows.
     #[error("a value of {bytes} bytes in column '{column}' is longer than the {limit} allowed")]
     TooLong {
@@ -112,6 +115,14 @@ pub enum Error {
         /// What does not decode.
         what: String,
     },
+    /// A text that is no label of an enum.
+    #[error("invalid input value for enum {name}: \"{text}\"")]
+    NoLabel {
+        /// The enum, as people call it.
+        name: String,
+        /// The text.
+        text: String,
+    },
     /// A test that a scan was given failed (division by zero, overflow, ...).
     #[error("{0}")]
     Test(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -129,9 +140,11 @@ impl Error {
             Error::Mismatch { .. } => "42804",
             Error::Null { .. } => "23502",
             Error::TooLong { .. } => "22001",
+            Error::MapKey(_) => "22023",
             Error::Key { .. } => "23503",
             Error::Duplicate { .. } => "23505",
             Error::Damaged { .. } => "XX001",
+            Error::NoLabel { .. } => "22P02",
             Error::Buffer(_) | Error::Arrow(_) | Error::Kind(_) | Error::Test(_) => "XX000",
         }
     }

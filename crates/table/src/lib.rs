@@ -67,16 +67,19 @@ pub use scan::{
     ints_of, wides_of,
 };
 pub use schema::{
-    Acl, Action, Check, Column, Comments, Definition, ForeignKey, Generated, Grant, Index,
-    IndexColumn, JsonKind, Key, MAX_COLUMNS, Position, Privileges, Role, Rule, SECOND_DIGITS,
-    Sequence, WITHIN, base_of, json_kind, json_type, jsonb_type, normalise, referred_key,
-    schema_of, stored_type, timetz_type, titled, to_second_digits, uuid_type, within,
+    Acl, Action, Check, Column, Comments, DOMAIN, Deferral, Definition, Domain, EnumType,
+    ForeignKey, Generated, Grant, Index, IndexColumn, JsonKind, Key, Label, MAX_COLUMNS, OnCommit,
+    Position, Privileges, Role, Rule, SECOND_DIGITS, Sequence, WITHIN, base_of, enum_name,
+    enum_type, enum_within, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts,
+    map_type, may_refer, normalise, places, referred_key, schema_of, stored_type, timetz_type,
+    titled, to_second_digits, uuid_type, within,
 };
 pub use write::{
-    Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_sequence, change_view, comment,
-    create, create_schema, create_sequence, create_view, delete, drop, drop_column, drop_key,
-    drop_role, drop_schema, drop_sequence, drop_view, forget_acl, has_sequence_position, insert,
+    Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_domain, change_sequence,
+    change_type, change_view, comment, create, create_domain, create_schema, create_sequence,
+    create_type, create_view, delete, drop, drop_column, drop_domain, drop_key, drop_role,
+    drop_schema, drop_sequence, drop_type, drop_view, forget_acl, has_sequence_position, insert,
     keep_sequence_position, new_sequence_number, put_acl, put_role, redefine, rename,
     rename_column, rename_schema, rename_sequence, rename_view, sequence_position,
-    set_materialized, truncate,
+    set_materialized, take_over, truncate,
 };

@@ -97,6 +97,7 @@ fn column(name: &str, data_type: DataType, nullable: bool) -> Column {
         generated: None,
         sequences: vec![],
         digits: None,
+        domain: None,
     }
 }
 
@@ -321,4 +322,101 @@ fn views_have_names_beside_tables() {
     assert!(own.views().is_empty() && tables(&before).differs(&own, "v"));
     let seen = tables(&before).overlaid(&tables(&before), &own);
     assert_eq!((seen.views().len(), seen.names()), (0, vec!["t"]));
+}
+
+#[test]
+fn what_constraints_and_indexes_say_is_kept() {
+    let (_folder, store) = store();
+    let mut tx = store.begin().unwrap();
+    let mut own = Definition::from_schema("t", &batch(0..1).schema()).unwrap();
+    own.primary_key = vec![0];
+    own.enforce_primary_key();
+    own.on_commit = OnCommit::DeleteRows;
+    own.foreign_keys = vec![
+        ForeignKey {
+            columns: vec![0],
+            parent: "t".into(),
+            parent_columns: vec!["id".into()],
+        };
+        2
+    ];
+    own.rules = [Deferral::Immediate, Deferral::Deferred]
+        .into_iter()
+        .enumerate()
+        .map(|(at, deferral)| Rule {
+            foreign_key: at,
+            name: format!("r{at}"),
+            on_delete: Action::SetDefault,
+            on_update: Action::Restrict,
+            delete_columns: vec![0; at],
+            full: at == 0,
+            deferral,
+            unchecked: at == 1,
+        })
+        .collect();
+    own.checks = vec![Check {
+        name: "c".into(),
+        text: "id > 0".into(),
+        unchecked: true,
+    }];
+    own.indexes = vec![Index {
+        name: "i".into(),
+        method: "btree".into(),
+        columns: vec![IndexColumn {
+            column: 1,
+            descending: false,
+            nulls_first: false,
+        }],
+        items: vec![("lower(text)".into(), " DESC".into())],
+        predicate: Some("half > 1".into()),
+    }];
+    create(&mut tx, &own).unwrap();
+    let mut bad = own.clone();
+    bad.name = "bad".into();
+    bad.rules[0].delete_columns = vec![1];
+    assert!(matches!(create(&mut tx, &bad), Err(Error::Key { .. })));
+    tx.commit().unwrap();
+    let tables = Catalog::new().tables(&store.snapshot()).unwrap();
+    assert_eq!(tables.get("t").unwrap().definition(), &own);
+}
+
+#[test]
+fn a_table_takes_the_place_of_another() {
+    let (_folder, store) = store();
+    filled(&store).commit().unwrap();
+    let pages = |store: &Arc<Store>| store.statistics().pages.pages;
+    let before = pages(&store);
+    let (_, old) = rows(&store, "t");
+    let write = |keep: bool| {
+        let mut tx = store.begin().unwrap();
+        let mut aside = Definition::from_schema("aside", &batch(0..1).schema()).unwrap();
+        aside.primary_key = vec![0];
+        aside.enforce_primary_key();
+        create(&mut tx, &aside).unwrap();
+        let loader = block_on(Loader::new(tx, "aside")).unwrap();
+        loader.block(0, &[batch(1000..1300)]).unwrap();
+        let (mut tx, _) = block_on(loader.finish()).unwrap();
+        take_over(&mut tx, "t", "aside").unwrap();
+        if keep {
+            tx.commit().unwrap();
+        }
+    };
+    write(false);
+    assert_eq!(rows(&store, "t").1, old);
+    write(true);
+    let (_, now) = rows(&store, "t");
+    assert_eq!(now.len(), 300);
+    assert!(now.iter().all(|row| !old.contains(row)));
+    let tables = Catalog::new().tables(&store.snapshot()).unwrap();
+    let table = tables.get("t").unwrap();
+    assert_eq!(
+        (tables.names(), table.definition().keys.len()),
+        (vec!["t"], 1)
+    );
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![1000, 3]));
+    let found = block_on(table.find(&table.definition().keys[0], &[ids])).unwrap();
+    assert!(found[0].is_some() && found[1].is_none());
+    // The pages of the old one are free.
+    assert!(pages(&store) < 2 * before, "{} {before}", pages(&store));
+    assert!(store.check(&|_, _| {}).unwrap().is_empty());
 }

@@ -403,7 +403,23 @@ fn every_type() -> Vec<(&'static str, ArrayRef)> {
     };
     let parts: Vec<(&str, ArrayRef)> = vec![("a", Arc::new(strings.clone()))];
     let structs = StructArray::try_from(parts).unwrap();
-    let others: [(&str, ArrayRef); 8] = [
+    let wide = ["9".repeat(76), "-1".into()].map(|text| i256::from_string(&text));
+    let wide = Decimal256Array::from_iter([wide[0], None, wide[1]]);
+    let wide = wide.with_precision_and_scale(76, 5).unwrap();
+    let names = MapFieldNames {
+        entry: "entries".into(),
+        key: "key".into(),
+        value: "value".into(),
+    };
+    let mut maps = MapBuilder::new(Some(names), StringBuilder::new(), Int32Builder::new());
+    maps.keys().append_value("a");
+    maps.values().append_null();
+    maps.append(true).unwrap();
+    maps.append(false).unwrap();
+    maps.append(true).unwrap();
+    let others: [(&str, ArrayRef); 10] = [
+        ("wide", Arc::new(wide)),
+        ("map", Arc::new(maps.finish())),
         ("struct", Arc::new(structs)),
         ("list", Arc::new(numbers)),
         ("uuid", Arc::new(ids)),

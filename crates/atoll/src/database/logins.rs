@@ -22,6 +22,23 @@ impl Logins {
         self.0.role(name).is_some_and(|role| role.superuser)
     }
 
+    /// What the sessions of a user begin with: settings and their values, as `alter role ... set` has given them to its role.
+    pub fn settings(&self, name: &str) -> Vec<(String, String)> {
+        let all = self
+            .0
+            .role(name)
+            .into_iter()
+            .flat_map(|role| &role.settings);
+        all.map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// Most sessions that a user may have at a time, if its role has a limit: `alter role ... connection limit`.
+    pub fn connections(&self, name: &str) -> Option<usize> {
+        let most = self.0.role(name)?.connections?;
+        Some(usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
     /// What is kept of the password of a role, `SCRAM-SHA-256$...`, if it has one.
     pub fn verifier(&self, name: &str) -> Option<&str> {
         self.0.role(name)?.verifier.as_deref()

@@ -312,6 +312,17 @@ impl Database {
         }
     }
 
+    /// How often a statement that was [prepared](crate::Session::prepare) ran by the plan that was made then.
+    pub fn plans_used_again(&self) -> u64 {
+        self.instance.plans_used_again()
+    }
+
+    /// What users have reserved of the memory whose roles have a limit, `alter role ... set memory_limit`: of those who have
+    /// run statements since the database was opened.
+    pub fn users_memory(&self) -> Vec<sql::UserMemory> {
+        self.instance.users_memory()
+    }
+
     /// How many blocks of tables are at home on each node.
     ///
     /// # Errors

@@ -43,7 +43,8 @@ pub struct KeySummary {
     pub parent_columns: Vec<String>,
     /// Its name, if it holds; one that is only declared has none.
     pub name: Option<String>,
-    /// What becomes of rows that refer to one that is deleted: `no action`, `cascade` or `set null`.
+    /// What becomes of rows that refer to one that is deleted: `no action`, `restrict`, `cascade`, `set null`
+    /// or `set default`.
     pub on_delete: &'static str,
     /// What becomes of them when its key changes.
     pub on_update: &'static str,
@@ -55,6 +56,8 @@ fn action(action: Action) -> &'static str {
         Action::NoAction => "no action",
         Action::Cascade => "cascade",
         Action::SetNull => "set null",
+        Action::SetDefault => "set default",
+        Action::Restrict => "restrict",
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 use ingest::{Dataset, Wanted};
-use table::Definition;
+use table::{Definition, is_enum};
 
 use crate::error::Error;
 
@@ -27,12 +27,21 @@ pub(crate) fn wanted(
         column: place,
         field: Arc::new(Field::new(
             &column.name,
-            column.data_type.clone(),
+            read_as(&column.data_type),
             column.nullable,
         )),
         declared: declared || !dataset.is_guess(place),
     });
     Ok(wanted.collect())
+}
+
+/// The type in which values for a column are read: the table makes values of an enum of texts.
+fn read_as(data_type: &DataType) -> DataType {
+    if is_enum(data_type) {
+        DataType::Utf8View
+    } else {
+        data_type.clone()
+    }
 }
 
 fn failure(dataset: &Dataset, line: Option<u64>, reason: String) -> Error {

@@ -150,9 +150,7 @@ fn stored(pieces: ingest::Pieces, table: &Arc<(Definition, Checks)>) -> Pieces {
         let read = move || {
             let batches = (piece.read)()?;
             let stored = move |batch: ingest::Result<RecordBatch>| {
-                let rows = table::normalise(&batch?, &table.0)?;
-                table.1.test(&rows)?;
-                Ok(rows)
+                Ok(table.1.test(table::normalise(&batch?, &table.0)?)?)
             };
             Ok(Box::new(batches.map(stored)) as Batches)
         };

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray};
 use arrow::datatypes::{
     DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -20,7 +20,7 @@ const LARGEST: i128 = 1 << 53;
 pub fn object(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<()> {
     let fields = results.schema().fields().iter();
     let columns: Vec<_> = fields
-        .map(|field| json!({ "name": field.name(), "type": atoll::type_name(field.data_type()) }))
+        .map(|field| json!({ "name": field.name(), "type": atoll::column_type_name(field) }))
         .collect();
     write!(out, "{{\"columns\":{},\"rows\":[", Value::Array(columns))?;
     let mut first = true;
@@ -184,6 +184,7 @@ impl<'a> Column<'a> {
                     Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
                 })
             }
+            DataType::Map(..) => entries(array.as_map())?,
             DataType::Null => Box::new(|_| Ok(Value::Null)),
             _ => {
                 let formatter = ArrayFormatter::try_new(array, &TEXT)?;
@@ -200,6 +201,18 @@ impl<'a> Column<'a> {
             (self.convert)(row)
         }
     }
+}
+
+/// Maps: objects, whose members are called as the keys are written.
+fn entries(maps: &MapArray) -> anyhow::Result<Convert<'_>> {
+    let keys = ArrayFormatter::try_new(maps.keys(), &TEXT)?;
+    let values = Column::new(maps.values())?;
+    Ok(Box::new(move |row| {
+        let ends = maps.value_offsets();
+        let places = ends[row] as usize..ends[row + 1] as usize;
+        let members = places.map(|at| Ok((keys.value(at).try_to_string()?, values.value(at)?)));
+        Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
+    }))
 }
 
 fn elements(array: &ArrayRef) -> anyhow::Result<Value> {

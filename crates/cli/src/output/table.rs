@@ -163,7 +163,7 @@ impl Column {
         let data_type = field.data_type();
         Column {
             name: printable(field.name().clone()),
-            kind: atoll::type_name(data_type),
+            kind: atoll::column_type_name(field),
             right: data_type.is_numeric(),
             folds: !data_type.is_numeric()
                 && !data_type.is_temporal()

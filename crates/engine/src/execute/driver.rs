@@ -12,7 +12,7 @@ use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::execute::per_node::Instances;
 use crate::execute::query_state::QueryState;
-use crate::execute::result_stream::ResultStream;
+use crate::execute::result_stream::{ResultSender, ResultStream};
 use crate::execute::runtime::Runtime;
 use crate::execute::sink::SinkState;
 use crate::execute::{staged, stream};
@@ -137,10 +137,8 @@ impl QueryState {
             Sink::Table { .. } => self.finish_join_table(number, &factory, sinks).await,
             Sink::Fold { .. } => self.finish_aggregate(number, &factory, group_join, sinks),
             Sink::Rows { .. } if self.sends => {
-                for sink in sinks {
-                    sink.sent()?.last().await?;
-                }
-                Ok(())
+                let senders = sinks.into_iter().map(SinkState::sent);
+                ResultSender::end(senders.collect::<Result<_>>()?).await
             }
             Sink::Rows { .. } => self.finish_rows(number, &factory, sinks),
         }
@@ -168,11 +166,14 @@ impl QueryState {
                 let begun = Instant::now();
                 let limit = Arc::new(Limit::new(&stage.sink));
                 let mut kernels = vec![];
-                for pipeline in &stage.pipelines {
+                for (place, pipeline) in stage.pipelines.iter().enumerate() {
+                    let before = sinks.len();
                     let done = self
                         .pipeline(pipeline, &stage.sink, group_join, &limit, sinks)
                         .await?;
                     kernels.extend(done);
+                    let own = sinks[before..].iter_mut();
+                    own.for_each(|sink| sink.of_pipeline(place));
                 }
                 let seconds = begun.elapsed().as_secs_f64();
                 if let Some(profile) = &self.execution.profile {

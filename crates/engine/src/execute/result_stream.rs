@@ -67,6 +67,10 @@ pub(crate) struct ResultSender {
     vars: Vec<(Var, Kind)>,
     /// Rows that do not fill a batch yet.
     rows: RowsBuilder,
+    /// Of which pipeline of the stage the rows are.
+    pipeline: usize,
+    /// Whether rows were sent or are ready to be.
+    begun: bool,
     ready: Vec<RecordBatch>,
     /// Spilled rows.
     spilled: Vec<Extent>,
@@ -81,6 +85,8 @@ impl ResultSender {
         ResultSender {
             out,
             rows: RowsBuilder::new(&vars),
+            pipeline: 0,
+            begun: false,
             vars,
             ready: vec![],
             spilled: vec![],
@@ -88,6 +94,16 @@ impl ResultSender {
             bytes: 0,
             held: Reservation::default(),
         }
+    }
+
+    /// Says that the rows added from now on come from this morsel of the source.
+    pub fn start(&mut self, piece: u64) {
+        self.rows.start(piece);
+    }
+
+    /// Says of which pipeline of its stage the rows are.
+    pub fn of_pipeline(&mut self, pipeline: usize) {
+        self.pipeline = pipeline;
     }
 
     /// Adds the rows of `batch`.
@@ -109,6 +125,7 @@ impl ResultSender {
 
     /// Spills the rows that do not fill a batch yet: a single vector of the source may become very many rows.
     fn spill_rows(&mut self) -> Result<()> {
+        self.begun = true;
         let rows = std::mem::replace(&mut self.rows, RowsBuilder::new(&self.vars));
         let (columns, rows) = RowsBuilder::concat(vec![rows])?;
         if rows > 0 {
@@ -119,6 +136,7 @@ impl ResultSender {
 
     /// Makes batches of the waiting rows.
     fn cut(&mut self) -> Result<()> {
+        self.begun = true;
         let rows = std::mem::replace(&mut self.rows, RowsBuilder::new(&self.vars));
         self.bytes += rows.memory();
         let (columns, rows) = RowsBuilder::concat(vec![rows])?;
@@ -151,13 +169,36 @@ impl ResultSender {
         Ok(())
     }
 
-    /// Sends all remaining rows.
+    /// Sends what remains with all workers of a stage: an answer of which nothing was sent yet in the order of its
+    /// pipelines and of their sources, so that a small table is listed as it was filled.
     ///
     /// # Errors
     /// Those of [`ResultSender::flush`].
-    pub async fn last(mut self) -> Result<()> {
-        self.cut()?;
-        self.flush().await
+    pub async fn end(mut senders: Vec<ResultSender>) -> Result<()> {
+        if senders.iter().any(|sender| sender.begun) {
+            for mut sender in senders {
+                sender.cut()?;
+                sender.flush().await?;
+            }
+            return Ok(());
+        }
+        senders.sort_by_key(|sender| sender.pipeline);
+        let mut held = vec![];
+        let (mut pipelines, mut out) = (vec![], None);
+        for sender in senders {
+            held.push(sender.held);
+            out = Some(sender.out);
+            match pipelines.last_mut() {
+                Some((of, parts)) if *of == sender.pipeline => Vec::push(parts, sender.rows),
+                _ => pipelines.push((sender.pipeline, vec![sender.rows])),
+            }
+        }
+        let Some(out) = out else { return Ok(()) };
+        for (_, parts) in pipelines {
+            let (columns, rows) = RowsBuilder::concat(parts)?;
+            out.send(&Materialized { columns, rows }).await?;
+        }
+        Ok(())
     }
 }
 

@@ -62,7 +62,7 @@ const MOST: usize = 24;
 pub(crate) const PATH: &str = "search_path";
 
 /// Functions whose calls are answered here.
-const FUNCTIONS: [&str; 9] = [
+const FUNCTIONS: [&str; 10] = [
     "pg_backend_pid",
     "pg_cancel_backend",
     "pg_terminate_backend",
@@ -72,6 +72,7 @@ const FUNCTIONS: [&str; 9] = [
     "set_config",
     "current_setting",
     "pg_is_wal_replay_paused",
+    "pg_sleep",
 ];
 
 /// The statement about the session that `text` is; none if it is another.
@@ -138,37 +139,35 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
         return (!refused).then_some(Command::Discard("SET", false));
     }
     let (name, value) = match (word(at), word(at + 1), parts.get(at + 1)) {
-        ("time", "zone", _) => ("timezone", value_of(text, parts, at + 2)?),
-        ("names", _, _) => ("client_encoding", value_of(text, parts, at + 1)?),
-        (name, "to", _) | (name, _, Some(Part::Sign('='))) if !name.is_empty() => {
-            (name, value_of(text, parts, at + 2)?)
+        ("time", "zone", _) => ("timezone", value_of(text, "zone", parts, at + 2)?),
+        ("names", _, _) => ("client_encoding", value_of(text, "names", parts, at + 1)?),
+        (name, _, Some(Part::Sign('='))) if !name.is_empty() => {
+            (name, value_of(text, "=", parts, at + 2)?)
         }
+        (name, "to", _) if !name.is_empty() => (name, value_of(text, " to ", parts, at + 2)?),
         _ => return None,
     };
     let name = name.to_string();
     if matches!(name.as_str(), PATH | "role") {
         return None;
     }
-    if value.eq_ignore_ascii_case("default") {
+    let is = |word: &str| value.eq_ignore_ascii_case(word);
+    if is("default") || is("local") && name == "timezone" {
         return Some(Command::Reset(name));
     }
     Some(Command::Set { local, name, value })
 }
 
-/// The value from the part `at` on: one text, or what stands there.
-fn value_of(text: &str, parts: &[Part<'_>], at: usize) -> Option<String> {
+/// The value from the part `at` on, behind the first `mark`: one text, or what stands there.
+fn value_of(text: &str, mark: &str, parts: &[Part<'_>], at: usize) -> Option<String> {
     if let [Part::Text(value) | Part::Word(value)] = &parts[at.min(parts.len())..] {
         return Some(value.clone());
     }
-    // A list, or a number with a unit: from the sign on.
+    // A list, a number with a unit or a sign, an interval.
     let lower = text.to_ascii_lowercase();
-    let start = match lower.find('=') {
-        Some(sign) => sign + 1,
-        None => lower.find(" to ").map(|word| word + 4).or_else(|| {
-            let word = lower.find("zone").map(|word| word + 4);
-            word.or_else(|| lower.find("names").map(|word| word + 5))
-        })?,
-    };
+    let found = |mark: &str| lower.find(mark).map(|at| at + mark.len());
+    // Other space than that may stand around the word.
+    let start = found(mark).or_else(|| found(mark.trim()))?;
     let value = text.get(start..)?.trim().trim_end_matches(';').trim();
     (!value.is_empty()).then(|| value.to_string())
 }
@@ -189,6 +188,23 @@ fn call(parts: &[Part<'_>]) -> Option<Command> {
     }
     let end = after.iter().position(|part| *part == Part::Sign(')'))?;
     let mut arguments = Vec::new();
+    if function == "pg_sleep" {
+        // The parts of a number with a point.
+        let mut number = String::new();
+        for part in &after[..end] {
+            match part {
+                Part::Text(text) | Part::Word(text) => number.push_str(text),
+                Part::Sign(sign @ ('.' | '-')) => number.push(*sign),
+                _ => return None,
+            }
+        }
+        number.parse::<f64>().ok()?;
+        return Some(Command::Call {
+            function: function.clone(),
+            arguments: vec![number],
+            label: label_of(function, &after[end + 1..])?,
+        });
+    }
     for (at, part) in after[..end].iter().enumerate() {
         match part {
             Part::Text(text) | Part::Word(text) if at % 2 == 0 => arguments.push(text.clone()),
@@ -214,17 +230,21 @@ fn call(parts: &[Part<'_>]) -> Option<Command> {
             label: function.clone(),
         });
     }
-    let label = match &after[end + 1..] {
-        [] => function.clone(),
-        [Part::Word(label)] => label.clone(),
-        [Part::Word(word), Part::Word(label)] if word == "as" => label.clone(),
-        _ => return None,
-    };
     Some(Command::Call {
         function: function.clone(),
         arguments,
-        label,
+        label: label_of(function, &after[end + 1..])?,
     })
+}
+
+/// What the column of a call is named, if nothing but its name follows.
+fn label_of(function: &str, after: &[Part<'_>]) -> Option<String> {
+    match after {
+        [] => Some(function.to_owned()),
+        [Part::Word(label)] => Some(label.clone()),
+        [Part::Word(word), Part::Word(label)] if word == "as" => Some(label.clone()),
+        _ => None,
+    }
 }
 
 /// The first parts of a statement.
@@ -325,6 +345,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table of cases")]
     fn statements_about_the_session_are_known() {
         let cases = [
             (
@@ -347,6 +368,20 @@ mod tests {
             ("set role to ann", None),
             ("set local role = ann", None),
             ("reset role", None),
+            (
+                "set time zone interval '-08:00' hour to minute",
+                set(false, "timezone", "interval '-08:00' hour to minute"),
+            ),
+            ("set local time zone -8;", set(true, "timezone", "-8")),
+            ("set timezone = -8.5", set(false, "timezone", "-8.5")),
+            (
+                "set time zone local",
+                Some(Command::Reset("timezone".into())),
+            ),
+            (
+                "set datestyle to iso, dmy",
+                set(false, "datestyle", "iso, dmy"),
+            ),
             (
                 "set timezone to default",
                 Some(Command::Reset("timezone".into())),

@@ -1,10 +1,13 @@
 //! `copy` through the connection.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringViewBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use atoll::{Transfer, TransferFormat};
+use sql::Local;
 
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::copy_binary::BinaryReader;
@@ -48,26 +51,44 @@ impl Conversation {
             backend::copied(&mut self.channel.out, |out| out.append(&mut head));
         }
         let mut sent = 0;
+        // Batches are made messages of by the workers, some at a time, and sent in their order.
+        let workers = Arc::clone(self.shared.database.workers());
+        let local = self.settings.local();
+        let most = workers.width() + 1;
+        let mut encoding = VecDeque::new();
+        let mut ended = false;
         loop {
             self.wanted()?;
-            let batch = match rows.next() {
-                None => break,
-                Some(batch) => batch.map_err(|e| self.reported(&e, text))?,
-            };
-            let unwritten =
-                |e: arrow::error::ArrowError| Report::error(errors::INTERNAL, e.to_string());
-            let rows = Rows::new(&batch, vec![binary; columns]).map_err(unwritten)?;
-            let writers = rows.writers().map_err(unwritten)?;
-            for at in 0..rows.len() {
-                // Drivers read the head of the binary format and the first row from one message, as PostgreSQL sends them.
-                backend::copied(&mut self.channel.out, |out| {
-                    out.append(&mut head);
-                    writer.row(&writers, at, out);
-                });
-                self.send(false)?;
+            while !ended && encoding.len() < most {
+                let Some(batch) = rows.next() else {
+                    ended = true;
+                    break;
+                };
+                let batch = batch.map_err(|e| self.reported(&e, text))?;
+                for part in parts(&batch) {
+                    let count = part.num_rows() as u64;
+                    // Drivers read the head of the binary format and the first row from one message, as PostgreSQL sends
+                    // them.
+                    let head = std::mem::take(&mut head);
+                    let format = transfer.format.clone();
+                    let task = async move { messages(&part, &format, local, head) };
+                    encoding.push_back((count, workers.handle().spawn(task)));
+                }
             }
-            sent += rows.len() as u64;
-            self.shared.counts.rows.add(rows.len() as u64);
+            let Some((count, task)) = encoding.pop_front() else {
+                break;
+            };
+            let lost = |_| Report::error(errors::INTERNAL, "rows could not be written");
+            let messages = workers.handle().block_on(task).map_err(lost)?;
+            let mut messages = messages.map_err(unwritten)?;
+            if self.channel.out.is_empty() {
+                self.channel.out = messages;
+            } else {
+                self.channel.out.append(&mut messages);
+            }
+            self.send(false)?;
+            sent += count;
+            self.shared.counts.rows.add(count);
         }
         if let Some(end) = writer.end() {
             backend::copied(&mut self.channel.out, |out| {
@@ -106,6 +127,46 @@ impl Conversation {
             (Err(e), None) => Err(self.reported(&e, text)),
         }
     }
+}
+
+/// Most bytes of rows that are made messages of at once, about.
+const PART: usize = 2 << 20;
+
+/// Parts of a batch that are not too large as messages; none of one without rows.
+fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + '_ {
+    let bytes = |column: &ArrayRef| match column.as_string_view_opt() {
+        Some(texts) => texts.total_buffer_bytes_used() + 16 * texts.len(),
+        None => {
+            let data = column.to_data();
+            let slice = data.get_slice_memory_size();
+            slice.unwrap_or_else(|_| column.get_array_memory_size())
+        }
+    };
+    let bytes: usize = batch.columns().iter().map(bytes).sum();
+    let count = bytes.div_ceil(PART).max(1);
+    let most = batch.num_rows().div_ceil(count).max(1);
+    let starts = (0..batch.num_rows()).step_by(most);
+    starts.map(move |from| batch.slice(from, most.min(batch.num_rows() - from)))
+}
+
+/// The rows of a batch as messages of a copy. `head` is before the first.
+fn messages(
+    batch: &RecordBatch,
+    format: &TransferFormat,
+    local: Local,
+    mut head: Vec<u8>,
+) -> Result<Vec<u8>, ArrowError> {
+    let writer = Writer::new(format);
+    let binary = vec![writer.is_binary(); batch.num_columns()];
+    let rows = Rows::new(batch, binary)?.of(local);
+    let writers = rows.writers()?;
+    let mut out = Vec::with_capacity(PART);
+    writer.messages(&writers, rows.len(), &mut head, &mut out);
+    Ok(out)
+}
+
+fn unwritten(e: ArrowError) -> Report {
+    Report::error(errors::INTERNAL, e.to_string())
 }
 
 /// What reads the rows of a format.

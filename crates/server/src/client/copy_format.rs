@@ -4,25 +4,95 @@ use arrow::datatypes::SchemaRef;
 use atoll::TransferFormat;
 
 use crate::values::row::Writers;
+use crate::wire::backend;
 
 /// Most bytes of a line, which is kept until its end has come.
 const LONGEST: usize = 256 << 20;
 
 /// Writes rows.
-pub(crate) struct Writer<'f>(&'f TransferFormat);
+pub(crate) struct Writer<'f> {
+    format: &'f TransferFormat,
+    /// What stands behind a backslash for each byte; 0 for one that stands for itself. In CSV: bytes that need quotes.
+    escapes: [u8; 256],
+}
 
 impl<'f> Writer<'f> {
     pub(crate) fn new(format: &'f TransferFormat) -> Writer<'f> {
-        Writer(format)
+        let mut escapes = [0; 256];
+        let mut escape = |byte: u8, letter: u8| escapes[usize::from(byte)] = letter;
+        match format {
+            TransferFormat::Csv {
+                delimiter, quote, ..
+            } => {
+                for byte in [*delimiter, *quote, b'\r', b'\n'] {
+                    escape(byte, byte.max(1));
+                }
+            }
+            TransferFormat::Text { delimiter, .. } => {
+                escape(*delimiter, *delimiter);
+                for (byte, letter) in [
+                    (b'\\', b'\\'),
+                    (b'\n', b'n'),
+                    (b'\r', b'r'),
+                    (b'\t', b't'),
+                    (8, b'b'),
+                    (11, b'v'),
+                    (12, b'f'),
+                ] {
+                    escape(byte, letter);
+                }
+            }
+            _ => {}
+        }
+        Writer { format, escapes }
     }
 
     pub(crate) fn is_binary(&self) -> bool {
-        *self.0 == TransferFormat::Binary
+        *self.format == TransferFormat::Binary
+    }
+
+    /// Appends all rows as messages of a copy; `head` comes with the first, and is none afterwards.
+    pub(crate) fn messages(
+        &self,
+        rows: &Writers<'_>,
+        count: usize,
+        head: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
+        let direct: Vec<bool> = (0..rows.columns())
+            .map(|column| self.is_direct(rows, column))
+            .collect();
+        for at in 0..count {
+            backend::copied(out, |out| {
+                out.append(head);
+                self.row(rows, (at, &direct), out);
+            });
+        }
+    }
+
+    /// Whether no value of a column needs anything before it or around it.
+    fn is_direct(&self, rows: &Writers<'_>, column: usize) -> bool {
+        // Bytes that may be in the text of a number, a day or a time.
+        let may_be = |byte: &u8| byte.is_ascii_alphanumeric() || b" -+.:/".contains(byte);
+        match self.format {
+            TransferFormat::Text { delimiter, .. } => rows.is_numeric(column) && !may_be(delimiter),
+            TransferFormat::Csv {
+                delimiter,
+                quote,
+                null,
+                ..
+            } => {
+                // What reads as NULL has quotes.
+                let never_null = null.is_empty() || !null.bytes().all(|byte| may_be(&byte));
+                rows.is_numeric(column) && !may_be(delimiter) && !may_be(quote) && never_null
+            }
+            _ => false,
+        }
     }
 
     /// What comes before the first row.
     pub(crate) fn head(&self, schema: &SchemaRef) -> Option<Vec<u8>> {
-        let wanted = match self.0 {
+        let wanted = match self.format {
             TransferFormat::Text { header, .. } | TransferFormat::Csv { header, .. } => *header,
             _ => return Some(b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0".to_vec()),
         };
@@ -46,7 +116,7 @@ impl<'f> Writer<'f> {
     }
 
     fn delimiter(&self) -> u8 {
-        match self.0 {
+        match self.format {
             TransferFormat::Text { delimiter, .. } | TransferFormat::Csv { delimiter, .. } => {
                 *delimiter
             }
@@ -54,52 +124,54 @@ impl<'f> Writer<'f> {
         }
     }
 
-    /// Appends the row `at`.
-    pub(crate) fn row(&self, rows: &Writers<'_>, at: usize, out: &mut Vec<u8>) {
+    /// Appends a row: its place, and which columns need nothing around their values.
+    fn row(&self, rows: &Writers<'_>, (at, direct): (usize, &[bool]), out: &mut Vec<u8>) {
         if self.is_binary() {
             out.extend((rows.columns() as u16).to_be_bytes());
             rows.fields(at, out);
             return;
         }
-        let null = match self.0 {
+        let null = match self.format {
             TransferFormat::Text { null, .. } | TransferFormat::Csv { null, .. } => null.as_bytes(),
             _ => b"",
         };
         let alone = rows.columns() == 1;
-        let mut value = Vec::new();
-        for column in 0..rows.columns() {
+        for (column, direct) in direct.iter().enumerate() {
             if column > 0 {
                 out.push(self.delimiter());
             }
-            value.clear();
-            if rows.value(column, at, &mut value) {
+            let start = out.len();
+            if !rows.value(column, at, out) {
+                out.extend_from_slice(null);
+            } else if !direct && self.is_special(&out[start..], alone) {
+                let value = out.split_off(start);
                 self.value(&value, alone, out);
-            } else {
-                out.extend(null);
             }
         }
         out.push(b'\n');
     }
 
+    /// Whether a value, that of the only column if `alone`, does not stand as it is.
+    fn is_special(&self, value: &[u8], alone: bool) -> bool {
+        let escapes = value
+            .iter()
+            .any(|byte| self.escapes[usize::from(*byte)] != 0);
+        match self.format {
+            TransferFormat::Csv { null, .. } => {
+                escapes || value == null.as_bytes() || (alone && value == b"\\.")
+            }
+            _ => escapes,
+        }
+    }
+
     /// Appends a value, of the only column if `alone`.
     fn value(&self, value: &[u8], alone: bool, out: &mut Vec<u8>) {
-        match self.0 {
-            TransferFormat::Csv {
-                delimiter,
-                quote,
-                escape,
-                null,
-                ..
-            } => {
-                let special =
-                    |byte: &u8| byte == delimiter || byte == quote || matches!(byte, b'\r' | b'\n');
-                let quoted = value == null.as_bytes()
-                    || value.iter().any(special)
-                    || (alone && value == b"\\.");
-                if !quoted {
-                    out.extend(value);
-                    return;
-                }
+        if !self.is_special(value, alone) {
+            out.extend_from_slice(value);
+            return;
+        }
+        match self.format {
+            TransferFormat::Csv { quote, escape, .. } => {
                 out.push(*quote);
                 for byte in value {
                     if byte == quote || byte == escape {
@@ -110,24 +182,16 @@ impl<'f> Writer<'f> {
                 out.push(*quote);
             }
             _ => {
-                let delimiter = self.delimiter();
-                for byte in value {
-                    let escaped = match byte {
-                        b'\\' => b'\\',
-                        b'\n' => b'n',
-                        b'\r' => b'r',
-                        b'\t' => b't',
-                        8 => b'b',
-                        11 => b'v',
-                        12 => b'f',
-                        byte if *byte == delimiter => *byte,
-                        byte => {
-                            out.push(*byte);
-                            continue;
-                        }
-                    };
-                    out.extend([b'\\', escaped]);
+                let mut from = 0;
+                for (at, byte) in value.iter().enumerate() {
+                    let letter = self.escapes[usize::from(*byte)];
+                    if letter != 0 {
+                        out.extend_from_slice(&value[from..at]);
+                        out.extend_from_slice(&[b'\\', letter]);
+                        from = at + 1;
+                    }
                 }
+                out.extend_from_slice(&value[from..]);
             }
         }
     }
@@ -426,7 +490,7 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, RecordBatch, StringArray};
+    use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 
     use super::*;
     use crate::values::row::Rows;
@@ -536,7 +600,7 @@ mod tests {
             let writers = encoded.writers().unwrap();
             let mut bytes = Vec::new();
             for at in 0..encoded.len() {
-                Writer::new(format).row(&writers, at, &mut bytes);
+                Writer::new(format).row(&writers, (at, &vec![false; width]), &mut bytes);
             }
             let back = read(format, width, &bytes, random.usize(1..9)).unwrap();
             assert_eq!(
@@ -545,6 +609,47 @@ mod tests {
                 "{format:?} {:?}",
                 String::from_utf8_lossy(&bytes)
             );
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_alike_whether_they_are_looked_at_or_not() {
+        let whole = Int64Array::from(vec![Some(-12), None, Some(7)]);
+        let floats = Float64Array::from(vec![Some(1e300), Some(f64::NAN), None]);
+        let days = Date32Array::from(vec![0, -900_000, 20_000]);
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            ("a", Arc::new(whole) as ArrayRef, true),
+            ("b", Arc::new(floats) as ArrayRef, true),
+            ("c", Arc::new(days) as ArrayRef, true),
+        ])
+        .unwrap();
+        let encoded = Rows::new(&batch, vec![false; 3]).unwrap();
+        let writers = encoded.writers().unwrap();
+        for (statement, direct) in [
+            ("copy t to stdout", true),
+            ("copy t to stdout (format csv)", true),
+            ("copy t to stdout (delimiter '-')", false),
+            ("copy t to stdout (delimiter ' ')", false),
+            ("copy t to stdout (format csv, null '7')", false),
+            ("copy t to stdout (format csv, null '')", true),
+            ("copy t to stdout (format csv, quote '1')", false),
+        ] {
+            let format = format(statement);
+            let writer = Writer::new(&format);
+            assert_eq!(writer.is_direct(&writers, 0), direct, "{statement}");
+            let (mut head, mut found) = (b"head".to_vec(), Vec::new());
+            writer.messages(&writers, 3, &mut head, &mut found);
+            let mut wanted = Vec::new();
+            for at in 0..3 {
+                backend::copied(&mut wanted, |out| {
+                    if at == 0 {
+                        out.extend(b"head");
+                    }
+                    writer.row(&writers, (at, &[false; 3]), out);
+                });
+            }
+            assert_eq!(found, wanted, "{statement}");
+            assert!(head.is_empty());
         }
     }
 }

@@ -327,7 +327,7 @@ fn changes(command: &Command) -> bool {
     };
     matches!(
         function.as_str(),
-        "set_config" | "pg_cancel_backend" | "pg_terminate_backend"
+        "set_config" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_sleep"
     )
 }
 

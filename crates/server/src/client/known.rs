@@ -14,8 +14,10 @@ pub(crate) enum Takes {
     One(&'static [&'static str]),
     /// One of these, which do not say the same.
     Of(&'static [&'static str]),
-    /// The format of dates, which is that of ISO, and the order of their parts in what is read.
+    /// The style of dates, and the order of their parts in what is read.
     Dates,
+    /// A time zone.
+    Zone,
     /// Nothing.
     Fixed,
 }
@@ -120,12 +122,18 @@ const MEANT: &[Known] = &[
     time("idle_in_transaction_session_timeout"),
     told("in_hot_standby", "off", Takes::Fixed),
     told("integer_datetimes", "on", Takes::Fixed),
-    told("intervalstyle", "postgres", Takes::One(&["postgres"])),
+    told(
+        "intervalstyle",
+        "postgres",
+        Takes::Of(&["postgres", "postgres_verbose", "iso_8601"]),
+    ),
     told("is_superuser", "off", Takes::Fixed),
     fixed("lc_collate", "C"),
     fixed("lc_ctype", "C.UTF-8"),
     known("lock_timeout", "0", Takes::One(&["0", "0ms", "0s"])),
     known("idle_session_timeout", "0", Takes::One(&["0", "0ms", "0s"])),
+    // What `alter role` says.
+    fixed("memory_limit", "0"),
     fixed("max_identifier_length", "63"),
     fixed("max_index_keys", "32"),
     known(
@@ -147,23 +155,7 @@ const MEANT: &[Known] = &[
         Takes::One(&["on", "true", "yes", "1"]),
     ),
     time("statement_timeout"),
-    told(
-        "timezone",
-        "UTC",
-        Takes::One(&[
-            "UTC",
-            "gmt",
-            "etc/utc",
-            "z",
-            "zulu",
-            "0",
-            "+00",
-            "+00:00",
-            "00:00",
-            "etc/gmt",
-            "universal",
-        ]),
-    ),
+    told("timezone", "UTC", Takes::Zone),
     fixed("transaction_isolation", "repeatable read"),
     fixed("transaction_read_only", "off"),
     fixed("transaction_deferrable", "off"),
@@ -328,7 +320,8 @@ impl Known {
                 .and(all.first())
                 .map(|one| (*one).to_string()),
             Takes::Of(all) => all.iter().find(same).map(|one| (*one).to_string()),
-            Takes::Dates => dates(value, now),
+            Takes::Dates => sql::date_style(value, now),
+            Takes::Zone => sql::time_zone(value),
             Takes::Fixed => (now == value).then(|| value.to_string()),
         }
     }
@@ -339,7 +332,12 @@ impl Known {
             Takes::Any(kind) => value_kinds::hint(kind).to_string(),
             Takes::One(all) => format!("it is {}", quoted(&all[..1])),
             Takes::Of(all) => format!("available values: {}", quoted(all)),
-            Takes::Dates => "dates are written as in ISO, and read as MDY, DMY or YMD".into(),
+            Takes::Dates => {
+                "it is a style, ISO, SQL, Postgres or German, and an order, MDY, DMY or YMD".into()
+            }
+            Takes::Zone => {
+                "it is the name of a zone such as Europe/Berlin, or so many hours from UTC".into()
+            }
             Takes::Fixed => "it cannot be changed".into(),
         }
     }
@@ -350,26 +348,10 @@ impl Known {
             Takes::Any(Kind::Truth) => "bool",
             Takes::Any(Kind::Number) => "real",
             Takes::Any(Kind::Memory | Kind::Time | Kind::Digits) => "integer",
-            Takes::Any(Kind::Text) | Takes::Dates | Takes::Fixed => "string",
+            Takes::Any(Kind::Text) | Takes::Dates | Takes::Zone | Takes::Fixed => "string",
             Takes::One(_) | Takes::Of(_) => "enum",
         }
     }
-}
-
-/// `DateStyle` after it is set to `value`, such as `ISO, DMY`; a word that is left out stays as it was. None for what is no
-/// style here.
-fn dates(value: &str, now: &str) -> Option<String> {
-    let mut order = now.split(',').nth(1).unwrap_or("MDY").trim();
-    for word in value.split(',') {
-        match word.trim().to_ascii_lowercase().as_str() {
-            "iso" => {}
-            "default" | "mdy" | "us" | "noneuro" | "noneuropean" => order = "MDY",
-            "dmy" | "euro" | "european" => order = "DMY",
-            "ymd" => order = "YMD",
-            _ => return None,
-        }
-    }
-    Some(format!("ISO, {order}"))
 }
 
 fn quoted(all: &[&str]) -> String {

@@ -24,7 +24,9 @@ impl Conversation {
                 match sending.source.next() {
                     None => return Ok(true),
                     Some(Err(e)) => return Err(self.reported(&e, text)),
-                    Some(Ok(batch)) => sending.batch = Some((sending.encoded(&batch)?, 0)),
+                    Some(Ok(batch)) => {
+                        sending.batch = Some((sending.encoded(&batch, self.settings.local())?, 0))
+                    }
                 }
                 continue;
             };
@@ -65,7 +67,9 @@ impl Conversation {
                     Some(Ok(batch)) if batch.num_rows() as u64 <= most - gone => {
                         gone += batch.num_rows() as u64;
                     }
-                    Some(Ok(batch)) => sending.batch = Some((sending.encoded(&batch)?, 0)),
+                    Some(Ok(batch)) => {
+                        sending.batch = Some((sending.encoded(&batch, self.settings.local())?, 0))
+                    }
                 }
                 continue;
             };

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
+use sql::Local;
 
 use crate::errors;
 use crate::values::row::Rows;
@@ -135,8 +136,12 @@ impl Sending {
         self.formats = formats;
     }
 
-    /// The rows of a batch, with the types that the client was told.
-    pub(crate) fn encoded(&self, batch: &RecordBatch) -> Result<Rows, Report> {
+    /// The rows of a batch, with the types that the client was told, and dates and times written as the session has them.
+    pub(crate) fn encoded(&self, batch: &RecordBatch, local: Local) -> Result<Rows, Report> {
+        Ok(self.rows_of(batch)?.of(local))
+    }
+
+    fn rows_of(&self, batch: &RecordBatch) -> Result<Rows, Report> {
         let Some(told) = &self.told else {
             return Rows::new(batch, self.formats.clone()).map_err(unwritten);
         };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::client::known::{self, Takes, shown};
 use crate::errors;
+use crate::limits::Limits;
 use crate::options::Options;
 use crate::wire::backend::Report;
 
@@ -23,6 +24,8 @@ pub(crate) struct Settings {
     /// What they are once the transaction has ended.
     after: Values,
     now: Values,
+    /// The longest times that the user may set itself, in milliseconds, by the names of settings.
+    most: BTreeMap<String, u64>,
     /// What they were at the savepoints of the transaction, by name.
     savepoints: Vec<(String, Values, Values)>,
 }
@@ -35,9 +38,13 @@ pub(crate) struct Shown {
 }
 
 impl Settings {
-    /// Those of a session with these options and these parameters of its client. What a client asks for that cannot be
+    /// Those of a session with these options, what the role of its user says, and these parameters of its client. What a client asks for that cannot be
     /// is not so, and it is told what is.
-    pub(crate) fn new(options: &Options, parameters: &[(String, String)]) -> Settings {
+    pub(crate) fn new(
+        options: &Options,
+        limits: &Limits,
+        parameters: &[(String, String)],
+    ) -> Settings {
         let millis = |time: Option<Duration>| time.unwrap_or_default().as_millis().to_string();
         let mut first: Values = known::all()
             .map(|known| (known.name.to_string(), known.first.to_string()))
@@ -48,7 +55,11 @@ impl Settings {
         );
         let idle = millis(options.idle_in_transaction_timeout);
         first.insert("idle_in_transaction_session_timeout".into(), idle);
+        first.extend(limits.settings.iter().cloned());
+        let most = limits.settings.iter();
+        let most = most.filter_map(|(name, _)| Some((name.clone(), limits.most(name)?)));
         let mut settings = Settings {
+            most: most.collect(),
             before: first.clone(),
             after: first.clone(),
             now: first.clone(),
@@ -86,6 +97,12 @@ impl Settings {
             name => (shown(name), self.now.get(name).cloned().unwrap_or_default()),
         })
         .collect()
+    }
+
+    /// How dates and times are read and written.
+    pub(crate) fn local(&self) -> sql::Local {
+        let get = |name| self.get(name).unwrap_or_default();
+        sql::Local::new(get("timezone"), get("datestyle"), get("intervalstyle"))
     }
 
     /// How long a statement may take.
@@ -162,6 +179,18 @@ impl Settings {
         };
         let now = self.now.get(known.name).map_or("", String::as_str);
         if let Some(value) = known.value(value, now) {
+            let most = self.most.get(known.name).copied();
+            let longer = |most: &u64| {
+                let millis: Option<u64> = value.parse().ok();
+                millis.is_none_or(|millis| millis == 0 || millis > *most)
+            };
+            if let Some(most) = most.filter(longer) {
+                let message = format!(
+                    "permission denied to set parameter \"{}\" to more than {most} ms, which is what an administrator lets the role have",
+                    known.name
+                );
+                return Err(Report::error("42501", message));
+            }
             return Ok((known.name.to_string(), value));
         }
         let name = known.name;
@@ -312,7 +341,7 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings::new(&Options::default(), &[])
+        Settings::new(&Options::default(), &Limits::default(), &[])
     }
 
     #[test]
@@ -320,7 +349,9 @@ mod tests {
         let mut settings = settings();
         assert!(settings.set("TimeZone", "utc").is_ok());
         assert!(settings.set("client_encoding", "'LATIN1'").is_err());
-        assert!(settings.set("datestyle", "German").is_err());
+        assert!(settings.set("datestyle", "Roman").is_err());
+        assert!(settings.set("timezone", "Europe/Nowhere").is_err());
+        assert!(settings.set("intervalstyle", "sql_standard").is_err());
         assert!(settings.set("work_mem", "much").is_err());
         assert!(settings.set("enable_nestloop", "off").is_ok());
         assert!(settings.set("my.own", "x").is_ok());
@@ -390,7 +421,37 @@ mod tests {
         assert!(settings.reset("nothing").is_err());
         let all = settings.all();
         let zone = all.iter().find(|own| own.name == "TimeZone").unwrap();
-        assert_eq!((zone.value.as_str(), zone.kind), ("UTC", "enum"));
+        assert_eq!((zone.value.as_str(), zone.kind), ("UTC", "string"));
+    }
+
+    #[test]
+    fn what_a_role_may_have_is_not_exceeded() {
+        let limits = Limits {
+            settings: [("statement_timeout", "2000"), ("memory_limit", "64MB")]
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .into(),
+            ..Limits::default()
+        };
+        let asked = [("statement_timeout".to_string(), "5s".to_string())];
+        let mut settings = Settings::new(&Options::default(), &limits, &asked);
+        assert_eq!(settings.get("statement_timeout"), Some("2000"));
+        assert_eq!(settings.get("memory_limit"), Some("64MB"));
+        assert!(settings.set("memory_limit", "1GB").is_err());
+        assert!(settings.set("statement_timeout", "1s").is_ok());
+        for more in ["0", "2001", "1h"] {
+            let refused = settings.set("statement_timeout", more).unwrap_err();
+            assert_eq!(refused.code, "42501");
+            assert!(settings.set_local("statement_timeout", more).is_err());
+        }
+        settings.reset("all").unwrap();
+        assert_eq!(settings.get("statement_timeout"), Some("2000"));
+        let anybody = Limits {
+            superuser: true,
+            ..limits
+        };
+        let mut settings = Settings::new(&Options::default(), &anybody, &asked);
+        assert_eq!(settings.get("statement_timeout"), Some("5000"));
+        assert!(settings.set("statement_timeout", "0").is_ok());
     }
 
     #[test]
@@ -402,12 +463,12 @@ mod tests {
             ),
             ("TimeZone".to_string(), "Europe/Zurich".to_string()),
         ];
-        let mut settings = Settings::new(&Options::default(), &parameters);
+        let mut settings = Settings::new(&Options::default(), &Limits::default(), &parameters);
         assert_eq!(
             settings.statement_timeout(),
             Some(Duration::from_millis(100))
         );
-        assert_eq!(settings.get("timezone"), Some("UTC"));
+        assert_eq!(settings.get("timezone"), Some("Europe/Zurich"));
         settings.set("statement_timeout", "5").unwrap();
         settings.reset("statement_timeout").unwrap();
         assert_eq!(

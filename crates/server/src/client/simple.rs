@@ -1,6 +1,7 @@
 //! `Query`: a text with any number of statements.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -12,6 +13,9 @@ use crate::client::cursor_text;
 use crate::client::sending::{Sending, Source};
 use crate::errors;
 use crate::wire::backend::{self, Report};
+
+/// How long `pg_sleep` sleeps before it looks whether it is still wanted.
+const NAP: Duration = Duration::from_millis(10);
 
 impl Conversation {
     /// Runs the statements of `text`. Several are one transaction, unless one of them begins or ends one.
@@ -176,7 +180,9 @@ impl Conversation {
                 function,
                 arguments,
                 label,
-            } => self.call(&function, &arguments, label).map(Some),
+            } => self
+                .call((function.as_str(), &arguments[..]), label, text)
+                .map(Some),
             Command::Transaction(what) => self.transact(what, text),
             Command::Savepoint(what, name) => {
                 match what {
@@ -297,15 +303,19 @@ impl Conversation {
     /// The answer of a function about the session.
     fn call(
         &mut self,
-        function: &str,
-        arguments: &[String],
+        (function, arguments): (&str, &[String]),
         label: String,
+        text: &str,
     ) -> Result<(Option<Source>, String), Failed> {
         let argument = |at: usize| arguments.get(at).map_or("", String::as_str);
         let value = match function {
             "pg_backend_pid" => self.client().process.to_string(),
             "pg_is_in_recovery" | "pg_is_wal_replay_paused" => "f".into(),
             "pg_advisory_unlock_all" => String::new(),
+            "pg_sleep" => {
+                self.sleep(argument(0), text)?;
+                String::new()
+            }
             "pg_cancel_backend" => self.ask(argument(0), false),
             "pg_terminate_backend" => self.ask(argument(0), true),
             "set_config" if argument(0).eq_ignore_ascii_case(control::PATH) => {
@@ -348,6 +358,29 @@ impl Conversation {
             texts(&[label], &[vec![value]])?
         };
         Ok((Some(source), String::new()))
+    }
+
+    /// Waits, on the thread of the client and no worker, as long as the statement is wanted.
+    fn sleep(&mut self, seconds: &str, text: &str) -> Result<(), Failed> {
+        if self.session.transaction() == TransactionStatus::Failed {
+            let message =
+                "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(Report::error("25P02", message).into());
+        }
+        let seconds: f64 = seconds.parse().unwrap_or_default();
+        let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let until = Instant::now().checked_add(time);
+        self.begin(text);
+        loop {
+            self.wanted()?;
+            let left = until.map_or(Duration::MAX, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(NAP));
+        }
     }
 
     /// Asks another session of the same user to stop.

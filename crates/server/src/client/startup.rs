@@ -8,7 +8,8 @@ use crate::client::control::PATH;
 use crate::client::known::FIRST_PATH;
 use crate::client::settings::Settings;
 use crate::errors;
-use crate::sessions::{Newcomer, Seat};
+use crate::limits::Limits;
+use crate::sessions::{Full, Newcomer, Seat};
 use crate::shared::Shared;
 use crate::wire::backend::{self, Report};
 use crate::wire::channel::{Broken, Channel, until_then};
@@ -167,7 +168,8 @@ fn enter(
     } else {
         session.without_files()
     };
-    let settings = Settings::new(&shared.options, parameters);
+    let limits = Limits::of(database, &user).map_err(Ended::Told)?;
+    let settings = Settings::new(&shared.options, &limits, parameters);
     let session = match settings.get(PATH).filter(|path| *path != FIRST_PATH) {
         Some(path) => session
             .with_search_path(path)
@@ -181,20 +183,21 @@ fn enter(
         secret,
         interrupter: session.interrupter(),
         line: Box::new(socket),
+        most: limits.connections,
     };
     let seat = shared
         .sessions
         .take_in(newcomer, shared.options.max_connections);
-    let seat = seat.ok_or_else(|| {
+    let seat = seat.map_err(|full| {
         shared.counts.refused.add(1);
-        Ended::Told(too_many())
+        Ended::Told(Report::fatal(errors::TOO_MANY, full.message()))
     })?;
     Ok((seat, session, settings))
 }
 
 /// What a client is told for whom there is no room.
 pub(crate) fn too_many() -> Report {
-    Report::fatal(errors::TOO_MANY, "sorry, too many clients already")
+    Report::fatal(errors::TOO_MANY, Full::All.message())
 }
 
 /// Has the client prove that it knows its password.

@@ -14,6 +14,7 @@ use crate::flight::prepared::Kept;
 use crate::flight::running::told_of;
 use crate::flight::shelf::Shelf;
 use crate::flight::status::{Ended, Status};
+use crate::limits::IDLE;
 use crate::sessions::Doing;
 use crate::wire::backend::Report;
 use arrow::datatypes::{Field, Schema};
@@ -140,13 +141,15 @@ fn prepare(shelf: &Shelf, caller: &Caller, asked: Text) -> Result<PreparedResult
 
 fn begin(shelf: &Shelf, caller: &Caller) -> Result<Bytes, Ended> {
     let shared = &shelf.shared;
-    let session = caller.session(shared);
+    let limits = caller.limits(shared)?;
+    let session = caller.session(shared, &limits)?;
     let begun = session.sql("begin");
     begun.map_err(|e| crate::errors::report(&e, "begin"))?;
     let id = unguessable()?;
     let seat = |session: &atoll::Session, line| {
-        let seat = caller.seat(shared, session, line)?;
+        let seat = caller.seat(shared, (session, &limits), line)?;
         let idle = shared.options.idle_in_transaction_timeout;
+        let idle = limits.time(IDLE, None, idle);
         let deadline = idle.and_then(|time| std::time::Instant::now().checked_add(time));
         seat.client.rest(Doing::IdleInTransaction, deadline);
         Ok(seat)

@@ -13,6 +13,7 @@ use crate::flight::call;
 use crate::flight::status::{Ended, Status};
 use crate::flight::transactions::{Held, Transactions};
 use crate::http2::connection::Watch;
+use crate::limits::{IDLE, Limits, STATEMENT};
 use crate::sessions::{Client, Doing, Line, Newcomer, Seat};
 use crate::shared::{Counts, Shared};
 use crate::wire::backend::Report;
@@ -48,14 +49,26 @@ pub(crate) fn unguessable() -> Result<Bytes, Ended> {
 }
 
 impl Caller {
+    /// What an administrator lets this caller have.
+    ///
+    /// # Errors
+    /// If the catalog cannot be read.
+    pub(crate) fn limits(&self, shared: &Shared) -> Result<Limits, Ended> {
+        Ok(Limits::of(&shared.database, &self.user)?)
+    }
+
     /// A new session of this caller.
-    pub(crate) fn session(&self, shared: &Shared) -> Session {
+    ///
+    /// # Errors
+    /// If its role has a path that is none.
+    pub(crate) fn session(&self, shared: &Shared, limits: &Limits) -> Result<Session, Ended> {
         let session = shared.database.session().of_user(&self.user);
-        if shared.options.files {
+        let session = limits.session(session)?;
+        Ok(if shared.options.files {
             session
         } else {
             session.without_files()
-        }
+        })
     }
 
     /// A seat for a session, if there is one.
@@ -65,7 +78,7 @@ impl Caller {
     pub(crate) fn seat(
         &self,
         shared: &Shared,
-        session: &Session,
+        (session, limits): (&Session, &Limits),
         line: Box<dyn Line>,
     ) -> Result<Seat, Ended> {
         let mut secret = [0; 4];
@@ -77,11 +90,12 @@ impl Caller {
             secret,
             interrupter: session.interrupter(),
             line,
+            most: limits.connections,
         };
         let most = shared.options.max_connections;
-        shared.sessions.take_in(newcomer, most).ok_or_else(|| {
+        shared.sessions.take_in(newcomer, most).map_err(|full| {
             shared.counts.refused.add(1);
-            Report::error(errors::TOO_MANY, "sorry, too many clients already").into()
+            Report::error(errors::TOO_MANY, full.message()).into()
         })
     }
 
@@ -95,13 +109,21 @@ impl Caller {
         transactions: &Arc<Transactions>,
         transaction: Option<&Bytes>,
     ) -> Result<Entered, Ended> {
+        let limits = self.limits(shared)?;
+        let options = &shared.options;
+        let statement = limits.time(STATEMENT, None, options.statement_timeout);
+        let idle = limits.time(IDLE, None, options.idle_in_transaction_timeout);
         let entered = |session, client, of, seat| Entered {
             session,
             client,
             of,
             _seat: seat,
             shared: Arc::clone(shared),
-            timeout: self.timeout,
+            timeout: match (statement, self.timeout) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+            idle,
         };
         // No transaction has an empty handle; some clients send one that stands for none.
         if let Some(id) = transaction.filter(|id| !id.is_empty()) {
@@ -110,8 +132,8 @@ impl Caller {
             let of = Some((held, Arc::clone(transactions)));
             return Ok(entered(session, client, of, None));
         }
-        let session = self.session(shared);
-        let seat = self.seat(shared, &session, Box::new(self.watch.clone()))?;
+        let session = self.session(shared, &limits)?;
+        let seat = self.seat(shared, (&session, &limits), Box::new(self.watch.clone()))?;
         let client = Arc::clone(&seat.client);
         Ok(entered(session, client, None, Some(seat)))
     }
@@ -127,7 +149,10 @@ pub(crate) struct Entered {
     /// Its own seat, if it is of none.
     _seat: Option<Seat>,
     shared: Arc<Shared>,
+    /// How long a statement may take.
     timeout: Option<Duration>,
+    /// How long its transaction may wait for the next call.
+    idle: Option<Duration>,
 }
 
 impl Entered {
@@ -144,12 +169,9 @@ impl Entered {
     /// A statement begins, which ends when it takes too long or is not wanted any more.
     pub(crate) fn begin(&self, text: &str) {
         self.shared.counts.statements.add(1);
-        let limit = self.shared.options.statement_timeout;
-        let shorter = match (limit, self.timeout) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let deadline = shorter.and_then(|time| Instant::now().checked_add(time));
+        let deadline = self
+            .timeout
+            .and_then(|time| Instant::now().checked_add(time));
         self.client.begin(text, deadline);
     }
 
@@ -197,7 +219,7 @@ impl Drop for Entered {
         };
         let idle = match doing {
             Doing::Idle => None,
-            _ => self.shared.options.idle_in_transaction_timeout,
+            _ => self.idle,
         };
         let deadline = idle.and_then(|time| Instant::now().checked_add(time));
         self.client.rest(doing, deadline);

@@ -153,7 +153,9 @@ fn query(
     text: &str,
     columns: usize,
 ) -> Result<Vec<ArrayRef>, Ended> {
-    let answers = caller.session(&shelf.shared).sql(text);
+    let limits = caller.limits(&shelf.shared)?;
+    let session = caller.session(&shelf.shared, &limits)?;
+    let answers = session.sql(text);
     let answers = answers.map_err(|e| errors::report(&e, text))?;
     let batches: Vec<&RecordBatch> = answers.iter().flat_map(|a| &a.batches).collect();
     let column = |at: usize| {
@@ -213,7 +215,8 @@ fn tables(shelf: &Shelf, caller: &Caller, asked: &GetTables) -> Result<Vec<Array
     let mut columns = query(shelf, caller, &text, 4)?;
     if asked.with_columns {
         let (schemas, names) = (columns[1].as_string::<i32>(), columns[2].as_string::<i32>());
-        let session = caller.session(&shelf.shared);
+        let limits = caller.limits(&shelf.shared)?;
+        let session = caller.session(&shelf.shared, &limits)?;
         let of = |(schema, name): (Option<&str>, Option<&str>)| {
             let named = |text: Option<&str>| text.unwrap_or_default().replace('"', "\"\"");
             let text = format!("select * from \"{}\".\"{}\"", named(schema), named(name));

@@ -44,6 +44,17 @@ fn plain(data_type: &DataType) -> DataType {
         DataType::LargeList(item) => DataType::LargeList(of(item)),
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(of(item), *size),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(of).collect()),
+        DataType::Map(entries, sorted) => match entries.data_type() {
+            DataType::Struct(parts) => {
+                let parts = parts
+                    .iter()
+                    .map(|part| Arc::new(plain_field(part).with_nullable(part.is_nullable())));
+                let parts = DataType::Struct(parts.collect());
+                let entries = entries.as_ref().clone().with_data_type(parts);
+                DataType::Map(Arc::new(entries), *sorted)
+            }
+            _ => data_type.clone(),
+        },
         other => other.clone(),
     }
 }

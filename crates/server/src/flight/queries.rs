@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use atoll::PreparedStatement;
 use bytes::Bytes;
 use prost::Message;
 
@@ -50,10 +51,15 @@ pub(crate) fn info(
     let schema = match command.name() {
         Some("CommandStatementQuery") => {
             let Text { query, transaction } = call::decoded(command.value)?;
-            let schema = planned(shelf, caller, &query, transaction.as_ref())?;
+            let prepared = planned(shelf, caller, &query, transaction.as_ref())?;
+            let schema = columns(prepared.columns());
             if wanted == Wanted::Rows && schema.fields().is_empty() {
                 updates::update(shelf, caller, &query, transaction.as_ref())?;
                 asked.done = true;
+            } else if wanted == Wanted::Rows {
+                shelf
+                    .planned
+                    .keep(&asked.id, &caller.user, &query, prepared);
             }
             asked.text = query;
             asked.transaction = transaction;
@@ -97,13 +103,13 @@ fn columns(schema: Option<&SchemaRef>) -> SchemaRef {
     schema.map_or_else(|| Arc::new(Schema::empty()), |schema| data::told(schema))
 }
 
-/// The columns of a query that is planned and not run.
+/// A query that is planned and not run.
 fn planned(
     shelf: &Shelf,
     caller: &Caller,
     text: &str,
     transaction: Option<&Bytes>,
-) -> Result<SchemaRef, Ended> {
+) -> Result<PreparedStatement, Ended> {
     caller::check(text)?;
     let entered = caller.enter(&shelf.shared, &shelf.transactions, transaction)?;
     entered.begin(text);
@@ -113,7 +119,7 @@ fn planned(
         let message = "the statement has parameters: prepare it, and bind them";
         return Err(Report::error("42P02", message).into());
     }
-    Ok(columns(prepared.columns()))
+    Ok(prepared)
 }
 
 /// Sends the rows that a ticket stands for.
@@ -148,7 +154,11 @@ pub(crate) fn get(
     let entered = caller.enter(&shelf.shared, &shelf.transactions, transaction)?;
     let _listed = shelf.running.list(&asked.id, &entered.client);
     entered.begin(&asked.text);
-    let rows = entered.timed(&asked.text, |session| session.query(&asked.text));
+    let planned = shelf.planned.take(&asked.id, &caller.user, &asked.text);
+    let rows = entered.timed(&asked.text, |session| match &planned {
+        Some(statement) => session.run(statement, &[]),
+        None => session.query(&asked.text),
+    });
     let sent = rows.and_then(|rows| sending.rows(&entered, rows, &asked.text));
     told_of(&entered, sent)
 }

@@ -13,6 +13,7 @@ use crate::http::answer::{self, Stream};
 use crate::http::json::{self, Batch, Prepared};
 use crate::http::refusal::Refusal;
 use crate::http::request::Request;
+use crate::limits::{Limits, STATEMENT};
 use crate::sessions::{Client, Doing, Newcomer, Reason, Seat};
 use crate::shared::Shared;
 use crate::wire::backend::Report;
@@ -86,6 +87,7 @@ struct Running<'c> {
     request: &'c Request,
     seat: Seat,
     session: Session,
+    limits: Limits,
     asked: Asked,
     several: bool,
     /// None until the first statement has columns, or has failed.
@@ -135,13 +137,23 @@ pub(crate) fn query(
         let message = "\"sql\" is one statement, or several without parameters";
         return answer::refusal(channel, Some(request), &wrong(message));
     }
-    let session = shared.database.session().of_user(user);
+    let limits = Limits::of(&shared.database, user);
+    let limits = match limits {
+        Ok(limits) => limits,
+        Err(report) => return answer::refusal(channel, Some(request), &report.into()),
+    };
+    let session = limits.session(shared.database.session().of_user(user));
+    let session = match session {
+        Ok(session) => session,
+        Err(report) => return answer::refusal(channel, Some(request), &report.into()),
+    };
     let session = if shared.options.files {
         session
     } else {
         session.without_files()
     };
-    let seat = match take_seat(shared, request, user, &session, (socket, address)) {
+    let of_user = (user, &session, limits.connections);
+    let seat = match take_seat(shared, request, of_user, (socket, address)) {
         Ok(seat) => seat,
         Err(refusal) => return answer::refusal(channel, Some(request), &refusal),
     };
@@ -151,6 +163,7 @@ pub(crate) fn query(
         request,
         seat,
         session,
+        limits,
         asked,
         several,
         stream: None,
@@ -164,8 +177,7 @@ pub(crate) fn query(
 fn take_seat(
     shared: &Arc<Shared>,
     request: &Request,
-    user: &str,
-    session: &Session,
+    (user, session, most): (&str, &Session, Option<usize>),
     (socket, address): (&TcpStream, SocketAddr),
 ) -> Result<Seat, Refusal> {
     let failed = |reason: String| Refusal::from(Report::error(errors::INTERNAL, reason));
@@ -179,11 +191,12 @@ fn take_seat(
         secret,
         interrupter: session.interrupter(),
         line: Box::new(socket.try_clone().map_err(|e| failed(e.to_string()))?),
+        most,
     };
     let most = shared.options.max_connections;
-    shared.sessions.take_in(newcomer, most).ok_or_else(|| {
+    shared.sessions.take_in(newcomer, most).map_err(|full| {
         shared.counts.refused.add(1);
-        Report::error(errors::TOO_MANY, "sorry, too many clients already").into()
+        Report::error(errors::TOO_MANY, full.message()).into()
     })
 }
 
@@ -231,9 +244,8 @@ impl Running<'_> {
 
     fn begin(&self, text: &str) {
         self.shared.counts.statements.add(1);
-        let timeout = self.asked.timeout.or(self.shared.options.statement_timeout);
-        // As in PostgreSQL, none at all is no limit.
-        let timeout = timeout.filter(|time| !time.is_zero());
+        let otherwise = self.shared.options.statement_timeout;
+        let timeout = self.limits.time(STATEMENT, self.asked.timeout, otherwise);
         let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
         self.client().begin(text, deadline);
     }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::values::digits;
+
 const MICROS_OF_DAY: i64 = 86_400_000_000;
 
 /// Year, month and day of a number of days since 1970, in the calendar that goes on in both directions.
@@ -22,24 +24,31 @@ pub(crate) fn civil(days: i64) -> (i64, u32, u32) {
 
 /// Writes a day: `2026-11-25`, with ` BC` where the year is before 1.
 pub(crate) fn date(days: i64, out: &mut Vec<u8>) {
-    let (year, month, day) = civil(days);
-    let shown = if year > 0 { year } else { 1 - year };
-    let _ = write!(out, "{shown:04}-{month:02}-{day:02}");
-    if year <= 0 {
+    if day(days, out) {
         out.extend(b" BC");
     }
+}
+
+/// Writes a day without the words for years before 1; whether there are to be some.
+fn day(days: i64, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = civil(days);
+    let shown = if year > 0 { year } else { 1 - year };
+    digits::padded(shown.unsigned_abs(), 4, out);
+    out.push(b'-');
+    digits::two(month, out);
+    out.push(b'-');
+    digits::two(day, out);
+    year <= 0
 }
 
 /// Writes microseconds since midnight: `12:00:00.5`.
 pub(crate) fn time(micros: i64, out: &mut Vec<u8>) {
     let seconds = micros / 1_000_000;
-    let _ = write!(
-        out,
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
+    digits::padded((seconds / 3600).unsigned_abs(), 2, out);
+    for part in [seconds / 60 % 60, seconds % 60] {
+        out.push(b':');
+        digits::two(part.unsigned_abs() as u32, out);
+    }
     fraction(micros % 1_000_000, out);
 }
 
@@ -58,7 +67,8 @@ pub(crate) fn offset(east: i64, out: &mut Vec<u8>) {
 /// Writes microseconds of a second, without zeros at the end.
 pub(crate) fn fraction(micros: i64, out: &mut Vec<u8>) {
     if micros != 0 {
-        let _ = write!(out, ".{micros:06}");
+        out.push(b'.');
+        digits::padded(micros.unsigned_abs(), 6, out);
         while out.last() == Some(&b'0') {
             out.pop();
         }
@@ -67,15 +77,13 @@ pub(crate) fn fraction(micros: i64, out: &mut Vec<u8>) {
 
 /// Writes microseconds since 1970: `2026-11-25 12:00:00.5`.
 pub(crate) fn timestamp(micros: i64, zone: bool, out: &mut Vec<u8>) {
-    let days = micros.div_euclid(MICROS_OF_DAY);
-    let (year, month, day) = civil(days);
-    let shown = if year > 0 { year } else { 1 - year };
-    let _ = write!(out, "{shown:04}-{month:02}-{day:02} ");
+    let before = day(micros.div_euclid(MICROS_OF_DAY), out);
+    out.push(b' ');
     time(micros.rem_euclid(MICROS_OF_DAY), out);
     if zone {
         out.extend(b"+00");
     }
-    if year <= 0 {
+    if before {
         out.extend(b" BC");
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod binary;
 pub(crate) mod calendar;
+mod digits;
 pub(crate) mod parameter;
 pub(crate) mod row;
 pub(crate) mod text;

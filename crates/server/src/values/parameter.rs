@@ -71,6 +71,8 @@ pub(crate) fn text(oid: u32, binary: bool, bytes: &[u8]) -> Result<String, Strin
                 out.extend(format!("{dash}{byte:02x}").bytes());
             }
         }
+        // Of an enum.
+        made if made >= types::MADE => return utf8(bytes),
         other => {
             return Err(format!(
                 "values of type {other} are not supported in binary: send text"

@@ -1,7 +1,6 @@
 //! Rows of a batch, field by field.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
@@ -14,8 +13,9 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use sql::Local;
 
-use crate::values::{binary, calendar, text, types};
+use crate::values::{binary, calendar, digits, text, types};
 use crate::wire::backend;
 
 /// Appends the value of a row, which is not null.
@@ -25,7 +25,7 @@ type Write<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 fn plain(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let to = match column.data_type() {
         DataType::Float16 => DataType::Float32,
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeUtf8 => DataType::Utf8,
         DataType::FixedSizeBinary(16) => return Ok(column.clone()),
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             DataType::Binary
@@ -55,6 +55,8 @@ pub(crate) struct Rows {
     types: Vec<u32>,
     count: usize,
     formats: Vec<bool>,
+    /// How dates and times are written.
+    local: Local,
 }
 
 impl Rows {
@@ -74,7 +76,14 @@ impl Rows {
             types: types.collect(),
             count: batch.num_rows(),
             formats,
+            local: Local::default(),
         })
+    }
+
+    /// The same with dates and times written so.
+    pub(crate) fn of(mut self, local: Local) -> Rows {
+        self.local = local;
+        self
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,7 +102,7 @@ impl Rows {
             let write = if *binary {
                 in_binary(column, *oid)?
             } else {
-                as_text(column)?
+                as_text(column, self.local)?
             };
             Ok((column.as_ref(), write))
         });
@@ -125,6 +134,21 @@ impl Writers<'_> {
         self.0.len()
     }
 
+    /// Whether the values of a column are numbers, days or times, whose texts are digits, letters, spaces and `-+.:`.
+    pub(crate) fn is_numeric(&self, column: usize) -> bool {
+        self.0.get(column).is_some_and(|(array, _)| {
+            let kind = array.data_type();
+            kind.is_numeric()
+                || matches!(
+                    kind,
+                    DataType::Boolean
+                        | DataType::Date32
+                        | DataType::Time64(_)
+                        | DataType::Timestamp(..)
+                )
+        })
+    }
+
     /// Appends the value of a column; false if it is NULL.
     pub(crate) fn value(&self, column: usize, at: usize, out: &mut Vec<u8>) -> bool {
         match self.0.get(column) {
@@ -150,14 +174,23 @@ fn each<'a, T: ArrowPrimitiveType>(
     Box::new(move |at, out| write(column.value(at), out))
 }
 
+/// Writes a column of texts by `write`.
+fn each_text<'a>(column: &'a ArrayRef, write: impl Fn(&str, &mut Vec<u8>) + 'a) -> Write<'a> {
+    match column.as_string_view_opt() {
+        Some(column) => Box::new(move |at, out| write(column.value(at), out)),
+        None => {
+            let column = column.as_string::<i32>();
+            Box::new(move |at, out| write(column.value(at), out))
+        }
+    }
+}
+
 /// Writes whole numbers as text.
-fn digits<'a, T: ArrowPrimitiveType>(column: &'a ArrayRef) -> Write<'a>
+fn whole<'a, T: ArrowPrimitiveType>(column: &'a ArrayRef) -> Write<'a>
 where
-    T::Native: std::fmt::Display,
+    T::Native: Into<i64>,
 {
-    each::<T>(column, |value, out| {
-        let _ = write!(out, "{value}");
-    })
+    each::<T>(column, |value, out| digits::signed(value.into(), out))
 }
 
 /// Microseconds of an interval's nanoseconds.
@@ -165,21 +198,26 @@ fn micros(nanoseconds: i64) -> i64 {
     nanoseconds / 1000
 }
 
-fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+fn as_text(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
+    if !local.is_plain()
+        && let Some(write) = in_style(column, local)
+    {
+        return Ok(write);
+    }
     Ok(match column.data_type() {
         DataType::Null => Box::new(|_, _| {}),
         DataType::Boolean => {
             let column = column.as_boolean();
             Box::new(|at, out| out.push(if column.value(at) { b't' } else { b'f' }))
         }
-        DataType::Int8 => digits::<Int8Type>(column),
-        DataType::Int16 => digits::<Int16Type>(column),
-        DataType::Int32 => digits::<Int32Type>(column),
-        DataType::Int64 => digits::<Int64Type>(column),
-        DataType::UInt8 => digits::<UInt8Type>(column),
-        DataType::UInt16 => digits::<UInt16Type>(column),
-        DataType::UInt32 => digits::<UInt32Type>(column),
-        DataType::UInt64 => digits::<UInt64Type>(column),
+        DataType::Int8 => whole::<Int8Type>(column),
+        DataType::Int16 => whole::<Int16Type>(column),
+        DataType::Int32 => whole::<Int32Type>(column),
+        DataType::Int64 => whole::<Int64Type>(column),
+        DataType::UInt8 => whole::<UInt8Type>(column),
+        DataType::UInt16 => whole::<UInt16Type>(column),
+        DataType::UInt32 => whole::<UInt32Type>(column),
+        DataType::UInt64 => each::<UInt64Type>(column, digits::unsigned),
         DataType::Float32 => each::<Float32Type>(column, text::single),
         DataType::Float64 => each::<Float64Type>(column, text::double),
         DataType::Decimal128(_, scale) => {
@@ -190,10 +228,9 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             let column = column.as_primitive::<Decimal256Type>();
             Box::new(|at, out| out.extend(column.value_as_string(at).bytes()))
         }
-        DataType::Utf8 => {
-            let column = column.as_string::<i32>();
-            Box::new(|at, out| out.extend(column.value(at).as_bytes()))
-        }
+        DataType::Utf8 | DataType::Utf8View => each_text(column, |text, out| {
+            out.extend_from_slice(text.as_bytes());
+        }),
         DataType::Binary => {
             let column = column.as_binary::<i32>();
             Box::new(|at, out| text::bytes(column.value(at), out))
@@ -216,15 +253,44 @@ fn as_text(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
             calendar::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
         vector if sql::type_number(vector) == types::INT2VECTOR => vector_of(column),
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => list(column),
-        _ => shown(column)?,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
+            list(column, local)
+        }
+        _ => shown(column, local)?,
     })
 }
 
-/// Structs as PostgreSQL writes composite values.
-fn composite(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
+/// Writes dates and times as the session has them; none of other types.
+fn in_style(column: &ArrayRef, local: Local) -> Option<Write<'_>> {
+    Some(match column.data_type() {
+        DataType::Date32 => each::<Date32Type>(column, move |days, out| {
+            let mut text = String::new();
+            local.date(days.into(), &mut text);
+            out.extend(text.bytes());
+        }),
+        DataType::Timestamp(_, zone) => {
+            let zone = zone.is_some();
+            each::<TimestampMicrosecondType>(column, move |micros, out| {
+                let mut text = String::new();
+                let rest = micros.rem_euclid(1_000_000) * 1_000;
+                local.timestamp(micros.div_euclid(1_000_000), rest, zone, &mut text);
+                out.extend(text.bytes());
+            })
+        }
+        DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, move |value, out| {
+            let mut text = String::new();
+            local.interval(value.months, value.days, value.nanoseconds, &mut text);
+            out.extend(text.bytes());
+        }),
+        _ => return None,
+    })
+}
+
+/// Structs as PostgreSQL writes composite values, maps as JSON.
+fn composite(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
     let rows = RecordBatch::try_from_iter([("value", Arc::clone(column))])?;
-    let rows = sql::as_texts(&rows).map_err(|error| ArrowError::CastError(error.to_string()))?;
+    let rows =
+        sql::as_texts_of(&rows, local).map_err(|error| ArrowError::CastError(error.to_string()))?;
     let texts = rows.column(0).as_string_view().clone();
     Ok(Box::new(move |at, out| {
         out.extend(texts.value(at).as_bytes())
@@ -232,9 +298,9 @@ fn composite(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
 }
 
 /// Values that have no form of their own, as Arrow shows them.
-fn shown(column: &ArrayRef) -> Result<Write<'_>, ArrowError> {
-    if matches!(column.data_type(), DataType::Struct(_)) {
-        return composite(column);
+fn shown(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
+    if matches!(column.data_type(), DataType::Struct(_) | DataType::Map(..)) {
+        return composite(column, local);
     }
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(column.as_ref(), &options)?;
@@ -276,17 +342,15 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
         }
         DataType::Decimal256(_, scale) => wide_decimal(column, *scale),
-        DataType::Utf8 if oid == types::TIMETZ => {
-            let column = column.as_string::<i32>();
-            Box::new(|at, out| binary::time_in_zone(column.value(at), out))
+        DataType::Utf8 | DataType::Utf8View if oid == types::TIMETZ => {
+            each_text(column, binary::time_in_zone)
         }
-        DataType::Utf8 => {
-            let column = column.as_string::<i32>();
+        DataType::Utf8 | DataType::Utf8View => {
             // The version of its format stands before a `jsonb`.
             let version: &[u8] = if oid == types::JSONB { &[1] } else { &[] };
-            Box::new(move |at, out| {
-                out.extend(version);
-                out.extend(column.value(at).as_bytes());
+            each_text(column, move |text, out| {
+                out.extend_from_slice(version);
+                out.extend_from_slice(text.as_bytes());
             })
         }
         DataType::FixedSizeBinary(_) => {
@@ -316,7 +380,7 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             };
             binary_list(column, item)
         }
-        _ => shown(column)?,
+        _ => shown(column, Local::default())?,
     })
 }
 
@@ -427,14 +491,14 @@ fn vector_of(column: &ArrayRef) -> Write<'_> {
 }
 
 /// An array of PostgreSQL. Where an item cannot be written it is NULL.
-fn list(column: &ArrayRef) -> Write<'_> {
+fn list(column: &ArrayRef, local: Local) -> Write<'_> {
     Box::new(move |at, out| {
         let empty = flat(column, at).is_none_or(|(lengths, _)| lengths.is_empty());
         let items = items(column, at).filter(|_| !empty);
         let items = items.and_then(|items| plain(&items).ok());
         out.push(b'{');
         if let Some(items) = &items
-            && let Ok(write) = as_text(items)
+            && let Ok(write) = as_text(items, local)
         {
             for at in 0..items.len() {
                 if at > 0 {

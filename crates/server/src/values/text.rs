@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::values::digits;
+
 /// A number with a point that floats: the fewest digits that give it back; with an exponent below 1e-4 and from
 /// `10^most` on.
 fn float(shortest: &str, most: i32, out: &mut Vec<u8>) {
@@ -70,6 +72,18 @@ pub(crate) fn decimal(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
         out.push(b'-');
     }
     let scale = usize::from(scale.unsigned_abs());
+    // Most have few digits, and arithmetic on 128 bits is slow.
+    if let (Ok(all), Some(unit)) = (
+        u64::try_from(unscaled.unsigned_abs()),
+        u32::try_from(scale)
+            .ok()
+            .and_then(|scale| 10u64.checked_pow(scale)),
+    ) {
+        digits::unsigned(all / unit, out);
+        out.push(b'.');
+        digits::padded(all % unit, scale, out);
+        return;
+    }
     let start = out.len();
     let _ = write!(
         out,
@@ -165,6 +179,15 @@ mod tests {
         assert_eq!(shown(12_345, 2), "123.45");
         assert_eq!(shown(7, 0), "7");
         assert_eq!(shown(7, -2), "700");
+        let mut random = fastrand::Rng::with_seed(11);
+        for _ in 0..50_000 {
+            let (unscaled, scale) = (random.i128(..) >> random.u32(0..128), random.usize(1..38));
+            let sign = if unscaled < 0 { "-" } else { "" };
+            let all = format!("{:0width$}", unscaled.unsigned_abs(), width = scale + 1);
+            let (whole, fraction) = all.split_at(all.len() - scale);
+            let wanted = format!("{sign}{whole}.{fraction}");
+            assert_eq!(shown(unscaled, scale as i8), wanted);
+        }
         let least = written(|out| decimal(i128::MIN, 38, out));
         assert_eq!(least, "-1.70141183460469231731687303715884105728");
     }

@@ -23,6 +23,8 @@ pub(crate) const TIMESTAMPTZ: u32 = 1184;
 pub(crate) const INTERVAL: u32 = 1186;
 pub(crate) const TIMETZ: u32 = 1266;
 pub(crate) const NUMERIC: u32 = 1700;
+/// The least number of a type that people have made.
+pub(crate) const MADE: u32 = 20_000;
 pub(crate) const JSON: u32 = 114;
 pub(crate) const UUID: u32 = 2950;
 pub(crate) const JSONB: u32 = 3802;
@@ -88,6 +90,8 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
         TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, zone()),
         INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
         NUMERIC => DataType::Decimal128(38, 10),
+        // Of types that people have made: texts, which take the type of what they stand beside.
+        made if made >= MADE => DataType::Utf8View,
         other => return Err(other),
     }))
 }

@@ -171,8 +171,19 @@ impl Report {
     }
 
     pub(crate) fn notice(message: impl Into<String>) -> Report {
+        let mut message = message.into();
+        // More of it stands behind this word, as psql shows it.
+        let detail = match message.split_once("\nDETAIL: ") {
+            Some((first, rest)) => {
+                let (first, rest) = (first.to_owned(), rest.to_owned());
+                message = first;
+                Some(rest)
+            }
+            None => None,
+        };
         Report {
             severity: "NOTICE",
+            detail,
             ..Report::error("00000", message)
         }
     }

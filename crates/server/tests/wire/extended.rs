@@ -223,6 +223,41 @@ fn values_go_both_ways_in_both_formats() {
 }
 
 #[test]
+fn values_of_an_enum_are_texts_in_both_formats() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create type mood as enum ('sad', 'ok')");
+    client.ask("create table t (m mood, l mood[])");
+    client.ask("insert into t values ('ok', '{sad}'), ('sad', null)");
+    let number: u32 = client.value("select to_regtype('mood')").parse().unwrap();
+    for declared in [&[][..], &[number][..]] {
+        client.send(
+            &[
+                parse("", "select m from t where m = $1", declared),
+                describe(b'S', ""),
+                bind("", "", true, &[Some(b"ok")], true),
+                execute("", 0),
+                sync(),
+            ]
+            .concat(),
+        );
+        let all = client.answers();
+        assert_eq!(kinds(&all), "1tT2DCZ");
+        let part = |kind| &all.iter().find(|told| told.kind == kind).unwrap().body;
+        // The name, a table and a column come before the type.
+        assert_eq!(part('T')[2 + 2 + 6..][..4], number.to_be_bytes());
+        if declared.is_empty() {
+            assert_eq!(part('t')[2..], number.to_be_bytes());
+        }
+        let fields = all.iter().find(|told| told.kind == 'D').unwrap().fields();
+        assert_eq!(fields, [Some(b"ok".to_vec())]);
+    }
+    assert_eq!(client.value("select l from t where m = 'ok'"), "{sad}");
+    assert_eq!(client.code("insert into t values ('glum')"), "22P02");
+    assert_eq!(client.tag("alter type mood add value 'glad'"), "ALTER TYPE");
+}
+
+#[test]
 fn portals_give_some_rows_at_a_time() {
     let served = Served::new();
     let mut client = served.client();

@@ -243,3 +243,25 @@ fn many_clients_some_of_which_are_killed() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[test]
+fn sleeping_takes_its_time_and_ends_when_it_is_not_wanted() {
+    let served = Served::new();
+    let mut client = served.client();
+    let before = Instant::now();
+    assert_eq!(client.value("select pg_sleep(0.3)"), "");
+    assert!(before.elapsed() >= Duration::from_millis(300));
+    assert_eq!(client.value("select pg_catalog.pg_sleep(0) as done"), "");
+    ask(&mut client, "select pg_sleep(60)");
+    std::thread::sleep(Duration::from_millis(300));
+    cancel(&served, &client);
+    assert_eq!(error(&client.answers()).part(b'C'), "57014");
+    client.tag("set statement_timeout = 100");
+    assert_eq!(client.code("select pg_sleep(60)"), "57014");
+    assert!(before.elapsed() < Duration::from_secs(20));
+    assert_eq!(client.value("select 1"), "1");
+    client.tag("begin");
+    client.code("select nothing");
+    assert_eq!(client.code("select pg_sleep(0)"), "25P02");
+    client.tag("rollback");
+}

@@ -49,6 +49,27 @@ fn what_clients_send_is_taken() {
         ),
         ("set names 'utf8'", "client_encoding", "UTF8"),
         ("set time zone 'UTC'", "timezone", "UTC"),
+        ("set time zone 'europe/zurich'", "timezone", "Europe/Zurich"),
+        ("set session time zone -8", "timezone", "<-08>+08"),
+        (
+            "set time zone interval '-08:30' hour to minute",
+            "timezone",
+            "<-08:30>+08:30",
+        ),
+        ("set time zone local", "timezone", "UTC"),
+        ("set datestyle = German", "datestyle", "German, DMY"),
+        (
+            "set datestyle = 'Postgres', 'MDY'",
+            "datestyle",
+            "Postgres, MDY",
+        ),
+        ("reset datestyle", "datestyle", "ISO, MDY"),
+        (
+            "set intervalstyle to postgres_verbose",
+            "intervalstyle",
+            "postgres_verbose",
+        ),
+        ("reset intervalstyle", "intervalstyle", "postgres"),
         ("reset work_mem", "work_mem", "4MB"),
         ("set statement_timeout to default", "statement_timeout", "0"),
     ] {
@@ -63,14 +84,49 @@ fn what_clients_send_is_taken() {
 }
 
 #[test]
+fn texts_are_in_the_zone_and_the_style_of_the_session() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.tag("create table moments (at timestamptz, day date, lasts interval)");
+    client.tag("insert into moments values ('2024-07-01 12:00+00', '2024-07-02', '1 day 02:00')");
+    let row = |client: &mut crate::client::Client| {
+        let row = client.rows("select at, day, lasts, array[at], row(at) from moments");
+        let row: Vec<String> = row[0].iter().flatten().cloned().collect();
+        row.join(" | ")
+    };
+    assert_eq!(
+        row(&mut client),
+        "2024-07-01 12:00:00+00 | 2024-07-02 | 1 day 02:00:00 | {\"2024-07-01 12:00:00+00\"} | (\"2024-07-01 12:00:00+00\")"
+    );
+    client.tag("begin; set local timezone = 'America/New_York'; set local datestyle = 'Postgres, DMY'; set local intervalstyle = 'postgres_verbose'");
+    assert_eq!(
+        row(&mut client),
+        "Mon 01 Jul 08:00:00 2024 EDT | 02-07-2024 | @ 1 day 2 hours | {\"Mon 01 Jul 08:00:00 2024 EDT\"} | (\"Mon 01 Jul 08:00:00 2024 EDT\")"
+    );
+    client.tag("commit; set timezone = 'Asia/Tokyo'");
+    assert_eq!(
+        client.value("select at::date + extract(hour from at)::int from moments"),
+        "2024-07-22"
+    );
+    // What is not said of an instant is said by the session.
+    client.tag("delete from moments");
+    client.tag("insert into moments (at) values ('2024-07-01 12:00')");
+    client.tag("set timezone = 'UTC'");
+    assert_eq!(
+        client.value("select at from moments"),
+        "2024-07-01 03:00:00+00"
+    );
+}
+
+#[test]
 fn what_is_no_setting_is_refused() {
     let served = Served::new();
     let mut client = served.client();
     for (text, code) in [
         ("set enable_nestloop = perhaps", "22023"),
         ("set work_mem = '4 apples'", "22023"),
-        ("set timezone = 'Europe/Zurich'", "22023"),
-        ("set datestyle = German", "22023"),
+        ("set timezone = 'Europe/Nowhere'", "22023"),
+        ("set datestyle = Roman", "22023"),
         ("set client_encoding = latin1", "22023"),
         ("set extra_float_digits = 9", "22023"),
         ("set server_version = '16'", "55P02"),

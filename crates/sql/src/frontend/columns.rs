@@ -183,6 +183,11 @@ fn syntax(message: String) -> Error {
     }
 }
 
+/// Whether a column of this type has numbers of a sequence.
+pub(crate) fn is_serial(data_type: &SqlType) -> bool {
+    serial(data_type).is_some()
+}
+
 /// The type of a column that is declared `serial` or the like.
 fn serial(data_type: &SqlType) -> Option<SqlType> {
     let SqlType::Custom(name, modifiers) = data_type else {

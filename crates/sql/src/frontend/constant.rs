@@ -8,6 +8,7 @@ use arrow::array::{
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
+use table::{enum_type, is_enum};
 
 use crate::functions::uuid;
 
@@ -102,6 +103,13 @@ impl<'e> Constant<'e> {
                     _ => None,
                 })?;
                 uuid::read(&StringArray::from(texts)).ok()?
+            }
+            own if is_enum(own) => {
+                let texts = all(values, |value| match value {
+                    Constant::Text(text) => Some(*text),
+                    _ => None,
+                })?;
+                enum_type(own)?.read(&StringArray::from(texts)).ok()?
             }
             _ => return None,
         })

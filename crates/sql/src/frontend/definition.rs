@@ -4,11 +4,14 @@ use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{ColumnDef, DataType, Statement as Sql, TableConstraint};
-use table::{Action, Check, Column, Definition, ForeignKey, Generated, Rule, Tables};
+use table::{
+    Action, Check, Column, DOMAIN, Deferral, Definition, ForeignKey, Generated, Rule, Tables,
+};
 
 use crate::error::{Error, Result};
 use crate::frontend::columns::{self, Values};
 use crate::frontend::constraints::{self, Constraint, What};
+use crate::frontend::domains;
 use crate::frontend::lengths;
 use crate::frontend::mentioned;
 use crate::frontend::parse::{Statement, parse};
@@ -16,7 +19,7 @@ use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::messages::types::type_name;
-use crate::names::{base, check_new, column_name};
+use crate::names::{base, check_new, column_name, session_of};
 
 /// The definition that `text` declares for a table `name`: a `create table` statement, whose own name does not matter,
 /// or only its list of columns and keys. `context` knows the types, `tables` are those that foreign keys may name.
@@ -117,6 +120,7 @@ pub(crate) fn define(
         ));
     }
     let mut columns = columns;
+    let domains = domains(&mut columns, context, tables)?;
     let notices = lengths::narrow(&mut columns);
     let types = columns.iter();
     let types: Vec<(String, DataType)> = types
@@ -131,6 +135,9 @@ pub(crate) fn define(
         .unzip();
     let schema = column_types(context, columns)?;
     let mut definition = Definition::from_schema(name, &schema)?;
+    for (column, domain) in definition.columns.iter_mut().zip(domains) {
+        column.domain = domain;
+    }
     let mut sequences = Vec::new();
     for (at, values) in values.into_iter().enumerate() {
         let column = &mut definition.columns[at];
@@ -166,16 +173,50 @@ pub(crate) fn define(
     })
 }
 
+/// Gives columns of domains the types behind these, and returns the domains, by column.
+fn domains(
+    columns: &mut [ColumnDef],
+    context: &impl ContextProvider,
+    tables: &Tables,
+) -> Result<Vec<Option<String>>> {
+    let mut found = Vec::with_capacity(columns.len());
+    let planner = context.get_type_planner();
+    for column in columns {
+        let field = match (&planner, &column.data_type) {
+            (Some(planner), DataType::Custom(..)) if !columns::is_serial(&column.data_type) => {
+                planner.plan_type_field(&column.data_type)?
+            }
+            _ => None,
+        };
+        let domain = field.and_then(|field| field.metadata().get(DOMAIN).cloned());
+        if let Some(own) = domain.as_ref().and_then(|domain| tables.domain(domain)) {
+            column.data_type = domains::data_type(&own.text)?;
+        }
+        found.push(domain);
+    }
+    Ok(found)
+}
+
 /// Adds a constraint to a definition.
 ///
 /// # Errors
 /// If it names columns or tables that do not exist, has the name of another, or does not go with one.
+#[expect(
+    clippy::too_many_lines,
+    reason = "each kind stands here with what it says"
+)]
 pub(crate) fn add(
     definition: &mut Definition,
     constraint: Constraint,
     tables: &Tables,
 ) -> Result<()> {
-    let Constraint { name, held, what } = constraint;
+    let Constraint {
+        name,
+        held,
+        deferral,
+        unchecked,
+        what,
+    } = constraint;
     let table = definition.name.clone();
     if let Some(name) = name.as_ref().filter(|name| definition.has_constraint(name)) {
         return Err(Error::coded(
@@ -222,7 +263,11 @@ pub(crate) fn add(
                 _ => "check".to_owned(),
             };
             let name = named(definition, &own);
-            definition.checks.push(Check { name, text });
+            definition.checks.push(Check {
+                name,
+                text,
+                unchecked,
+            });
         }
         What::Foreign {
             columns: names,
@@ -230,15 +275,24 @@ pub(crate) fn add(
             parent_columns,
             on_delete,
             on_update,
+            delete_columns,
+            full,
         } => {
-            let columns = indices(definition, &names)?;
+            let columns = referring(definition, &names)?;
             acts_on_plain(definition, &columns, on_delete, on_update)?;
-            let key = foreign_key(tables, definition, columns, parent, parent_columns)?;
+            let delete_columns = set_on_delete(definition, &names, &delete_columns)?;
+            let name = named(definition, &format!("{}_fkey", names.join("_")));
+            let to = (parent, parent_columns);
+            let key = foreign_key(tables, definition, (&name, columns), to)?;
             let rule = Rule {
                 foreign_key: definition.foreign_keys.len(),
-                name: named(definition, &format!("{}_fkey", names.join("_"))),
+                name,
                 on_delete,
                 on_update,
+                delete_columns,
+                full,
+                deferral,
+                unchecked,
             };
             refer(definition, key, rule, held, tables)?;
         }
@@ -257,9 +311,9 @@ fn acts_on_plain(
     if !columns.any(|at| definition.columns[*at].expression().is_some()) {
         return Ok(());
     }
-    let event = if on_delete == Action::SetNull {
+    let event = if matches!(on_delete, Action::SetNull | Action::SetDefault) {
         "DELETE"
-    } else if on_update != Action::NoAction {
+    } else if on_update.changes_rows() {
         "UPDATE"
     } else {
         return Ok(());
@@ -272,6 +326,23 @@ fn acts_on_plain(
     })
 }
 
+/// The places in a foreign key of the columns that it sets when what it refers to is deleted.
+fn set_on_delete(definition: &Definition, of: &[String], columns: &[String]) -> Result<Vec<usize>> {
+    let place = |column: &String| {
+        referring(definition, std::slice::from_ref(column))?;
+        let found = of.iter().position(|own| own == column);
+        found.ok_or_else(|| {
+            Error::coded(
+                "42830",
+                format!(
+                    "column \"{column}\" referenced in ON DELETE SET action must be part of foreign key"
+                ),
+            )
+        })
+    };
+    columns.iter().map(place).collect()
+}
+
 /// Adds a foreign key, which holds if what it refers to does.
 fn refer(
     definition: &mut Definition,
@@ -280,7 +351,10 @@ fn refer(
     held: bool,
     tables: &Tables,
 ) -> Result<()> {
-    let acts = rule.on_delete != Action::NoAction || rule.on_update != Action::NoAction;
+    let acts = rule.on_delete.changes_rows()
+        || rule.on_update.changes_rows()
+        || rule.full
+        || rule.deferral != Deferral::Never;
     if held && refers_to_key(tables, definition, &key) {
         definition.rules.push(rule);
     } else if acts {
@@ -338,6 +412,20 @@ fn column_types(context: &impl ContextProvider, columns: Vec<ColumnDef>) -> Resu
     Ok(schema)
 }
 
+/// The positions of the columns of a foreign key, on either side.
+fn referring(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
+    let place = |name: &String| {
+        let found = definition.columns.iter().position(|own| own.name == *name);
+        found.ok_or_else(|| {
+            Error::coded(
+                "42703",
+                format!("column \"{name}\" referenced in foreign key constraint does not exist"),
+            )
+        })
+    };
+    names.iter().map(place).collect()
+}
+
 fn indices(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
     names
         .iter()
@@ -350,14 +438,30 @@ fn indices(definition: &Definition, names: &[String]) -> Result<Vec<usize>> {
         .collect()
 }
 
+/// That both tables of a foreign key are permanent, or temporary ones of the same session.
+fn live_alike(child: &str, parent: &str) -> Result<()> {
+    let (own, other) = (session_of(child), session_of(parent));
+    if own == other {
+        return Ok(());
+    }
+    let kind = match own {
+        Some(_) => "temporary",
+        None => "permanent",
+    };
+    Err(Error::coded(
+        "42P16",
+        format!("constraints on {kind} tables may reference only {kind} tables"),
+    ))
+}
+
 /// A foreign key, once its parent is known to exist with as many columns of the same types.
 fn foreign_key(
     tables: &Tables,
     child: &Definition,
-    columns: Vec<usize>,
-    parent: String,
-    mut parent_columns: Vec<String>,
+    (name, columns): (&str, Vec<usize>),
+    (parent, mut parent_columns): (String, Vec<String>),
 ) -> Result<ForeignKey> {
+    live_alike(&child.name, &parent)?;
     let found = tables.get(&parent);
     if tables.materialized(&parent).is_some() {
         return Err(Error::coded(
@@ -373,6 +477,15 @@ fn foreign_key(
         }
     };
     if parent_columns.is_empty() {
+        if target.primary_key.is_empty() {
+            return Err(Error::Constraint {
+                code: "42704",
+                message: format!(
+                    "there is no primary key for referenced table \"{}\"",
+                    base(&parent)
+                ),
+            });
+        }
         parent_columns = target
             .primary_key
             .iter()
@@ -382,25 +495,20 @@ fn foreign_key(
     if parent_columns.len() != columns.len() {
         return Err(Error::Constraint {
             code: "42830",
-            message: format!(
-                "foreign key of \"{}\": {} columns refer to {} columns of \"{parent}\"",
-                child.name,
-                columns.len(),
-                parent_columns.len()
-            ),
+            message: "number of referencing and referenced columns for foreign key disagree"
+                .to_owned(),
         });
     }
-    for (column, referred) in columns.iter().zip(indices(target, &parent_columns)?) {
+    for (column, referred) in columns.iter().zip(referring(target, &parent_columns)?) {
         let (here, there) = (&child.columns[*column], &target.columns[referred]);
-        if here.data_type != there.data_type {
+        if !table::may_refer(&here.data_type, &there.data_type) {
             return Err(Error::Constraint {
                 code: "42804",
                 message: format!(
-                    "foreign key of \"{}\": {} is {}, but {parent}.{} is {}",
-                    child.name,
+                    "foreign key constraint \"{name}\" cannot be implemented: Key columns \"{}\" and \"{}\" are of incompatible types: {} and {}.",
                     here.name,
-                    type_name(&here.data_type),
                     there.name,
+                    type_name(&here.data_type),
                     type_name(&there.data_type)
                 ),
             });

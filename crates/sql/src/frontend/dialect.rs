@@ -1,7 +1,7 @@
 //! The dialect of the tokeniser and the parser: sqlparser's generic one with PostgreSQL's operators.
 //!
 //! What differs from the generic dialect: `^` is the power and binds closer than `*`, `||`, `&`, `|`, `<<` and the
-//! regular expression operators bind less than `+` and closer than comparisons, and digits may be grouped by `_`. Options of columns may be those of
+//! regular expression operators bind less than `+` and closer than comparisons, digits may be grouped by `_`, and `#` and `@` are no letters. Options of columns may be those of
 //! [`column_options`]; there is `is json`.
 
 use std::any::TypeId;
@@ -117,12 +117,13 @@ impl Dialect for Atoll {
         GENERIC.is_delimited_identifier_start(ch)
     }
 
+    // `#` and `@` begin operators: `j@>'{}'`, `j#>'{a}'`.
     fn is_identifier_start(&self, ch: char) -> bool {
-        GENERIC.is_identifier_start(ch)
+        GENERIC.is_identifier_start(ch) && !matches!(ch, '#' | '@')
     }
 
     fn is_identifier_part(&self, ch: char) -> bool {
-        GENERIC.is_identifier_part(ch)
+        GENERIC.is_identifier_part(ch) && !matches!(ch, '#' | '@')
     }
 
     fn supports_numeric_literal_underscores(&self) -> bool {
@@ -130,6 +131,10 @@ impl Dialect for Atoll {
     }
 
     fn supports_order_by_all(&self) -> bool {
+        true
+    }
+
+    fn supports_alter_column_type_using(&self) -> bool {
         true
     }
 

@@ -31,7 +31,14 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Role(_)
         | Statement::Sequence(_)
         | Statement::Like(_)
+        | Statement::Absent(_)
+        | Statement::Maintenance(_)
+        | Statement::Change(_)
+        | Statement::Constraints(_)
+        | Statement::Type(_)
+        | Statement::Domain(_)
         | Statement::Identity(_) => Ok(()),
+        Statement::Changes(changes) => changes.iter().try_for_each(refuse),
         Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
             of_tree(&Sql::Query(views::of_text(text)?.query))
         }

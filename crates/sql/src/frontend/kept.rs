@@ -19,6 +19,18 @@ pub(crate) fn keep(statement: &mut Sql) {
             create.constraints.iter_mut().for_each(constraint);
         }
         Sql::AlterTable(alter) => alter.operations.iter_mut().for_each(operation),
+        Sql::CreateIndex(create) => {
+            for column in &mut create.columns {
+                let expr = &mut column.column.expr;
+                if !matches!(expr, Expr::Identifier(_)) {
+                    if let Expr::Nested(inner) = expr {
+                        *expr = (**inner).clone();
+                    }
+                    as_text(expr);
+                }
+            }
+            create.predicate.iter_mut().for_each(as_text);
+        }
         _ => {}
     }
 }
@@ -27,7 +39,11 @@ fn operation(operation: &mut AlterTableOperation) {
     match operation {
         AlterTableOperation::AddColumn { column_def, .. } => options(&mut column_def.options),
         AlterTableOperation::AlterColumn {
-            op: AlterColumnOperation::SetDefault { value },
+            op:
+                AlterColumnOperation::SetDefault { value }
+                | AlterColumnOperation::SetDataType {
+                    using: Some(value), ..
+                },
             ..
         } => as_text(value),
         AlterTableOperation::AddConstraint {

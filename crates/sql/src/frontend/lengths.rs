@@ -8,7 +8,7 @@ use table::{Check, Definition};
 const MARK: char = '\u{2}';
 
 /// How many digits a decimal has in a table.
-const DIGITS: u64 = 38;
+const DIGITS: u64 = 76;
 
 /// Most digits of PostgreSQL's decimals.
 const MOST_DIGITS: u64 = 1000;
@@ -45,6 +45,7 @@ pub(crate) fn checks(columns: &[(String, DataType)]) -> Vec<Check> {
         .map(|(at, (name, (title, length)))| Check {
             name: format!("{MARK}{at} {length} {title}"),
             text: format!("char_length(\"{}\") <= {length}", name.replace('"', "\"\"")),
+            unchecked: false,
         });
     named.collect()
 }

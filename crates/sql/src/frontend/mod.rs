@@ -8,7 +8,9 @@
 //!
 //! Uses `functions`, `resources` and the layers below them.
 
+pub(crate) mod absent;
 pub(crate) mod arrays;
+pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;
 pub(crate) mod constant;
@@ -18,6 +20,8 @@ pub(crate) mod ctes;
 pub(crate) mod definition;
 mod dialect;
 mod distinct;
+pub(crate) mod domain_casts;
+pub(crate) mod domains;
 pub(crate) mod expression;
 pub(crate) mod files;
 pub(crate) mod fixed;
@@ -31,8 +35,10 @@ pub(crate) mod key_query;
 pub(crate) mod key_text;
 pub(crate) mod lengths;
 pub(crate) mod like;
+pub(crate) mod maintenance;
 pub(crate) mod materialized;
 pub(crate) mod mentioned;
+pub(crate) mod mentioned_types;
 pub(crate) mod merge;
 pub(crate) mod merge_returning;
 pub(crate) mod missing;
@@ -52,8 +58,12 @@ pub mod script;
 pub(crate) mod sequences;
 mod special;
 pub(crate) mod steps;
+mod table_as;
 pub(crate) mod table_options;
 pub(crate) mod transfer;
+pub(crate) mod typed_values;
+pub(crate) mod types;
 pub(crate) mod verb;
 pub(crate) mod views;
+mod windows;
 mod words;

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
-use table::uuid_type;
+use table::{is_enum, uuid_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
@@ -18,7 +18,7 @@ use crate::frontend::key_query::KeyQuery;
 use crate::frontend::parse::{Parsed, Statement, bound, parse, rewritten, syntax};
 use crate::frontend::prepared::{Prepared, number};
 use crate::frontend::{distinct, rewrite};
-use crate::messages::types::type_name;
+use crate::messages::types::{exact_name, type_name};
 use crate::resources::guard;
 
 /// A statement that has been read.
@@ -225,6 +225,8 @@ fn argument(data_type: &DataType, value: Option<&str>) -> Result<Expr> {
     let Some(text) = value else {
         return match data_type {
             DataType::Null => Ok(literal(Value::Null)),
+            // It takes the type of what it stands beside, whose name may mean another type where it is read.
+            own if is_enum(own) => Ok(literal(Value::Null)),
             _ => cast(literal(Value::Null), data_type),
         };
     };
@@ -241,6 +243,7 @@ fn argument(data_type: &DataType, value: Option<&str>) -> Result<Expr> {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
             Ok(literal(Value::SingleQuotedString(text.into())))
         }
+        own if is_enum(own) => Ok(literal(Value::SingleQuotedString(text.into()))),
         DataType::Boolean => match text.trim().to_ascii_lowercase().as_str() {
             "t" | "true" | "y" | "yes" | "on" | "1" => Ok(literal(Value::Boolean(true))),
             "f" | "false" | "n" | "no" | "off" | "0" => Ok(literal(Value::Boolean(false))),
@@ -316,7 +319,7 @@ fn hex_of(text: &str) -> Option<String> {
 }
 
 fn cast(expr: Expr, data_type: &DataType) -> Result<Expr> {
-    let name = type_name(data_type);
+    let name = exact_name(data_type);
     let data_type = Parser::new(&DIALECT)
         .try_with_sql(&name)
         .and_then(|mut parser| parser.parse_data_type())

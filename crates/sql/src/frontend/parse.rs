@@ -12,11 +12,16 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
+use crate::frontend::absent::DropAbsent;
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::changes::{Piece, TableChange};
+use crate::frontend::constraints::SetConstraints;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
 use crate::frontend::dialect::DIALECT;
+use crate::frontend::domains::DomainStatement;
 use crate::frontend::identity::AlterIdentity;
 use crate::frontend::like::CreateLike;
+use crate::frontend::maintenance::Maintenance;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
@@ -24,9 +29,11 @@ use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
+use crate::frontend::types::TypeStatement;
 use crate::frontend::{
-    arrays, distinct, grammar, identity, kept, like, materialized, merge, operators, overriding,
-    prepared, returning, rewrite, roles, schemas, sequences, steps,
+    absent, arrays, changes, constraints, distinct, domains, grammar, identity, kept, like,
+    maintenance, materialized, merge, operators, overriding, prepared, returning, rewrite, roles,
+    schemas, sequences, steps, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -64,6 +71,10 @@ pub(crate) enum Statement {
     Role(RoleStatement),
     /// `create sequence`, `alter sequence`.
     Sequence(SequenceStatement),
+    /// `create domain`, `alter domain`, `drop domain`.
+    Domain(DomainStatement),
+    /// `create type`, `alter type`, `drop type`.
+    Type(TypeStatement),
     /// `create materialized view`, `refresh materialized view`.
     Materialized(MaterializedStatement),
     /// `create table ... (like ...)`.
@@ -72,6 +83,16 @@ pub(crate) enum Statement {
     Merge(Box<Merge>),
     /// `alter table ... alter column ...` about what makes the column's values.
     Identity(AlterIdentity),
+    /// `drop` of something that there can be none of.
+    Absent(DropAbsent),
+    /// `reindex`, `analyze`, `vacuum`, `cluster`.
+    Maintenance(Maintenance),
+    /// A change of a table that the parser does not know.
+    Change(TableChange),
+    /// The changes of an `alter table`, which are made together or not at all.
+    Changes(Vec<Statement>),
+    /// `set constraints`.
+    Constraints(SetConstraints),
     /// A `with` whose parts change tables: the parts, and what reads them.
     Steps {
         before: Vec<Step>,
@@ -145,6 +166,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
 
 /// A statement with a grammar of its own.
 fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if let Some(own) = types::statement(tokens).transpose() {
+        return Some(own.map(Statement::Type));
+    }
+    if let Some(own) = domains::statement(tokens).transpose() {
+        return Some(own.map(Statement::Domain));
+    }
     if let Some(own) = roles::statement(tokens).transpose() {
         return Some(own.map(Statement::Role));
     }
@@ -163,6 +190,9 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
             .and_then(merge::statement);
         return Some(read.map(|merge| Statement::Merge(Box::new(merge))));
     }
+    if let Some(own) = constraints::set(tokens).transpose() {
+        return Some(own.map(Statement::Constraints));
+    }
     let source = |tokens: &[TokenWithSpan]| source(text, tokens);
     if let Some(own) = materialized::statement(tokens, source).transpose() {
         return Some(own.map(Statement::Materialized));
@@ -170,8 +200,51 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     if let Some(own) = like::statement(tokens).transpose() {
         return Some(own.map(Statement::Like));
     }
+    let known = |tokens: &[TokenWithSpan]| {
+        let statement = rewritten(tokens).map_err(Error::from).and_then(plain)?;
+        match statement {
+            Statement::Sql(sql) => Ok(sql),
+            _ => Err(Error::Syntax {
+                message: "expected a statement that changes or makes a table".into(),
+                position: None,
+            }),
+        }
+    };
+    if let Some(own) = maintenance::statement(tokens).transpose() {
+        return Some(own.map(Statement::Maintenance));
+    }
+    if let Some((rest, columns)) = table_as::strip(tokens) {
+        let made = known(&rest).and_then(|own| table_as::with_columns(own, columns));
+        return Some(made.map(Statement::Sql));
+    }
+    if let Some(rest) = maintenance::not_concurrently(tokens) {
+        return Some(known(&rest).map(Statement::Sql));
+    }
+    if let Some(own) = absent::statement(tokens).transpose() {
+        return Some(own.map(Statement::Absent));
+    }
+    if let Some(own) = changes::statement(tokens, known).transpose() {
+        return Some(own.map(altered));
+    }
     let change = identity::statement(tokens).transpose()?;
     Some(change.map(Statement::Identity))
+}
+
+/// The changes of an `alter table`.
+fn altered(pieces: Vec<Piece>) -> Statement {
+    let each = pieces.into_iter().map(|piece| match piece {
+        Piece::Change(own) => Statement::Change(own),
+        Piece::Identity(own) => Statement::Identity(own),
+        Piece::Sql(own) => Statement::Sql(own),
+    });
+    let mut all: Vec<Statement> = each.collect();
+    match (all.pop(), all.is_empty()) {
+        (Some(only), true) => only,
+        (last, _) => {
+            all.extend(last);
+            Statement::Changes(all)
+        }
+    }
 }
 
 /// A `create view` with its text, which is what is kept of it.
@@ -214,14 +287,18 @@ pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::continued(tokens.to_vec());
+    let tokens = rewrite::continued(table_as::logged(tokens.to_vec()))?;
+    let tokens = rewrite::subscripts(tokens);
     let tokens = rewrite::questions(operators::mark(tokens));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
-    let tokens = rewrite::substrings(tokens);
+    let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
+    let tokens = rewrite::insert_alias(rewrite::key_columns(tokens))?;
     distinct::mark(
         &DIALECT,
-        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(tokens)))),
+        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(
+            constraints::quoted(constraints::mark(tokens)),
+        )))),
     )
 }
 
@@ -280,7 +357,7 @@ fn sort(statement: Extended) -> Result<Statement> {
                 }
                 Sql::Query(query) => match steps::split(query)? {
                     Ok(split) => return in_steps(split),
-                    Err(query) => *sql = Sql::Query(query),
+                    Err(query) => *sql = table_as::of_into(query),
                 },
                 other => *sql = other,
             }

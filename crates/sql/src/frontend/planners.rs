@@ -4,32 +4,172 @@
 //! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, structs, uuids and JSON are
 //!   [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, TypePlanner};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::config::ConfigOptions;
+use datafusion::logical_expr::planner::{
+    ContextProvider, ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr, TypePlanner,
+};
+use datafusion::logical_expr::{
+    AggregateUDF, Cast, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
+};
+use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, DataType as SqlType, ExactNumberInfo, ObjectName,
-    TimezoneInfo,
+    ArrayElemTypeDef, BinaryOperator, ColumnDef, DataType as SqlType, ExactNumberInfo, Ident,
+    ObjectName, TimezoneInfo,
 };
 
-use table::{SECOND_DIGITS, json_type, jsonb_type, timetz_type, uuid_type};
+use table::{
+    DOMAIN, SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type, timetz_type,
+    titled, uuid_type,
+};
 
-use crate::frontend::{rows, special};
+use crate::error::Error;
+use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::{MICROS, UTC};
+use crate::functions::lists::types::plain;
 use crate::functions::temporal::{extract, shift};
-use crate::functions::{intervals, temporal};
-use crate::names::column_name;
+use crate::functions::{domains, intervals, temporal};
+use crate::messages::types::type_name;
+use crate::names::{base, column_name, exact, written};
+use crate::search_path::SearchPath;
 
 /// Types that DataFusion's planner reads differently or not at all.
-#[derive(Debug)]
-pub(crate) struct Types;
+#[derive(Clone, Debug)]
+pub(crate) struct Types {
+    /// Those that people have made, by how statements may [write](written) their names.
+    made: HashMap<String, Made>,
+}
+
+/// A type that people have made.
+#[derive(Clone, Debug)]
+struct Made {
+    data_type: DataType,
+    /// The name in the catalog of the domain that it is.
+    domain: Option<String>,
+}
+
+impl Types {
+    /// With the types of a catalog, whose names are looked up in `path`.
+    pub(crate) fn of(tables: &Tables, path: &SearchPath) -> Types {
+        let mut made = HashMap::new();
+        let enums = tables.types().into_iter().filter_map(|name| {
+            let data_type = tables.named_type(name)?.data_type();
+            let domain = None;
+            Some((name, Made { data_type, domain }))
+        });
+        let domains = tables.domains().into_iter().filter_map(|name| {
+            let data_type = tables.domain(name)?.data_type.clone();
+            let domain = Some(name.to_owned());
+            Some((name, Made { data_type, domain }))
+        });
+        for (name, own) in enums.chain(domains) {
+            if path.resolve_type(tables, base(name)) == name {
+                made.insert(base(name).to_owned(), own.clone());
+            }
+            made.insert(exact(name), own);
+        }
+        Types { made }
+    }
+
+    /// The type of a part of another type.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    fn of_part(&self, sql_type: &SqlType) -> Result<DataType> {
+        let column = ColumnDef {
+            name: Ident::new("part"),
+            data_type: sql_type.clone(),
+            options: vec![],
+        };
+        let types = OnlyTypes {
+            types: Arc::new(self.clone()),
+            options: ConfigOptions::default(),
+        };
+        let schema = SqlToRel::new(&types).build_schema(vec![column])?;
+        Ok(schema.field(0).data_type().clone())
+    }
+
+    /// The type of maps with these keys and values.
+    ///
+    /// # Errors
+    /// If there is none.
+    fn map_of(&self, key: &SqlType, value: &SqlType) -> Result<DataType> {
+        let (key, value) = (plain(&self.of_part(key)?), plain(&self.of_part(value)?));
+        if !is_map_key(&key) {
+            return plan_err!(
+                "not supported: maps with keys of type {}: keys are numbers, texts, bytes, dates, times, booleans or uuids",
+                type_name(&key)
+            );
+        }
+        Ok(map_type(key, value))
+    }
+
+    fn made(&self, name: &ObjectName) -> Option<&Made> {
+        self.made.get(&written(name).ok()?)
+    }
+
+    /// The domain that a type is, by the name in the catalog.
+    fn domain(&self, sql_type: &SqlType) -> Option<&str> {
+        match sql_type {
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
+                self.made(name)?.domain.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// A type that is no word of the parser's.
+    fn named(&self, name: &ObjectName) -> Result<FieldRef> {
+        if let Some(own) = named_type(name) {
+            return Ok(own.into_nullable_field_ref());
+        }
+        let Some(Made { data_type, domain }) = self.made(name).cloned() else {
+            let name = written(name)?;
+            let message = format!("type \"{}\" does not exist", titled(&name));
+            return Err(Error::coded("42704", message).into());
+        };
+        let field = data_type.into_nullable_field_ref();
+        let Some(domain) = domain else {
+            return Ok(field);
+        };
+        let metadata = [(DOMAIN.to_string(), domain)];
+        Ok(Arc::new(
+            field.as_ref().clone().with_metadata(metadata.into()),
+        ))
+    }
+
+    /// Refuses domains as items of arrays, in maps and as fields of structs, which would not be tested.
+    fn within(&self, sql_type: &SqlType) -> Result<()> {
+        let found = match sql_type {
+            SqlType::Array(
+                ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
+            ) => self.domain(item),
+            SqlType::Struct(fields, _) => {
+                let mut fields = fields.iter();
+                fields.find_map(|field| self.domain(&field.field_type))
+            }
+            SqlType::Map(key, value) => self.domain(key).or_else(|| self.domain(value)),
+            _ => None,
+        };
+        match found {
+            None => Ok(()),
+            Some(name) => Err(Error::unsupported(format!(
+                "arrays, maps and structs of domains are not supported: name the type behind \"{}\"",
+                titled(name)
+            ))
+            .into()),
+        }
+    }
+}
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
+        self.within(sql_type)?;
         let data_type = match sql_type {
             SqlType::Timestamp(digits, zone) => {
                 return timestamp(*digits, has_zone(*zone)).map(Some);
@@ -44,11 +184,9 @@ impl TypePlanner for Types {
             | SqlType::CharacterVarying(_)
             | SqlType::CharVarying(_)
             | SqlType::Nvarchar(_) => DataType::Utf8View,
-            SqlType::Dec(digits) => match *digits {
-                ExactNumberInfo::None => DataType::Decimal128(38, 10),
-                ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
-                ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
-            },
+            SqlType::Numeric(digits) | SqlType::Decimal(digits) | SqlType::Dec(digits) => {
+                numeric(*digits)?
+            }
             SqlType::Time(digits, zone) => {
                 let of = if has_zone(*zone) {
                     timetz_type()
@@ -77,6 +215,7 @@ impl TypePlanner for Types {
             SqlType::UTinyInt => DataType::UInt8,
             SqlType::USmallInt => DataType::UInt16,
             SqlType::UBigInt => DataType::UInt64,
+            SqlType::Map(key, value) => self.map_of(key, value)?,
             SqlType::Uuid => uuid_type(),
             SqlType::JSON => json_type(),
             SqlType::JSONB => jsonb_type(),
@@ -86,13 +225,68 @@ impl TypePlanner for Types {
                 );
             }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
-            SqlType::Custom(name, modifiers) if modifiers.is_empty() => match named_type(name) {
-                Some(data_type) => data_type,
-                None => return Ok(None),
-            },
+            SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
+                return self.named(name).map(Some);
+            }
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
+    }
+}
+
+/// What the planner has to know of types, and nothing else.
+struct OnlyTypes {
+    types: Arc<Types>,
+    options: ConfigOptions,
+}
+
+impl ContextProvider for OnlyTypes {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        plan_err!("there is no table {name} in a type")
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::clone(&self.types) as Arc<dyn TypePlanner>)
+    }
+
+    fn get_function_meta(&self, _: &str) -> Option<Arc<ScalarUDF>> {
+        None
+    }
+
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, _: &str) -> Option<Arc<AggregateUDF>> {
+        None
+    }
+
+    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        vec![]
     }
 }
 
@@ -110,11 +304,21 @@ fn named_type(name: &ObjectName) -> Option<DataType> {
     })
 }
 
+/// The type of decimals with these digits.
+fn numeric(digits: ExactNumberInfo) -> Result<DataType> {
+    match digits {
+        ExactNumberInfo::None => Ok(DataType::Decimal128(38, 10)),
+        ExactNumberInfo::Precision(precision) => decimal(precision, 0),
+        ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale),
+    }
+}
+
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(p @ 1..=38), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal128(p, s)),
+        (Ok(p @ 39..=76), Ok(s @ 0..)) if s as u8 <= p => Ok(DataType::Decimal256(p, s)),
         _ => plan_err!(
-            "dec({precision}, {scale}) is not supported: it takes up to 38 digits, no more of them after the point than in all"
+            "numeric({precision}, {scale}) is not supported: it takes up to 76 digits, no more of them after the point than in all"
         ),
     }
 }
@@ -174,7 +378,7 @@ impl ExprPlanner for Operators {
         Ok(match op {
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
                 let args = [left, right].map(|arg| number(arg, schema));
-                PlannerResult::Planned(datafusion::functions::math::power().call(args.to_vec()))
+                PlannerResult::Planned(domains::power().call(args.to_vec()))
             }
             BinaryOperator::Plus | BinaryOperator::Minus => {
                 let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
@@ -222,6 +426,10 @@ impl ExprPlanner for Operators {
         rows::field(column, names).map(PlannerResult::Planned)
     }
 
+    fn plan_window(&self, expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        windows::planned(expr)
+    }
+
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(extract::extract(args)))
     }
@@ -238,16 +446,44 @@ fn number(operand: Expr, schema: &DFSchema) -> Expr {
     }
 }
 
-/// The sides of a comparison, of which a constant in quotes beside an interval is read as one.
+/// Whether an expression is a constant in quotes.
+fn is_quoted(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
+        _ => false,
+    }
+}
+
+/// The sides of a sum, a product or a quotient, of which a constant in quotes beside a number is read as one of its type.
+fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    // The digits of one decimal say nothing of those of another.
+    let kind = |of: DataType| match of {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale.max(10)),
+        DataType::Decimal256(_, scale) => DataType::Decimal256(76, scale.max(10)),
+        of => of,
+    };
+    let read = |text: Expr, other: &Expr| match other.get_type(schema) {
+        Ok(of) if of.is_numeric() && is_quoted(&text) => {
+            Expr::Cast(Cast::new(Box::new(text), kind(of)))
+        }
+        _ => text,
+    };
+    let own = read(left, &right);
+    let other = read(right, &own);
+    (own, other)
+}
+
+/// The sides of an operator, of which a constant in quotes is read as what stands beside it: an interval where both are
+/// compared, a number where they are computed with.
 fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
-    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    if matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
+        return numbers(left, right, schema);
+    }
     if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
         return (left, right);
     }
-    let is_text = |expr: &Expr| match expr {
-        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
-        _ => false,
-    };
+    let is_text = is_quoted;
     let read = |text: Expr| {
         let interval = DataType::Interval(IntervalUnit::MonthDayNano);
         Expr::Cast(Cast::new(Box::new(text), interval))

@@ -2,12 +2,13 @@
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as Extended};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FromTable, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement,
-    TableAlias, TableFactor, TableObject,
+    BinaryOperator, Expr, FromTable, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr,
+    Statement, TableAlias, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
+use crate::names::column_name;
 
 /// Takes the `returning` out of an `insert`, `update` or `delete`: as a query over a table of the same name.
 ///
@@ -21,20 +22,140 @@ pub(crate) fn take(statement: &mut Statement) -> Result<Option<Box<Query>>> {
             (Some(_), _) => return Err(no_table()),
         },
         Statement::Update(update) => match update.returning.take() {
-            Some(items) => (items, target(Some(&update.table.relation))?),
+            Some(items) => {
+                let own = target(Some(&update.table.relation))?;
+                if let Some(
+                    UpdateTableFromKind::BeforeSet(from) | UpdateTableFromKind::AfterSet(from),
+                ) = &update.from
+                {
+                    return beside(items, own, from).map(Some);
+                }
+                (items, own)
+            }
             None => return Ok(None),
         },
         Statement::Delete(delete) => match delete.returning.take() {
             Some(items) => {
                 let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
                     &delete.from;
-                (items, target(from.first().map(|first| &first.relation))?)
+                let own = target(from.first().map(|first| &first.relation))?;
+                if let Some(using) = &delete.using {
+                    return beside(items, own, using).map(Some);
+                }
+                (items, own)
             }
             None => return Ok(None),
         },
         _ => return Ok(None),
     };
     over(items, target).map(Some)
+}
+
+/// How the relation of a [`set (a, b) = (select ...)`](ASSIGNED) is recognised.
+pub(crate) const ASSIGNED: &str = "__assigned";
+
+/// The column that numbers the rows of a statement and those beside them.
+pub(crate) const NUMBER: &str = "__number of the row";
+
+/// Whether a relation is the query from which several columns are assigned.
+pub(crate) fn is_assigned(relation: &TableFactor) -> bool {
+    matches!(
+        relation,
+        TableFactor::Derived { alias: Some(alias), .. } if alias.name.value.starts_with(ASSIGNED)
+    )
+}
+
+/// The names by which a statement calls the relations of a `from`.
+///
+/// # Errors
+/// For one that has no name.
+pub(crate) fn relations(from: &[TableWithJoins]) -> Result<Vec<Ident>> {
+    let mut found = Vec::new();
+    for table in from.iter().filter(|table| !is_assigned(&table.relation)) {
+        let joined = table.joins.iter().map(|join| &join.relation);
+        for relation in std::iter::once(&table.relation).chain(joined) {
+            let name = match relation {
+                TableFactor::Table { name, alias, .. } => match alias {
+                    Some(alias) => Some(alias.name.clone()),
+                    None => name.0.last().and_then(ObjectNamePart::as_ident).cloned(),
+                },
+                TableFactor::Derived { alias, .. }
+                | TableFactor::UNNEST { alias, .. }
+                | TableFactor::Function { alias, .. } => {
+                    alias.as_ref().map(|alias| alias.name.clone())
+                }
+                _ => None,
+            };
+            match name {
+                Some(name) => found.push(name),
+                None => {
+                    return Err(Error::unsupported(
+                        "`returning` needs a name for each table in `from` or `using`: give them aliases",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The names of the rows beside those that are written, in the query of a `returning`.
+pub(crate) fn others(query: &Query) -> Vec<String> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return vec![];
+    };
+    let names = select
+        .from
+        .iter()
+        .skip(1)
+        .filter_map(|from| match &from.relation {
+            TableFactor::Table { name, .. } => name.0.last().and_then(ObjectNamePart::as_ident),
+            _ => None,
+        });
+    names.map(|name| name.value.clone()).collect()
+}
+
+/// `select items from __written as t, "__other u" as u where t.__number = u.__number`.
+fn beside(items: Vec<SelectItem>, target: Target, from: &[TableWithJoins]) -> Result<Box<Query>> {
+    let names = relations(from)?;
+    let mut query = over(items, target)?;
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(no_table());
+    };
+    let own = match select.from.first().map(|first| &first.relation) {
+        Some(TableFactor::Table {
+            alias: Some(alias), ..
+        }) => alias.name.clone(),
+        _ => return Err(no_table()),
+    };
+    let number = |table: &Ident| {
+        Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', NUMBER)])
+    };
+    for name in names {
+        let called = column_name(&name);
+        let text = format!(
+            "select 1 from {} as {name}",
+            Ident::with_quote('"', format!("__other {called}"))
+        );
+        let mut other = plain_query(&text)?;
+        if let SetExpr::Select(other) = other.body.as_mut() {
+            select.from.append(&mut other.from);
+        }
+        let same = Expr::BinaryOp {
+            left: Box::new(number(&own)),
+            op: BinaryOperator::Eq,
+            right: Box::new(number(&name)),
+        };
+        select.selection = Some(match select.selection.take() {
+            Some(before) => Expr::BinaryOp {
+                left: Box::new(before),
+                op: BinaryOperator::And,
+                right: Box::new(same),
+            },
+            None => same,
+        });
+    }
+    Ok(query)
 }
 
 type Target = (ObjectName, Option<TableAlias>);

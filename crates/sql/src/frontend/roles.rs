@@ -3,6 +3,8 @@
 //! ```text
 //! create {role | user | group} name [with] option ...
 //! alter {role | user} name [with] option ...
+//! alter {role | user} name set setting {to | =} {value | default}
+//! alter {role | user} name reset {setting | all}
 //! drop {role | user | group} [if exists] name, ...
 //! grant {privilege, ... | all} on thing, ... to role, ... [with grant option]
 //! revoke [grant option for] {privilege, ... | all} on thing, ... from role, ... [restrict]
@@ -24,7 +26,7 @@ use crate::frontend::dialect;
 use crate::frontend::grammar::{refused, refused_for};
 use crate::frontend::grants::{Things, given, name, names};
 use crate::frontend::words::{self, is_next, need, once, unexpected, word};
-use crate::names::{column_name, of_schema, written};
+use crate::names::{column_name, of_schema, quoted, written};
 use crate::rights::PUBLIC;
 
 /// A statement about roles and rights.
@@ -37,6 +39,14 @@ pub(crate) enum RoleStatement {
     Alter {
         name: String,
         options: RoleOptions,
+    },
+    /// `alter role ... set` and `reset`.
+    Configure {
+        name: String,
+        /// None for all.
+        setting: Option<String>,
+        /// None for what there is without it.
+        value: Option<String>,
     },
     Drop {
         names: Vec<String>,
@@ -92,6 +102,8 @@ pub(crate) struct RoleOptions {
     pub create_role: Option<bool>,
     pub inherit: Option<bool>,
     pub login: Option<bool>,
+    /// Most sessions; none within for as many as there is room for.
+    pub connections: Option<Option<u32>>,
     /// None within for `password null`.
     pub password: Option<Option<String>>,
     /// Roles that it becomes a member of.
@@ -190,16 +202,35 @@ fn create(parser: &mut Parser<'_>) -> Result<RoleStatement> {
 
 fn alter(parser: &mut Parser<'_>) -> Result<RoleStatement> {
     skip(parser, 2);
+    if is_next(parser, "all") {
+        return Err(refused_for(
+            "alter role all",
+            "the options of `atoll serve` are for all users",
+        ));
+    }
     let name = name(parser)?;
     for (word, instead) in [
         ("rename", "create another, and grant it what it needs"),
-        ("set", "clients set what they need when they connect"),
-        ("reset", "clients set what they need when they connect"),
-        ("in", "clients set what they need when they connect"),
+        ("in", "there is one database"),
     ] {
         if is_next(parser, word) {
             return Err(refused_for(&format!("alter role ... {word}"), instead));
         }
+    }
+    if word(parser, "set") {
+        return set_setting(parser, name);
+    }
+    if word(parser, "reset") {
+        let setting = if word(parser, "all") {
+            None
+        } else {
+            Some(setting(parser)?)
+        };
+        return Ok(RoleStatement::Configure {
+            name,
+            setting,
+            value: None,
+        });
     }
     let options = options(parser, false)?;
     if options == RoleOptions::default() {
@@ -209,12 +240,87 @@ fn alter(parser: &mut Parser<'_>) -> Result<RoleStatement> {
     Ok(RoleStatement::Alter { name, options })
 }
 
+/// The name of a setting.
+fn setting(parser: &mut Parser<'_>) -> Result<String> {
+    Ok(column_name(&parser.parse_identifier()?).to_lowercase())
+}
+
+/// What follows `alter role name set`.
+fn set_setting(parser: &mut Parser<'_>, name: String) -> Result<RoleStatement> {
+    let setting = Some(setting(parser)?);
+    if is_next(parser, "from") {
+        return Err(refused_for("set ... from current", "write the value"));
+    }
+    if !parser.consume_token(&Token::Eq) {
+        need(parser, "to")?;
+    }
+    if word(parser, "default") {
+        return Ok(RoleStatement::Configure {
+            name,
+            setting,
+            value: None,
+        });
+    }
+    let mut value = String::new();
+    loop {
+        let found = parser.next_token();
+        match &found.token {
+            Token::SingleQuotedString(text) if value.is_empty() => value.push_str(text),
+            // Of a list, in which a text is a name.
+            Token::SingleQuotedString(text) => value.push_str(&quoted(text)),
+            Token::Number(..) | Token::Word(_) => value.push_str(&found.token.to_string()),
+            _ => return Err(unexpected(parser, "a value", found)),
+        }
+        // A number and its unit.
+        if let Token::Word(unit) = &parser.peek_token_ref().token
+            && matches!(found.token, Token::Number(..))
+        {
+            value.push_str(&unit.value);
+            parser.next_token();
+        }
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+        value.push_str(", ");
+    }
+    Ok(RoleStatement::Configure {
+        name,
+        setting,
+        value: Some(value),
+    })
+}
+
+/// `connection limit number`; -1 is none.
+fn connections(parser: &mut Parser<'_>, all: &mut RoleOptions) -> Result<bool> {
+    if !word(parser, "connection") {
+        return Ok(false);
+    }
+    need(parser, "limit")?;
+    let less = parser.consume_token(&Token::Minus);
+    let found = parser.next_token();
+    let number = match &found.token {
+        Token::Number(digits, _) => digits.parse::<u32>().ok(),
+        _ => None,
+    };
+    let most = match (less, number) {
+        (false, Some(most)) => Some(most),
+        (true, Some(1)) => None,
+        _ => {
+            let what = "a number of connections, or -1 for no limit";
+            return Err(unexpected(parser, what, found));
+        }
+    };
+    once(&mut all.connections, most)?;
+    Ok(true)
+}
+
 /// `[with] option ...`.
 fn options(parser: &mut Parser<'_>, new: bool) -> Result<RoleOptions> {
     word(parser, "with");
     let mut all = RoleOptions::default();
     while parser.peek_token_ref().token != Token::EOF {
-        if flag(parser, &mut all)? || password(parser, &mut all)? {
+        if flag(parser, &mut all)? || password(parser, &mut all)? || connections(parser, &mut all)?
+        {
             continue;
         }
         if new && members(parser, &mut all)? {
@@ -253,10 +359,8 @@ fn flag(parser: &mut Parser<'_>, all: &mut RoleOptions) -> Result<bool> {
             return Ok(true);
         }
     }
-    for absent in ["connection", "valid"] {
-        if is_next(parser, absent) {
-            return Err(refused(&format!("`{absent} ...` of a role")));
-        }
+    if is_next(parser, "valid") {
+        return Err(refused("`valid ...` of a role"));
     }
     Ok(false)
 }
@@ -483,6 +587,66 @@ mod tests {
                 role: RoleName::Current,
             }
         );
+    }
+
+    #[test]
+    fn roles_have_limits() {
+        let set = |setting: Option<&str>, value: Option<&str>| RoleStatement::Configure {
+            name: "ann".into(),
+            setting: setting.map(Into::into),
+            value: value.map(Into::into),
+        };
+        for (text, wanted) in [
+            (
+                "alter role ann set statement_timeout = '5 s'",
+                set(Some("statement_timeout"), Some("5 s")),
+            ),
+            (
+                "alter user ann set Memory_Limit to 64MB",
+                set(Some("memory_limit"), Some("64MB")),
+            ),
+            (
+                "alter role ann set search_path = reef, \"A b\"",
+                set(Some("search_path"), Some("reef, \"A b\"")),
+            ),
+            (
+                "alter role ann set memory_limit to default",
+                set(Some("memory_limit"), None),
+            ),
+            (
+                "alter role ann reset memory_limit",
+                set(Some("memory_limit"), None),
+            ),
+            ("alter role ann reset all", set(None, None)),
+        ] {
+            assert_eq!(read(text), wanted, "{text}");
+        }
+        let limited = |connections| RoleStatement::Alter {
+            name: "ann".into(),
+            options: RoleOptions {
+                connections: Some(connections),
+                ..RoleOptions::default()
+            },
+        };
+        let text = "alter role ann connection limit 3";
+        assert_eq!(read(text), limited(Some(3)));
+        assert_eq!(
+            read("alter role ann with connection limit -1"),
+            limited(None)
+        );
+        for text in [
+            "alter role ann connection limit",
+            "alter role ann connection limit -2",
+            "alter role ann connection limit 1 connection limit 2",
+            "alter role all set memory_limit = '1GB'",
+            "alter role ann set memory_limit",
+            "alter role ann set memory_limit = ",
+            "alter role ann set memory_limit = 1 2",
+            "alter role ann set memory_limit from current",
+            "alter role ann in database atoll set memory_limit = 1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use table::ROW_COLUMN;
 
+use crate::frontend::returning::NUMBER;
 use crate::functions::lists::names::{FIELD, STRUCT, WHOLE, WHOLE_OUTER};
 use crate::functions::special;
 use crate::messages::tags::shown;
@@ -45,7 +46,8 @@ pub(crate) fn whole(expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
         return Ok(left);
     }
     let own = schema.iter().filter(|(table, field)| {
-        table.is_some_and(|table| table.table() == name) && field.name() != ROW_COLUMN
+        let hidden = field.name() == ROW_COLUMN || field.name() == NUMBER;
+        table.is_some_and(|table| table.table() == name) && !hidden
     });
     let mut args = Vec::new();
     for (table, field) in own {

@@ -10,7 +10,12 @@
 //! show search_path
 //! reset search_path
 //! select [pg_catalog.]set_config('search_path', 'name, ...', true | false)
+//! set [session | local] {time zone | timezone | datestyle | intervalstyle} [to | =] {value | default}
+//! show {time zone | timezone | datestyle | intervalstyle}
+//! reset {time zone | timezone | datestyle | intervalstyle}
 //! ```
+//!
+//! The last three are for sessions that nobody serves: servers keep these settings with others.
 
 use std::sync::Arc;
 
@@ -61,6 +66,14 @@ pub(crate) enum SchemaStatement {
         called: bool,
     },
     ShowPath,
+    /// `set timezone` and its like; none for `default`.
+    SetDates {
+        name: &'static str,
+        value: Option<String>,
+        local: bool,
+    },
+    /// `show timezone` and its like.
+    ShowDates(&'static str),
 }
 
 /// What is moved from a schema to another.
@@ -85,7 +98,10 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<SchemaStateme
         (first.as_str(), second.as_str()),
         ("create" | "drop" | "alter", "schema")
             | ("alter", "table" | "view" | "materialized" | "sequence")
-            | ("show" | "reset", "search_path")
+            | (
+                "show" | "reset",
+                "search_path" | "time" | "timezone" | "datestyle" | "intervalstyle"
+            )
             | ("select", "set_config" | "pg_catalog")
             | ("set", _)
     );
@@ -112,6 +128,12 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<SchemaStateme
         ("show", "search_path") => {
             two(&mut parser);
             SchemaStatement::ShowPath
+        }
+        ("show" | "reset", "time" | "timezone" | "datestyle" | "intervalstyle") => {
+            let Some(found) = about_dates(&mut parser) else {
+                return Ok(None);
+            };
+            found
         }
         ("reset", "search_path") => {
             two(&mut parser);
@@ -256,6 +278,17 @@ fn set(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
     if !local {
         word(parser, "session");
     }
+    if let Some(name) = of_dates(parser) {
+        if !parser.consume_token(&Token::Eq) {
+            word(parser, "to");
+        }
+        let value = if word(parser, "default") || word(parser, "local") {
+            None
+        } else {
+            Some(value(parser)?)
+        };
+        return Ok(Some(SchemaStatement::SetDates { name, value, local }));
+    }
     let path = if word(parser, "search_path") {
         if !parser.consume_token(&Token::Eq) {
             need(parser, "to")?;
@@ -282,6 +315,59 @@ fn set(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
         local,
         called: false,
     }))
+}
+
+/// `show timezone` and `reset timezone`.
+fn about_dates(parser: &mut Parser<'_>) -> Option<SchemaStatement> {
+    let shows = word(parser, "show");
+    if !shows {
+        word(parser, "reset");
+    }
+    let name = of_dates(parser)?;
+    Some(if shows {
+        SchemaStatement::ShowDates(name)
+    } else {
+        SchemaStatement::SetDates {
+            name,
+            value: None,
+            local: false,
+        }
+    })
+}
+
+/// The name of a setting about dates and times, if it is next.
+fn of_dates(parser: &mut Parser<'_>) -> Option<&'static str> {
+    if is_next(parser, "time") {
+        let zone = &parser.peek_nth_token_ref(1).token;
+        if !is_word(zone, "zone") {
+            return None;
+        }
+        parser.next_token();
+        parser.next_token();
+        return Some("timezone");
+    }
+    let all = ["timezone", "datestyle", "intervalstyle"];
+    all.into_iter().find(|name| word(parser, name))
+}
+
+/// The value of a setting: a text, words with commas between them, a number with a sign, or an interval.
+fn value(parser: &mut Parser<'_>) -> Result<String> {
+    let mut value = String::new();
+    loop {
+        let found = parser.peek_token();
+        let apart = value.ends_with(|c: char| c.is_alphanumeric() || c == '\'');
+        match found.token {
+            Token::EOF | Token::SemiColon if !value.is_empty() => return Ok(value),
+            Token::EOF | Token::SemiColon => {
+                return Err(unexpected(parser, "the value of a setting", found));
+            }
+            Token::SingleQuotedString(text) if apart => value += &format!(" '{text}'"),
+            Token::SingleQuotedString(text) => value += &text,
+            other if apart && other != Token::Comma => value += &format!(" {other}"),
+            other => value += &other.to_string(),
+        }
+        parser.next_token();
+    }
 }
 
 /// Names of schemas, which may be texts.

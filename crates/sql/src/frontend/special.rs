@@ -1,4 +1,4 @@
-//! Operators of arrays, structs, uuids and JSON, as calls of functions.
+//! Operators of arrays, structs, uuids, enums and JSON, as calls of functions.
 //!
 //! A constant in quotes takes the type of the other side, as in PostgreSQL. What stands in a plan besides such operators,
 //! [`optimize::special`](crate::optimize::special) looks after.
@@ -11,13 +11,14 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use table::{JsonKind, json_kind, jsonb_type, timetz_type, uuid_type};
+use table::{JsonKind, is_enum, json_kind, jsonb_type, map_parts, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
-use crate::functions::lists::names::MAKE;
+use crate::functions::json::path;
+use crate::functions::lists::names::{MAKE, MAPS_EQUAL};
 use crate::functions::lists::types::{
-    dimensions, has, is_list, is_special, is_struct, list_of, plain, together,
+    dimensions, has, is_list, is_map, is_special, is_struct, list_of, plain, together,
 };
 use crate::functions::{lists, special};
 use crate::messages::types::type_name;
@@ -62,6 +63,8 @@ pub(crate) fn planned(
     let (l, r) = (&operation.l, &operation.r);
     if json_kind(l).is_some() || json_kind(r).is_some() {
         operation.of_json()
+    } else if is_map(l) || is_map(r) {
+        operation.of_maps()
     } else if is_list(l) || is_list(r) {
         operation.of_lists()
     } else if is_struct(l) || is_struct(r) {
@@ -69,15 +72,23 @@ pub(crate) fn planned(
     } else if is_own(&operation.op) {
         operation.unknown()
     } else {
-        operation.of_uuids()
+        let kind = if is_enum(l) { l } else { r };
+        let kind = if is_enum(kind) {
+            kind.clone()
+        } else if *l == timetz_type() || *r == timetz_type() {
+            timetz_type()
+        } else {
+            uuid_type()
+        };
+        operation.of_one_kind(&kind)
     }
 }
 
 /// Operators that only special types have.
 fn is_own(op: &BinaryOperator) -> bool {
     use BinaryOperator::{
-        Arrow, ArrowAt, AtArrow, HashArrow, HashLongArrow, HashMinus, LongArrow, PGOverlap,
-        Question, QuestionAnd, QuestionPipe,
+        Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus, LongArrow,
+        PGOverlap, Question, QuestionAnd, QuestionPipe,
     };
     matches!(
         op,
@@ -87,6 +98,8 @@ fn is_own(op: &BinaryOperator) -> bool {
             | HashLongArrow
             | HashMinus
             | AtArrow
+            | AtAt
+            | AtQuestion
             | ArrowAt
             | PGOverlap
             | Question
@@ -181,11 +194,11 @@ impl Operation {
 
     fn of_json(self) -> Planned {
         use BinaryOperator::{
-            Arrow, ArrowAt, AtArrow, Eq, HashArrow, HashLongArrow, HashMinus, LongArrow, Minus,
-            NotEq, Question, QuestionAnd, QuestionPipe, StringConcat,
+            Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, Eq, HashArrow, HashLongArrow, HashMinus,
+            LongArrow, Minus, NotEq, Question, QuestionAnd, QuestionPipe, StringConcat,
         };
         let jsonb = Some(&jsonb_type());
-        let path = list_of(DataType::Utf8View);
+        let keys = list_of(DataType::Utf8View);
         let normal = |ty: &DataType| json_kind(ty) == Some(JsonKind::Normal);
         if json_kind(&self.l).is_some() {
             let name = match self.op {
@@ -203,13 +216,23 @@ impl Operation {
                 _ => None,
             };
             if let Some(name) = name {
-                let own = self.with(None, Some(&path))?;
+                let own = self.with(None, Some(&keys))?;
                 return call(name, vec![own.left, own.right]);
             }
         }
+        let of_path = match self.op {
+            AtQuestion => Some(path::FOUND),
+            AtAt => Some(path::MATCHED),
+            _ => None,
+        };
+        if let Some(name) = of_path {
+            // A parameter on the right is the text of a path.
+            let own = self.with_key()?.with(jsonb, None)?;
+            return call(name, vec![own.left, own.right]);
+        }
         let own = match self.op {
             Question | Minus => self.with_key()?,
-            QuestionAnd | QuestionPipe | HashMinus => self.with(None, Some(&path))?,
+            QuestionAnd | QuestionPipe | HashMinus => self.with(None, Some(&keys))?,
             _ => self.with(jsonb, jsonb)?,
         };
         if !(normal(&own.l) || own.op == ArrowAt && normal(&own.r)) {
@@ -267,10 +290,38 @@ impl Operation {
         }
     }
 
+    fn of_maps(self) -> Planned {
+        if self.op == BinaryOperator::StringConcat {
+            return self.with_text();
+        }
+        let (l, r) = (plain(&self.l), plain(&self.r));
+        let (left, right) = (is_map(&r).then_some(&r), is_map(&l).then_some(&l));
+        let own = self.with(left, right)?;
+        if !(compares(&own.op) && is_map(&own.l) && is_map(&own.r)) {
+            return own.unknown();
+        }
+        let deep = [&own.l, &own.r]
+            .iter()
+            .filter_map(|ty| map_parts(ty))
+            .any(|(_, value)| has(value, |ty| is_map(ty) || json_kind(ty).is_some()));
+        if deep {
+            return plan_err!("not supported: comparisons of maps with maps or JSON in them");
+        }
+        let equal = special(MAPS_EQUAL)?.call(vec![own.left, own.right]);
+        match own.op {
+            BinaryOperator::Eq => Ok(PlannerResult::Planned(equal)),
+            BinaryOperator::NotEq => Ok(PlannerResult::Planned(Expr::Not(Box::new(equal)))),
+            _ => plan_err!("not supported: the order of maps, which have none"),
+        }
+    }
+
     fn compared(self) -> Planned {
         use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
         // An error if they do not go together.
         let both = together(&[self.l.clone(), self.r.clone()])?;
+        if has(&both, is_map) {
+            return plan_err!("not supported: comparisons of arrays and structs with maps in them");
+        }
         let same = self.l == self.r && both == self.l && lists::is_plain(&both);
         // The planner's joins do not find structs by others that are equal.
         let same = same && !has(&both, is_struct);
@@ -324,12 +375,10 @@ impl Operation {
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
     }
 
-    fn of_uuids(self) -> Planned {
-        let times = self.l == timetz_type() || self.r == timetz_type();
-        let own = if times { timetz_type() } else { uuid_type() };
-        let uuid = Some(&own);
+    /// Of uuids, of times with a zone, or of an enum.
+    fn of_one_kind(self, kind: &DataType) -> Planned {
         if compares(&self.op) {
-            let own = self.with(uuid, uuid)?;
+            let own = self.with(Some(kind), Some(kind))?;
             return if own.l == own.r {
                 own.original()
             } else {

@@ -3,12 +3,14 @@
 use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::domains::DomainStatement;
 use crate::frontend::grants::Things;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::frontend::sequences::SequenceStatement;
+use crate::frontend::types::TypeStatement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
 /// does not have are called by their first word.
@@ -33,10 +35,19 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Materialized(MaterializedStatement::Refresh { .. }) => {
             "REFRESH MATERIALIZED VIEW"
         }
+        Statement::Domain(DomainStatement::Create(_)) => "CREATE DOMAIN",
+        Statement::Domain(DomainStatement::Alter { .. }) => "ALTER DOMAIN",
+        Statement::Domain(DomainStatement::Drop { .. }) => "DROP DOMAIN",
+        Statement::Type(TypeStatement::Create { .. }) => "CREATE TYPE",
+        Statement::Type(TypeStatement::Alter { .. }) => "ALTER TYPE",
+        Statement::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
         Statement::Like(_) => "CREATE TABLE",
+        Statement::Absent(own) => own.tag,
+        Statement::Maintenance(own) => own.tag,
+        Statement::Constraints(_) => "SET CONSTRAINTS",
         Statement::Merge(_) => "MERGE",
         Statement::Steps { last, .. } => verb(last),
-        Statement::Identity(_) => "ALTER TABLE",
+        Statement::Identity(_) | Statement::Change(_) | Statement::Changes(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
     }
@@ -54,7 +65,7 @@ fn of_array(statement: &ArrayStatement) -> &'static str {
 fn of_role(statement: &RoleStatement) -> &'static str {
     match statement {
         RoleStatement::Create { .. } => "CREATE ROLE",
-        RoleStatement::Alter { .. } => "ALTER ROLE",
+        RoleStatement::Alter { .. } | RoleStatement::Configure { .. } => "ALTER ROLE",
         RoleStatement::Drop { .. } => "DROP ROLE",
         RoleStatement::Privileges { grants: true, .. } => "GRANT",
         RoleStatement::Privileges { grants: false, .. } => "REVOKE",
@@ -85,7 +96,9 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
         SchemaStatement::SetPath { called: true, .. } => "SELECT",
         SchemaStatement::SetPath { setting: None, .. } => "RESET",
         SchemaStatement::SetPath { .. } => "SET",
-        SchemaStatement::ShowPath => "SHOW",
+        SchemaStatement::SetDates { value: None, .. } => "RESET",
+        SchemaStatement::SetDates { .. } => "SET",
+        SchemaStatement::ShowPath | SchemaStatement::ShowDates(_) => "SHOW",
     }
 }
 

@@ -1,34 +1,35 @@
-//! `coalesce` that takes arrays, uuids and JSON beside constants in quotes.
+//! `coalesce`, `nullif`, `greatest` and `least` that take arrays, uuids, enums and JSON beside constants in quotes.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    TypeSignature, Volatility,
 };
 
 use crate::functions::lists::types::is_special;
 
-/// DataFusion's `coalesce`, `inner`, for these types, too.
-pub(super) fn coalesce(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
-    Arc::new(ScalarUDF::from(Coalesce {
+/// DataFusion's function of that kind, `inner`, for these types, too.
+pub(super) fn alike(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(Alike {
         inner: Arc::clone(inner),
         signature: Signature::user_defined(Volatility::Immutable),
     }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Coalesce {
+struct Alike {
     inner: Arc<ScalarUDF>,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Coalesce {
+impl ScalarUDFImpl for Alike {
     fn name(&self) -> &str {
-        "coalesce"
+        self.inner.name()
     }
 
     fn signature(&self) -> &Signature {
@@ -39,7 +40,18 @@ impl ScalarUDFImpl for Coalesce {
         // Whether the others go with it is looked at where there are expressions, and not only types.
         match types.iter().find(|ty| is_special(ty)) {
             Some(_) => Ok(types.to_vec()),
-            None => self.inner.coerce_types(types),
+            None if self.inner.signature().type_signature == TypeSignature::UserDefined => {
+                self.inner.coerce_types(types)
+            }
+            None => {
+                let field = |ty: &DataType| Arc::new(Field::new("value", ty.clone(), true));
+                let fields: Vec<FieldRef> = types.iter().map(field).collect();
+                let fields = fields_with_udf(&fields, self.inner.as_ref())?;
+                Ok(fields
+                    .iter()
+                    .map(|field| field.data_type().clone())
+                    .collect())
+            }
         }
     }
 
@@ -51,8 +63,9 @@ impl ScalarUDFImpl for Coalesce {
         let mut types = args.arg_fields.iter().map(|field| field.data_type());
         match types.find(|ty| is_special(ty)) {
             Some(special) => {
-                let nullable = args.arg_fields.iter().all(|field| field.is_nullable());
-                Ok(Arc::new(Field::new("coalesce", special.clone(), nullable)))
+                let mut fields = args.arg_fields.iter();
+                let nullable = self.name() == "nullif" || fields.all(|field| field.is_nullable());
+                Ok(Arc::new(Field::new(self.name(), special.clone(), nullable)))
             }
             None => self.inner.return_field_from_args(args),
         }

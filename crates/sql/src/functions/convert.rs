@@ -1,5 +1,5 @@
-//! Casts from and to arrays, structs, uuids, times with a zone and JSON; from texts to dates, times and intervals; and of items
-//! of arrays and fields of structs.
+//! Casts from and to arrays, structs, uuids, enums, times with a zone and JSON; from texts to dates, times and intervals; and
+//! of items of arrays and fields of structs.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use arrow::array::{
     Array, ArrayRef, AsArray, ListArray, StringViewArray, StructArray, new_null_array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
-use arrow::datatypes::{DataType, Field, Fields, Float64Type};
+use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt16Type};
 use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, json_kind, timetz_type};
+use table::{JsonKind, enum_type, is_enum, json_kind, map_parts, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -23,13 +23,15 @@ use crate::functions::json::read::read as read_json;
 use crate::functions::json::value::texts;
 use crate::functions::lists::read::read;
 use crate::functions::lists::types::{
-    base, dimensions, fields, is_list, is_special, is_struct, is_unnamed, item, lists, plain,
+    base, dimensions, fields, is_list, is_map, is_special, is_struct, is_unnamed, item, lists,
+    plain,
 };
 use crate::functions::lists::write::write;
+use crate::functions::maps;
 use crate::functions::structs::values as field_values;
-use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::{from_texts, reads};
-use crate::functions::temporal::shift;
+use crate::functions::temporal::{instants, shift};
 use crate::messages::types::type_name;
 
 /// The cast of `value`, of type `from`, to the type `to`, if one of both is special. A value that cannot be cast is an
@@ -51,6 +53,7 @@ pub(crate) fn conversion(
             dimensions(from) == dimensions(to) && fits(base(from), base(to))
         }
         (from, to) if is_struct(from) && is_struct(to) => fits(from, to),
+        (from, to) if is_map(from) && is_map(to) => fits(from, to),
         (from, to) if is_text(from) || is_text(to) => true,
         (from, to) if *from == timetz_type() || *to == timetz_type() => shift::casts(from, to),
         (from, to) => match (json_kind(from), json_kind(to)) {
@@ -62,23 +65,16 @@ pub(crate) fn conversion(
     if !possible {
         return plan_err!("cannot cast type {} to {}", type_name(from), type_name(to));
     }
-    Ok(Some(called(value, to, strict, Order::default())))
-}
-
-fn called(value: Expr, to: &DataType, strict: bool, order: Order) -> Expr {
-    let function = ScalarUDF::from(Convert {
-        to: to.clone(),
-        strict,
-        order,
-        signature: Signature::any(1, Volatility::Immutable),
-    });
-    Arc::new(function).call(vec![value])
-}
-
-/// A text as a date, a time, a timestamp or an interval, whose parts stand in this `order`. One that is none is an error if
-/// `strict`, otherwise NULL.
-pub(crate) fn read_temporal(text: Expr, to: &DataType, strict: bool, order: Order) -> Expr {
-    called(text, to, strict, order)
+    if strict
+        && is_enum(to)
+        && let Expr::Literal(constant, _) = &value
+    {
+        // Once and for all, so that the error of a wrong label comes before any row.
+        let found = convert(&constant.to_array()?, to)?;
+        let found = ScalarValue::try_from_array(&found, 0)?;
+        return Ok(Some(Expr::Literal(found, None)));
+    }
+    Ok(Some(read_as(value, to, strict)))
 }
 
 /// The text of `value`, of any type, as PostgreSQL writes it; `to` is the type of the text.
@@ -86,20 +82,33 @@ pub(crate) fn written(value: Expr, to: &DataType) -> Expr {
     read_as(value, to, true)
 }
 
-/// The value of the type `to` that `value`, a text, says; one that says none is an error if `strict`, otherwise NULL.
+/// The value of the type `to` that `value` stands for, such as a text; one that stands for none is an error if `strict`,
+/// otherwise NULL.
 pub(crate) fn read_as(value: Expr, to: &DataType, strict: bool) -> Expr {
-    called(value, to, strict, Order::default())
+    let function = ScalarUDF::from(Convert {
+        to: to.clone(),
+        strict,
+        signature: Signature::any(1, Volatility::Immutable),
+    });
+    Arc::new(function).call(vec![value])
 }
 
 /// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
 /// types are looked at when there are values.
 fn fits(from: &DataType, to: &DataType) -> bool {
+    if let (Some((key, value)), Some((own_key, own_value))) = (map_parts(from), map_parts(to)) {
+        return fits(key, own_key) && fits(value, own_value);
+    }
     match (fields(from), fields(to)) {
         (Some(own), Some(wanted)) => pairs(own, wanted).is_some_and(|places| {
             let mut types = places.iter().zip(wanted);
             types.all(|(place, field)| fits(own[*place].data_type(), field.data_type()))
         }),
-        (None, None) => is_list(from) == is_list(to) || is_text(from) || is_text(to),
+        (None, None) => {
+            is_text(from)
+                || is_text(to)
+                || is_list(from) == is_list(to) && is_map(from) == is_map(to)
+        }
         _ => is_text(from) || is_text(to) || *from == DataType::Null,
     }
 }
@@ -133,8 +142,6 @@ pub(crate) fn cast_to(expr: Expr, to: &DataType, schema: &dyn ExprSchema) -> Res
 struct Convert {
     to: DataType,
     strict: bool,
-    /// That of the parts of dates.
-    order: Order,
     signature: Signature,
 }
 
@@ -157,11 +164,13 @@ impl ScalarUDFImpl for Convert {
         };
         let constant = matches!(arg, ColumnarValue::Scalar(_));
         let values = arg.to_array(if constant { 1 } else { args.number_rows })?;
-        let found = if self.strict {
-            self.all(&values)?
-        } else {
-            self.each(&values)?
-        };
+        let found = Local::of(&args.config_options).within(|| {
+            if self.strict {
+                self.all(&values)
+            } else {
+                self.each(&values)
+            }
+        })?;
         if constant {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
                 &found, 0,
@@ -174,7 +183,7 @@ impl ScalarUDFImpl for Convert {
 impl Convert {
     fn all(&self, values: &ArrayRef) -> Result<ArrayRef> {
         if is_text(values.data_type()) && *values.data_type() != DataType::Null && reads(&self.to) {
-            return from_texts(&strings(values)?, &self.to, self.order);
+            return from_texts(&strings(values)?, &self.to, Local::now());
         }
         convert(values, &self.to)
     }
@@ -192,6 +201,11 @@ impl Convert {
         let all: Vec<&dyn Array> = all.iter().map(|array| array.as_ref()).collect();
         Ok(concat(&all)?)
     }
+}
+
+/// Values of an enum whose labels are at the places that `value` gives, whole numbers of 16 bits.
+pub(crate) fn at_places(value: Expr, to: &DataType) -> Expr {
+    written(value, to)
 }
 
 /// Values as values of another type, with PostgreSQL's meaning.
@@ -215,6 +229,11 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if *from == DataType::Null {
         return Ok(new_null_array(to, values.len()));
     }
+    if *from == DataType::UInt16
+        && let Some(own) = enum_type(to)
+    {
+        return Ok(own.values(values.as_primitive::<UInt16Type>().clone()));
+    }
     if is_text(from) {
         if is_list(to) || is_struct(to) {
             return read(&strings(values)?, &plain(to));
@@ -225,6 +244,9 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return to_texts(values);
     }
     if let Some(found) = shift::cast_zones(values, to)? {
+        return Ok(found);
+    }
+    if let Some(found) = instants::cast_across(values, to)? {
         return Ok(found);
     }
     if let (Some(_), Some(wanted)) = (item(from), item(to)) {
@@ -238,6 +260,12 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             items,
             own.nulls().cloned(),
         )?));
+    }
+    if let (Some(_), Some((key, value))) = (map_parts(from), map_parts(to)) {
+        let own = values.as_map();
+        let (keys, all) = (convert(own.keys(), key)?, convert(own.values(), value)?);
+        let (offsets, nulls) = (own.offsets().clone(), own.nulls().cloned());
+        return maps::of(to, offsets, keys, all, nulls);
     }
     if let (Some(own), Some(wanted)) = (fields(from), fields(to)) {
         let Some(places) = pairs(own, wanted) else {
@@ -261,20 +289,42 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         safe: false,
         ..CastOptions::default()
     };
-    let rounded = match from {
+    let rounded = rounded(values, to, &exact)?;
+    Ok(cast_with_options(&rounded, to, &exact)?)
+}
+
+/// Numbers that become whole ones, rounded as PostgreSQL does; others as they are.
+fn rounded(values: &ArrayRef, to: &DataType, exact: &CastOptions<'_>) -> Result<ArrayRef> {
+    Ok(match values.data_type() {
         DataType::Float32 | DataType::Float64 if to.is_integer() => {
             let doubles = cast(values, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<Float64Type>();
             let rounded: arrow::array::Float64Array = doubles.unary(f64::round_ties_even);
             Arc::new(rounded)
         }
-        DataType::Decimal128(precision, scale) if to.is_integer() && *scale > 0 => {
-            let digits = (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, 38) as u8;
-            cast_with_options(values, &DataType::Decimal128(digits, 0), &exact)?
-        }
+        from if to.is_integer() => match whole(from) {
+            Some(whole) => cast_with_options(values, &whole, exact)?,
+            None => values.clone(),
+        },
         _ => values.clone(),
+    })
+}
+
+/// The type of whole numbers to which decimals of type `from` are rounded; `None` of types without places behind the point.
+pub(crate) fn whole(from: &DataType) -> Option<DataType> {
+    // One more digit: 9.5 becomes 10.
+    let digits = |precision: &u8, scale: &i8, most: u8| {
+        (i16::from(*precision) - i16::from(*scale) + 1).clamp(1, most.into()) as u8
     };
-    Ok(cast_with_options(&rounded, to, &exact)?)
+    match from {
+        DataType::Decimal128(precision, scale) if *scale > 0 => {
+            Some(DataType::Decimal128(digits(precision, scale, 38), 0))
+        }
+        DataType::Decimal256(precision, scale) if *scale > 0 => {
+            Some(DataType::Decimal256(digits(precision, scale, 76), 0))
+        }
+        _ => None,
+    }
 }
 
 /// Values of another type as texts.

@@ -12,7 +12,7 @@ use arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use chrono::format::{Item, StrftimeItems};
-use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Timelike, Utc};
+use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Timelike};
 use datafusion::common::{Result, exec_err, plan_err};
 
 use crate::error::Error;
@@ -20,8 +20,10 @@ use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
 use crate::functions::casts::instant;
 use crate::functions::number_texts;
 use crate::functions::own::Own;
-use crate::functions::patterns::Pattern;
+use crate::functions::patterns::{Pattern, Shown};
 use crate::functions::read_pattern;
+use crate::functions::temporal::local::Local;
+use crate::functions::temporal::moment::now;
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
@@ -145,6 +147,13 @@ fn pattern_types(types: &[DataType]) -> Result<Vec<DataType>> {
         [value, pattern] if value.is_numeric() && is_text(pattern) => {
             Ok(number_texts::types(value))
         }
+        [DataType::Timestamp(_, Some(_)), pattern] if is_text(pattern) => {
+            Ok(vec![zoned(), DataType::Utf8])
+        }
+        // A date is an instant, as in PostgreSQL.
+        [DataType::Date32 | DataType::Date64, pattern] if is_text(pattern) => {
+            Ok(vec![zoned(), DataType::Utf8])
+        }
         [value, pattern] if is_stamp(value) && is_text(pattern) => Ok(vec![MICROS, DataType::Utf8]),
         _ => plan_err!(
             "to_char takes a date, a timestamp or a number, and a pattern such as 'YYYY-MM-DD' or '999D99'"
@@ -157,6 +166,8 @@ fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         return number_texts::to_char(args, rows);
     }
     let (stamps, patterns) = (micros(&args[0]), strings(&args[1])?);
+    let clocks = Local::now();
+    let zoned = matches!(args[0].data_type(), DataType::Timestamp(_, Some(_)));
     let mut known: HashMap<&str, Pattern> = HashMap::new();
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
@@ -171,7 +182,11 @@ fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
                 Err(message) => return exec_err!("to_char: {message}"),
             };
         }
-        found.push(Some(known[text].format(clock(stamps.value(row))?)));
+        let at = stamps.value(row);
+        let zone = zoned.then(|| Shown::of(clocks.zone, at.div_euclid(1_000_000)));
+        let east = zone.as_ref().map_or(0, |zone| zone.east);
+        let shown = clock(at.saturating_add(east * 1_000_000))?;
+        found.push(Some(known[text].format(shown, zone.as_ref())));
     }
     Ok(Arc::new(StringArray::from(found)))
 }
@@ -239,13 +254,9 @@ fn stamps(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 fn age(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let midnight = Utc::now().date_naive().and_time(chrono::NaiveTime::MIN);
-    let today: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
-        midnight
-            .and_utc()
-            .timestamp_micros();
-        rows
-    ]));
+    let day = now(Local::now(), 0, false).day.unwrap_or(0);
+    let midnight = day * 86_400_000_000;
+    let today: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![midnight; rows]));
     let (late, early) = match args {
         [late, early] => (late, early),
         _ => (&today, &args[0]),
@@ -425,8 +436,10 @@ fn to_timestamp(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
         }
         DataType::Float64 => {
             let seconds: &Float64Array = args[0].as_primitive::<Float64Type>();
-            let micros = |seconds: f64| match (seconds * 1e6).round() {
-                micros if micros.abs() < i64::MAX as f64 => Ok(micros as i64),
+            // From 2000 on, as PostgreSQL counts: nearer numbers have more digits behind the point.
+            let start = 946_684_800.0;
+            let micros = |seconds: f64| match ((seconds - start) * 1e6).round_ties_even() {
+                micros if micros.abs() < 9.2e18 => Ok(micros as i64 + 946_684_800_000_000),
                 _ => out_of_range(seconds.to_string()),
             };
             seconds

@@ -37,6 +37,10 @@ pub(crate) trait Descriptions: Debug + Send + Sync {
     fn definition(&self, what: Made, number: i64) -> Option<String>;
     /// What the table, view or sequence with this number is called, with its schema if it is not found without.
     fn name(&self, relation: i64) -> Option<String>;
+    /// What SQL calls the type with this number and modifier.
+    fn type_title(&self, number: i64, modifier: i64) -> Option<String>;
+    /// The number of the type that a text names.
+    fn type_number(&self, text: &str) -> Option<i64>;
     /// Whether the table, view or sequence with this number is found without its schema.
     fn is_visible(&self, relation: i64) -> Option<bool>;
 }
@@ -63,6 +67,11 @@ enum What {
     /// The other way around: `1234::regclass::text`.
     Name,
     Visible,
+    /// What types are called, and the numbers of those that are called so.
+    Title,
+    Type,
+    /// The same of what must be there: `'t'::regtype`.
+    NamedType,
 }
 
 impl What {
@@ -76,6 +85,9 @@ impl What {
             "regclass" => What::Relation,
             REGCLASS_TEXT => What::Name,
             "pg_table_is_visible" => What::Visible,
+            "format_type" => What::Title,
+            "to_regtype" => What::Type,
+            "regtype" => What::NamedType,
             "pg_get_viewdef" => What::Definition(Made::View),
             "pg_get_indexdef" => What::Definition(Made::Index),
             "pg_get_constraintdef" => What::Definition(Made::Constraint),
@@ -134,6 +146,9 @@ impl ScalarUDFImpl for Description {
             What::Relation => "regclass",
             What::Name => REGCLASS_TEXT,
             What::Visible => "pg_table_is_visible",
+            What::Title => "format_type",
+            What::Type => "to_regtype",
+            What::NamedType => "regtype",
             What::Definition(Made::View) => "pg_get_viewdef",
             What::Definition(Made::Index) => "pg_get_indexdef",
             What::Definition(Made::Constraint) => "pg_get_constraintdef",
@@ -146,11 +161,13 @@ impl ScalarUDFImpl for Description {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match (self.what, types) {
-            (What::Column, [_, _]) => Ok(vec![DataType::Int64; 2]),
+            (What::Column | What::Title, [_, _]) => Ok(vec![DataType::Int64; 2]),
             (What::Object | What::Visible | What::Name, [_]) => Ok(vec![DataType::Int64]),
             (What::Object, [_, _]) => Ok(vec![DataType::Int64, DataType::Utf8]),
             (What::Schemas, [_]) => Ok(vec![DataType::Boolean]),
-            (What::Number | What::Relation, [_]) => Ok(vec![DataType::Utf8]),
+            (What::Number | What::Relation | What::Type | What::NamedType, [_]) => {
+                Ok(vec![DataType::Utf8])
+            }
             // A view may be named by a text; how it is to be laid out is the same whatever is asked.
             (
                 What::Definition(_),
@@ -161,6 +178,9 @@ impl ScalarUDFImpl for Description {
             ) if rest.len() < 3 => Ok([&[DataType::Utf8], rest].concat()),
             (What::Definition(_), [_, rest @ ..]) if rest.len() < 3 => {
                 Ok([&[DataType::Int64], rest].concat())
+            }
+            (What::Title, _) => {
+                plan_err!("format_type takes the numbers of a type and of its modifier")
             }
             (What::Column, _) => {
                 plan_err!("col_description takes the number of a table and the place of a column")
@@ -176,11 +196,14 @@ impl ScalarUDFImpl for Description {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(match self.what {
-            What::Object | What::Column | What::Schema | What::Name | What::Definition(_) => {
-                DataType::Utf8
-            }
+            What::Object
+            | What::Column
+            | What::Schema
+            | What::Name
+            | What::Title
+            | What::Definition(_) => DataType::Utf8,
             What::Schemas => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
-            What::Number | What::Relation => DataType::Int64,
+            What::Number | What::Relation | What::Type | What::NamedType => DataType::Int64,
             What::Visible => DataType::Boolean,
         })
     }
@@ -208,6 +231,12 @@ impl ScalarUDFImpl for Description {
                 let names = numbers.map(|number| number.map(name));
                 Arc::new(names.collect::<StringArray>())
             }
+            What::Title => Arc::new(self.titles(&arrays)),
+            What::Type | What::NamedType => {
+                let texts = arrays[0].as_string::<i32>().iter();
+                let numbers = texts.map(|text| text.map_or(Ok(None), |text| self.of_type(text)));
+                Arc::new(numbers.collect::<Result<Int64Array>>()?)
+            }
             What::Visible => {
                 let numbers = arrays[0].as_primitive::<Int64Type>().iter();
                 let seen = |number: Option<i64>| self.descriptions.is_visible(number?);
@@ -231,7 +260,7 @@ impl Description {
                     places.as_primitive::<Int64Type>().value(row)
                 }
                 [_, catalog] => match catalog.as_string::<i32>().value(row) {
-                    "pg_class" => 0,
+                    "pg_class" | "pg_type" => 0,
                     "pg_namespace" => return self.descriptions.of_schema(numbers.value(row)),
                     // Of other catalogs there are no comments.
                     _ => return None,
@@ -244,6 +273,19 @@ impl Description {
             self.descriptions.of(numbers.value(row), column)
         });
         found.collect()
+    }
+
+    /// What types are called.
+    fn titles(&self, arrays: &[ArrayRef]) -> StringArray {
+        let numbers = arrays[0].as_primitive::<Int64Type>().iter();
+        let modifiers = arrays[1].as_primitive::<Int64Type>().iter();
+        let title = |(number, modifier): (Option<i64>, Option<i64>)| {
+            let title = self
+                .descriptions
+                .type_title(number?, modifier.unwrap_or(-1));
+            Some(title.unwrap_or_else(|| "???".into()))
+        };
+        numbers.zip(modifiers).map(title).collect()
     }
 
     /// The texts that make what numbers or names say; of an index, of its column with a number, if that is not 0.
@@ -296,6 +338,17 @@ impl Description {
                 position: None,
             }
             .into()),
+            found => Ok(found),
+        }
+    }
+
+    /// The number of the type that a text names.
+    fn of_type(&self, text: &str) -> Result<Option<i64>> {
+        match self.descriptions.type_number(text) {
+            None if self.what == What::NamedType => {
+                let message = format!("type \"{}\" does not exist", text.trim());
+                Err(Error::coded("42704", message).into())
+            }
             found => Ok(found),
         }
     }

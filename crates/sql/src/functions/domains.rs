@@ -1,6 +1,6 @@
 //! Functions of numbers that fail outside of their domain, as PostgreSQL's do: DataFusion's give NaN or an infinity.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, PrimitiveArray};
 use arrow::array::{ArrayRef, AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array};
@@ -8,6 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int32Type, Int64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::ScalarUDF;
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
@@ -46,6 +47,7 @@ pub(super) fn all() -> Vec<Own> {
             each(args, |x| within(x, x.is_finite(), x.tan()))
         }),
     ];
+    all.push(own_power());
     all.push(Own::new("log", one_or_two, |_| Ok(DataType::Float64), log));
     all.push(Own::new(
         "gcd",
@@ -142,6 +144,55 @@ fn root(x: f64) -> Result<f64> {
     } else {
         Ok(x.sqrt())
     }
+}
+
+fn own_power() -> Own {
+    let two = |types: &[DataType]| match types {
+        [_, _] if types.iter().all(is_number) => Ok(vec![DataType::Float64; 2]),
+        _ => plan_err!("power takes two numbers"),
+    };
+    Own::new("power", two, |_| Ok(DataType::Float64), powers).or("pow")
+}
+
+/// The function that `^` becomes.
+pub(crate) fn power() -> Arc<ScalarUDF> {
+    static POWER: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(own_power().into()));
+    Arc::clone(&POWER)
+}
+
+fn powers(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let [bases, exponents] = [&args[0], &args[1]].map(|arg| arg.as_primitive::<Float64Type>());
+    let of = |row: usize| {
+        let valid = bases.is_valid(row) && exponents.is_valid(row);
+        let values = valid.then(|| (bases.value(row), exponents.value(row)));
+        values
+            .map(|(base, exponent)| raised(base, exponent))
+            .transpose()
+    };
+    let found = (0..rows).map(of).collect::<Result<Float64Array>>()?;
+    Ok(Arc::new(found))
+}
+
+/// `base` to the power of `exponent`.
+fn raised(base: f64, exponent: f64) -> Result<f64> {
+    if base == 0.0 && exponent < 0.0 {
+        let message = "zero raised to a negative power is undefined";
+        return Err(refused("2201F", message));
+    }
+    if base < 0.0 && exponent.is_finite() && exponent.fract() != 0.0 {
+        let message = "a negative number raised to a non-integer power yields a complex result";
+        return Err(refused("2201F", message));
+    }
+    let value = base.powf(exponent);
+    if base.is_finite() && exponent.is_finite() {
+        if value.is_infinite() {
+            return Err(refused("22003", "value out of range: overflow"));
+        }
+        if value == 0.0 && base != 0.0 {
+            return Err(refused("22003", "value out of range: underflow"));
+        }
+    }
+    Ok(value)
 }
 
 /// The logarithm to the base ten, or to a base.

@@ -1,11 +1,13 @@
-//! `format`, with the directions of PostgreSQL: `%s`, `%I`, `%L`, `%%`, each with a position, a flag and a width.
+//! `format`, with the directions of PostgreSQL: `%s`, `%I`, `%L`, `%%`, each with a position, a flag and a width, which may be that of a value.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::common::{Result, plan_err};
+use datafusion::error::DataFusionError;
 
+use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings};
 use crate::functions::own::Own;
 use crate::functions::texts::{identifier, quoted};
@@ -44,71 +46,154 @@ fn format(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 /// The largest width.
 const MAX_WIDTH: usize = 1 << 20;
 
+/// What is left of the text of a pattern.
+type Rest<'t> = std::iter::Peekable<std::str::Chars<'t>>;
+
+fn refused(code: &'static str, message: impl Into<String>) -> DataFusionError {
+    Error::coded(code, message).into()
+}
+
+fn unterminated() -> DataFusionError {
+    refused(
+        "22023",
+        "unterminated format() type specifier: for a single \"%\" use \"%%\"",
+    )
+}
+
+/// Digits, if they come next.
+fn number(rest: &mut Rest<'_>) -> Result<Option<usize>> {
+    let mut digits = String::new();
+    while let Some(c) = rest.next_if(char::is_ascii_digit) {
+        digits.push(c);
+    }
+    if digits.is_empty() {
+        return Ok(None);
+    }
+    match digits.parse::<usize>() {
+        Ok(number) if number <= MAX_WIDTH => Ok(Some(number)),
+        _ => Err(refused("22003", "number is out of range")),
+    }
+}
+
+/// The place of the value that a number names.
+fn place(number: usize) -> Result<usize> {
+    number.checked_sub(1).ok_or_else(|| {
+        let message = "format specifies argument 0, but arguments are numbered from 1";
+        refused("22023", message)
+    })
+}
+
+/// The values, and the place of the one that is taken where none is named.
+struct Values<'v> {
+    all: &'v [Option<String>],
+    next: usize,
+}
+
+impl<'v> Values<'v> {
+    fn take(&mut self, named: Option<usize>) -> Result<&'v Option<String>> {
+        let at = named.unwrap_or(self.next);
+        self.next = at + 1;
+        let found = self.all.get(at);
+        found.ok_or_else(|| refused("22023", "too few arguments for format()"))
+    }
+
+    /// A width behind `*`, which is that of a value: `*` or `*2$`. One below zero puts blanks at the right.
+    fn width(&mut self, rest: &mut Rest<'_>) -> Result<(bool, usize)> {
+        let named = match number(rest)? {
+            Some(number) => {
+                if rest.next_if_eq(&'$').is_none() {
+                    let message = "width argument position must be ended by \"$\"";
+                    return Err(refused("22023", message));
+                }
+                Some(place(number)?)
+            }
+            None => None,
+        };
+        let Some(text) = self.take(named)? else {
+            return Ok((false, 0));
+        };
+        let Ok(width) = text.trim().parse::<i32>() else {
+            let message = format!("invalid input syntax for type integer: \"{text}\"");
+            return Err(refused("22P02", message));
+        };
+        match usize::try_from(width.unsigned_abs()) {
+            Ok(length) if length <= MAX_WIDTH => Ok((width < 0, length)),
+            _ => Err(refused("22003", "number is out of range")),
+        }
+    }
+}
+
 fn formatted(text: &str, values: &[Option<String>]) -> Result<String> {
     let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    let mut next = 0;
-    while let Some(c) = chars.next() {
+    let mut rest = text.chars().peekable();
+    let mut values = Values {
+        all: values,
+        next: 0,
+    };
+    while let Some(c) = rest.next() {
         if c != '%' {
             out.push(c);
-            continue;
-        }
-        let number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| {
-            let mut digits = String::new();
-            while let Some(c) = chars.next_if(char::is_ascii_digit) {
-                digits.push(c);
-            }
-            digits
-        };
-        let mut left = chars.next_if_eq(&'-').is_some();
-        let mut width = number(&mut chars);
-        if !width.is_empty() && chars.next_if_eq(&'$').is_some() {
-            next = match width.parse::<usize>() {
-                Ok(position) if position > 0 => position - 1,
-                _ => return exec_err!("format: positions count from 1"),
-            };
-            left = chars.next_if_eq(&'-').is_some();
-            width = number(&mut chars);
-        }
-        let width = match width.as_str() {
-            "" => 0,
-            digits => match digits.parse::<usize>() {
-                Ok(width) if width <= MAX_WIDTH => width,
-                _ => return exec_err!("format: the width {digits} is too large"),
-            },
-        };
-        let kind = chars.next();
-        if kind == Some('%') {
+        } else if rest.next_if_eq(&'%').is_some() {
             out.push('%');
-            continue;
-        }
-        let Some(kind @ ('s' | 'I' | 'L')) = kind else {
-            let found = kind.map_or(String::new(), |c| c.to_string());
-            return exec_err!("format: `%{found}` is not a direction; there are %s, %I, %L and %%");
-        };
-        let Some(value) = values.get(next) else {
-            return exec_err!(
-                "format: there are {} values, not {}",
-                values.len(),
-                next + 1
-            );
-        };
-        next += 1;
-        let part = match (kind, value) {
-            ('s', value) => value.clone().unwrap_or_default(),
-            ('I', Some(value)) => identifier(value),
-            ('I', None) => return exec_err!("format: NULL cannot be a name"),
-            (_, Some(value)) => quoted(value, '\''),
-            (_, None) => "NULL".to_string(),
-        };
-        let blanks = " ".repeat(width.saturating_sub(part.chars().count()));
-        if left {
-            out.extend([part, blanks])
         } else {
-            out.extend([blanks, part])
+            direction(&mut rest, &mut values, &mut out)?;
         }
     }
     Ok(out)
+}
+
+/// What stands behind a `%`: `[position$][-][width]type`.
+fn direction(rest: &mut Rest<'_>, values: &mut Values<'_>, out: &mut String) -> Result<()> {
+    let mut named = None;
+    let mut width = number(rest)?;
+    if let Some(position) = width
+        && rest.next_if_eq(&'$').is_some()
+    {
+        named = Some(place(position)?);
+        width = None;
+    }
+    let mut left = false;
+    while width.is_none() && rest.next_if_eq(&'-').is_some() {
+        left = true;
+    }
+    let width = match width {
+        Some(width) => width,
+        None if rest.next_if_eq(&'*').is_some() => {
+            let (below, width) = values.width(rest)?;
+            left |= below;
+            width
+        }
+        None => number(rest)?.unwrap_or(0),
+    };
+    let kind = match rest.next() {
+        Some(kind @ ('s' | 'I' | 'L')) => kind,
+        Some(c) if !c.is_ascii_digit() => {
+            return Err(refused(
+                "22023",
+                format!(
+                    "unrecognized format() type specifier \"{c}\": for a single \"%\" use \"%%\""
+                ),
+            ));
+        }
+        _ => return Err(unterminated()),
+    };
+    let part = match (kind, values.take(named)?) {
+        ('s', value) => value.clone().unwrap_or_default(),
+        ('I', Some(value)) => identifier(value),
+        ('I', None) => {
+            let message = "null values cannot be formatted as an SQL identifier";
+            return Err(refused("22004", message));
+        }
+        (_, Some(value)) => quoted(value, '\''),
+        (_, None) => "NULL".to_string(),
+    };
+    let blanks = " ".repeat(width.saturating_sub(part.chars().count()));
+    if left {
+        out.extend([part, blanks]);
+    } else {
+        out.extend([blanks, part]);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -124,10 +209,32 @@ mod tests {
             ("[%5s][%-5s]", "[    a][it's ]"),
             ("%3$s|%3$L|100%%", "|NULL|100%"),
             ("plain", "plain"),
+            ("[%-5s]", "[a    ]"),
+            ("[%2$-6s]", "[it's  ]"),
         ] {
             assert_eq!(formatted(text, &values).unwrap(), wanted, "{text}");
         }
-        for text in ["%d", "%", "%4$s", "%0$s", "%3$I", "%99999999999s"] {
+        let values = [Some("-4".to_string()), Some("b".to_string()), None];
+        for (text, wanted) in [
+            ("[%*s]", "[b   ]"),
+            ("[%2$*1$s]", "[b   ]"),
+            ("[%2$*3$L]", "['b']"),
+            ("[%*1$s]", "[b   ]"),
+        ] {
+            assert_eq!(formatted(text, &values).unwrap(), wanted, "{text}");
+        }
+        for text in [
+            "%d",
+            "%",
+            "%1$",
+            "%1$1",
+            "%*0$s",
+            "%2$*2$s",
+            "%4$s",
+            "%0$s",
+            "%3$I",
+            "%99999999999s",
+        ] {
             assert!(formatted(text, &values).is_err(), "{text}");
         }
     }

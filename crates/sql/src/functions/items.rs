@@ -11,15 +11,16 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::{Result, exec_err};
-use table::json_kind;
+use table::{enum_type, is_enum, json_kind};
 
 use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
+use crate::functions::json::json_of;
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
-use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::{self, reads};
-use crate::functions::{bytes, uuid};
+use crate::functions::{bytes, maps, uuid};
 use crate::messages::types::type_name;
 
 /// Values from texts as PostgreSQL reads them.
@@ -34,6 +35,9 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if let Some(kind) = json_kind(to) {
         return read_json(&StringViewArray::from(own.iter().collect::<Vec<_>>()), kind);
     }
+    if let Some(kind) = enum_type(to) {
+        return Ok(kind.read(&own).map_err(Error::from)?);
+    }
     let wrong = |text: &str| {
         exec_err!(
             "invalid input syntax for type {}: \"{text}\"",
@@ -41,8 +45,9 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         )
     };
     match to {
+        DataType::Map(..) => maps::read(&own, to),
         DataType::FixedSizeBinary(16) => uuid::read(&own),
-        to if reads(to) => read::from_texts(&own, to, Order::default()),
+        to if reads(to) => read::from_texts(&own, to, Local::now()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             let bytes = bytes::of_texts(&own)?;
             Ok(cast(&bytes, to)?)
@@ -172,7 +177,15 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
             let ids = items.as_fixed_size_binary();
             each(&|row| uuid::write(ids.value(row)))
         }
+        ty if is_enum(ty) => match enum_type(ty) {
+            Some(own) => Arc::new(StringViewArray::from_iter(own.texts(items))),
+            None => return exec_err!("an enum without labels"),
+        },
         ty if json_kind(ty).is_some() => Arc::new(value::texts(items)),
+        DataType::Map(..) => {
+            let texts = json_of(items)?;
+            each(&|row| texts[row].clone())
+        }
         _ => cast(items, &DataType::Utf8View)?,
     })
 }

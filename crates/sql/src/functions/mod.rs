@@ -16,13 +16,15 @@ mod concat;
 pub(crate) mod convert;
 pub(crate) mod dates;
 pub(crate) mod descriptions;
-mod domains;
+pub(crate) mod domains;
+pub(crate) mod enums;
 mod format;
 pub(crate) mod intervals;
 mod items;
 pub(crate) mod json;
 pub(crate) mod like;
 pub(crate) mod lists;
+pub(crate) mod maps;
 mod number_pattern;
 mod number_reading;
 mod number_texts;
@@ -46,6 +48,7 @@ mod texts;
 mod truncate;
 pub(crate) mod user;
 pub(crate) mod uuid;
+pub(crate) mod windows;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -59,7 +62,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);
     let truncate = state.scalar_functions().get("date_trunc").cloned();
-    let coalesce = state.scalar_functions().get("coalesce").cloned();
+    let alike = ["coalesce", "nullif", "greatest", "least"];
+    let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -81,9 +85,12 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(lists::all())
         .chain(json::all())
         .chain(structs::all())
+        .chain(maps::all())
+        .chain(windows::all())
+        .chain(enums::all())
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
-        .chain(coalesce.map(|inner| coalesce::coalesce(&inner)))
+        .chain(alike.iter().flatten().map(coalesce::alike))
         .chain([clock::now(), temporal::extract::date_part()])
         .chain(lists::quantified().into_iter().map(Arc::new))
         .chain(structs::named());
@@ -104,7 +111,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
 pub(crate) fn special(name: &str) -> Result<Arc<ScalarUDF>> {
     static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
         let all = lists::all().into_iter().chain(json::all());
-        let all = all.chain(structs::all());
+        let all = all.chain(structs::all()).chain(maps::all());
         let all = all.map(|own| Arc::new(ScalarUDF::from(own)));
         let all = all.chain(structs::named());
         all.map(|function| (function.name().to_string(), function))

@@ -2,16 +2,39 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int32Array};
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int32Type};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal256Array, Int32Array};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float64Type, Int32Type,
+    Int64Type, i256,
+};
 use datafusion::common::{Result, exec_err, plan_err};
 
+use crate::error::Error;
+use crate::functions::arguments::is_text;
 use crate::functions::own::Own;
 
 pub(super) fn all() -> Vec<Own> {
     vec![
-        Own::new("div", two_numbers, |_| Ok(WHOLE), div),
-        Own::new("min_scale", one_decimal, |_| Ok(DataType::Int32), min_scale),
+        Own::new("div", two_numbers, quotient_type, div),
+        Own::new(
+            "factorial",
+            one_integer,
+            |_| Ok(DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0)),
+            factorial,
+        ),
+        Own::new(
+            "scale",
+            |types| one_decimal("scale", types),
+            |_| Ok(DataType::Int32),
+            scale,
+        ),
+        Own::new(
+            "min_scale",
+            |types| one_decimal("min_scale", types),
+            |_| Ok(DataType::Int32),
+            min_scale,
+        ),
         Own::new(
             "width_bucket",
             bucket_types,
@@ -45,7 +68,7 @@ fn decimal(places: i8) -> DataType {
 /// The places of a number behind the point; `None` of types that are not exact.
 fn places(data_type: &DataType) -> Option<i8> {
     match data_type {
-        DataType::Decimal128(_, places) => Some(*places),
+        DataType::Decimal128(_, places) | DataType::Decimal256(_, places) => Some(*places),
         DataType::Null => Some(0),
         whole if whole.is_integer() => Some(0),
         _ => None,
@@ -55,7 +78,12 @@ fn places(data_type: &DataType) -> Option<i8> {
 /// Numbers as decimals with the places of the one that has most.
 fn alike(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
     let all: Option<Vec<i8>> = types.iter().map(places).collect();
+    let is_wide = types.iter().any(is_wide);
     match all.and_then(|all| all.into_iter().max()) {
+        Some(most) if is_wide => {
+            let wide = DataType::Decimal256(DECIMAL256_MAX_PRECISION, most);
+            Ok(vec![wide; types.len()])
+        }
         Some(most) => Ok(vec![decimal(most); types.len()]),
         None => plan_err!("{name} takes whole numbers and decimals"),
     }
@@ -68,37 +96,110 @@ fn two_numbers(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
+/// Whether numbers of this type may have more than 38 digits.
+fn is_wide(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Decimal256(..))
+}
+
+/// Decimals with the most digits that there are.
+fn widest(numbers: &ArrayRef) -> Result<Decimal256Array> {
+    let places = places(numbers.data_type()).unwrap_or(0);
+    let wide = cast(
+        numbers,
+        &DataType::Decimal256(DECIMAL256_MAX_PRECISION, places),
+    )?;
+    Ok(wide.as_primitive::<Decimal256Type>().clone())
+}
+
+fn quotient_type(types: &[DataType]) -> Result<DataType> {
+    Ok(if types.iter().any(is_wide) {
+        DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0)
+    } else {
+        WHOLE
+    })
+}
+
 /// The quotient without what is behind the point.
 fn div(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let left = args[0].as_primitive::<Decimal128Type>();
-    let right = args[1].as_primitive::<Decimal128Type>();
+    let (left, right) = (widest(&args[0])?, widest(&args[1])?);
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
         found.push(match (left.is_null(row), right.is_null(row)) {
-            (false, false) if right.value(row) == 0 => return exec_err!("division by zero"),
+            (false, false) if right.value(row) == i256::ZERO => {
+                return exec_err!("division by zero");
+            }
             (false, false) => left.value(row).checked_div(right.value(row)),
             _ => None,
         });
     }
-    let found = Decimal128Array::from(found).with_precision_and_scale(38, 0)?;
-    Ok(Arc::new(found))
+    let found = Decimal256Array::from(found);
+    Ok(Arc::new(
+        found.with_precision_and_scale(DECIMAL256_MAX_PRECISION, 0)?,
+    ))
 }
 
-fn one_decimal(types: &[DataType]) -> Result<Vec<DataType>> {
+fn one_integer(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [_] => alike("min_scale", types),
-        _ => plan_err!("min_scale takes one number"),
+        [ty] if ty.is_integer() || ty.is_null() || is_text(ty) => Ok(vec![DataType::Int64]),
+        _ => plan_err!("factorial takes one whole number"),
     }
+}
+
+/// The product of the whole numbers up to one.
+fn factorial(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let numbers = args[0].as_primitive::<Int64Type>();
+    let mut all = vec![i256::ONE];
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let number = match numbers.is_valid(row).then(|| numbers.value(row)) {
+            None => {
+                found.push(None);
+                continue;
+            }
+            Some(number) if number < 0 => {
+                let message = "factorial of a negative number is undefined";
+                return Err(Error::coded("22003", message).into());
+            }
+            Some(number) => number,
+        };
+        // 57! has 77 digits.
+        if number > 56 {
+            return Err(Error::coded("22003", "value overflows numeric format").into());
+        }
+        while let (Some(last), true) = (all.last().copied(), all.len() <= number as usize) {
+            all.push(last.wrapping_mul(i256::from_i128(all.len() as i128)));
+        }
+        found.push(Some(all[number as usize]));
+    }
+    let found = Decimal256Array::from(found);
+    Ok(Arc::new(
+        found.with_precision_and_scale(DECIMAL256_MAX_PRECISION, 0)?,
+    ))
+}
+
+fn one_decimal(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [_] => alike(name, types),
+        _ => plan_err!("{name} takes one number"),
+    }
+}
+
+/// The places behind the point that numbers of the type have.
+fn scale(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let declared = places(args[0].data_type()).map_or(0, |places| i32::from(places.max(0)));
+    let of = |row: usize| args[0].is_valid(row).then_some(declared);
+    Ok(Arc::new((0..rows).map(of).collect::<Int32Array>()))
 }
 
 /// The places behind the point that a number needs.
 fn min_scale(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
-    let numbers = args[0].as_primitive::<Decimal128Type>();
+    let numbers = widest(&args[0])?;
     let declared = i32::from(numbers.scale().max(0));
-    let needed = |mut number: i128| {
+    let ten = i256::from_i128(10);
+    let needed = |mut number: i256| {
         let mut places = declared;
-        while places > 0 && number % 10 == 0 {
-            number /= 10;
+        while places > 0 && number.wrapping_rem(ten) == i256::ZERO {
+            number = number.wrapping_div(ten);
             places -= 1;
         }
         places
@@ -116,6 +217,11 @@ fn bucket_types(types: &[DataType]) -> Result<Vec<DataType>> {
     if bounds.len() != 3 || !bounds.iter().all(numbers) || !(count.is_integer() || count.is_null())
     {
         return plan_err!("width_bucket takes a number, two bounds and a count");
+    }
+    if bounds.iter().any(is_wide) {
+        return plan_err!(
+            "not supported: width_bucket of numbers with more than 38 digits: cast them to double precision or numeric(38)"
+        );
     }
     let decimals = bounds
         .iter()

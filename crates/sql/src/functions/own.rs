@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::arguments::is_text;
 use crate::functions::lists::types::is_special;
+use crate::functions::temporal::local::Local;
 
 /// A scalar function of this crate.
 #[derive(Debug)]
@@ -138,6 +139,7 @@ impl ScalarUDFImpl for Own {
             .iter()
             .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
+        let local = Local::of(&args.config_options);
         let mut arrays: Vec<ArrayRef> = args
             .args
             .iter()
@@ -148,13 +150,13 @@ impl ScalarUDFImpl for Own {
             for (array, (given, own)) in arrays.iter_mut().zip(types.iter().zip(&wanted)) {
                 if is_read(given, own) {
                     *array = match READ.get() {
-                        Some(read) => read(array, own)?,
+                        Some(read) => local.within(|| read(array, own))?,
                         None => return internal_err!("texts are not read yet"),
                     };
                 }
             }
         }
-        let found = (self.run)(&arrays, rows)?;
+        let found = local.within(|| (self.run)(&arrays, rows))?;
         let wanted = args.return_field.data_type();
         let found = if found.data_type() == wanted {
             found

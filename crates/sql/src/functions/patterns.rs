@@ -2,6 +2,8 @@
 
 use chrono::{Datelike, NaiveDateTime, Timelike};
 
+use crate::functions::temporal::zones::Zone;
+
 /// A parsed pattern.
 #[derive(Debug)]
 pub(super) struct Pattern(pub(super) Vec<Piece>);
@@ -65,6 +67,8 @@ pub(super) enum Field {
     Zone(bool),
     ZoneHours,
     ZoneMinutes,
+    /// Hours and, if there are some, minutes.
+    Offset,
 }
 
 /// The words that name fields, whatever their case. Of words that begin alike the longest comes first.
@@ -105,7 +109,7 @@ const WORDS: [(&str, Field); 37] = [
     ("us", Field::Fraction(6)),
     ("tzh", Field::ZoneHours),
     ("tzm", Field::ZoneMinutes),
-    ("of", Field::ZoneHours),
+    ("of", Field::Offset),
 ];
 
 /// The names of the months.
@@ -150,6 +154,25 @@ const MARKS: [Mark; 9] = [
     ("tz", Field::Zone),
 ];
 
+/// What clocks in a zone are at an instant.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// Seconds to the east of UTC.
+    pub(super) east: i64,
+    /// What they are said to show.
+    letters: String,
+}
+
+impl Shown {
+    /// Those of a zone at an instant, in seconds from 1970 on.
+    pub(super) fn of(zone: Zone, seconds: i64) -> Shown {
+        Shown {
+            east: zone.at_instant(seconds).unwrap_or(0),
+            letters: zone.abbreviation(seconds),
+        }
+    }
+}
+
 impl Ordinal {
     /// Whether there is one.
     pub(super) fn is_there(self) -> bool {
@@ -170,6 +193,7 @@ impl Field {
                 | Field::Era(..)
                 | Field::Zone(_)
                 | Field::ZoneHours
+                | Field::Offset
         )
     }
 }
@@ -226,14 +250,14 @@ impl Pattern {
         Ok(Pattern(pieces))
     }
 
-    /// The text of `at`.
-    pub(super) fn format(&self, at: NaiveDateTime) -> String {
+    /// The text of `at`, which clocks of this zone show.
+    pub(super) fn format(&self, at: NaiveDateTime, zone: Option<&Shown>) -> String {
         let mut text = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Text(plain) => text.push_str(plain),
                 Piece::Field(field, bare, ordinal) => {
-                    let part = field.format(at, *bare);
+                    let part = field.format(at, *bare, zone);
                     let ending = ending(&part);
                     text.push_str(&part);
                     match ordinal {
@@ -309,7 +333,7 @@ fn field(text: &str) -> Option<(Field, &str)> {
 
 impl Field {
     /// The text of this field of `at`, without padding if `bare`. Long because it is a table of all fields.
-    fn format(self, at: NaiveDateTime, bare: bool) -> String {
+    fn format(self, at: NaiveDateTime, bare: bool, zone: Option<&Shown>) -> String {
         let padded = |number: i64, digits: usize| {
             if bare {
                 number.to_string()
@@ -377,10 +401,27 @@ impl Field {
                 let era = if date.year() > 0 { "AD" } else { "BC" };
                 marked(era, lower, points)
             }
-            Field::Zone(true) => "utc".into(),
-            Field::Zone(false) => "UTC".into(),
-            Field::ZoneHours => "+00".into(),
-            Field::ZoneMinutes => "00".into(),
+            Field::Zone(_) | Field::ZoneHours | Field::ZoneMinutes | Field::Offset => {
+                self.of_zone(zone, bare)
+            }
+        }
+    }
+
+    /// The text of a field that is about the zone; what has none is in UTC, without a name.
+    fn of_zone(self, zone: Option<&Shown>, bare: bool) -> String {
+        let east = zone.map_or(0, |zone| zone.east);
+        let sign = if east < 0 { '-' } else { '+' };
+        let (hours, minutes) = (east.abs() / 3_600, east.abs() / 60 % 60);
+        match self {
+            Field::Zone(lower) => match zone {
+                Some(zone) if lower => zone.letters.to_lowercase(),
+                Some(zone) => zone.letters.clone(),
+                None => String::new(),
+            },
+            Field::ZoneMinutes => format!("{minutes:02}"),
+            Field::Offset if minutes != 0 => format!("{sign}{hours:02}:{minutes:02}"),
+            Field::Offset if bare => format!("{sign}{hours}"),
+            _ => format!("{sign}{hours:02}"),
         }
     }
 }
@@ -448,11 +489,13 @@ mod tests {
             ("AD b.c.", "AD a.d."),
             ("x-YYYY", "x-2021"),
         ] {
-            let found = Pattern::parse(pattern).unwrap().format(at);
+            let found = Pattern::parse(pattern).unwrap().format(at, None);
             assert_eq!(found, wanted, "{pattern}");
         }
         let midnight: NaiveDateTime = "2000-01-01T00:00:00".parse().unwrap();
-        let found = Pattern::parse("HH12 HH24 AM J").unwrap().format(midnight);
+        let found = Pattern::parse("HH12 HH24 AM J")
+            .unwrap()
+            .format(midnight, None);
         assert_eq!(found, "12 00 AM 2451545");
         for pattern in ["%Y", "RM", "DDSP"] {
             assert!(Pattern::parse(pattern).is_err(), "{pattern}");

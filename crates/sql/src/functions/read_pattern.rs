@@ -11,6 +11,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use crate::functions::arguments::{UTC, is_text};
 use crate::functions::own::Own;
 use crate::functions::patterns::{Field, MONTHS, Pattern, Piece};
+use crate::functions::temporal::local::Local;
 
 pub(super) fn all() -> Vec<Own> {
     vec![Own::new(
@@ -22,24 +23,46 @@ pub(super) fn all() -> Vec<Own> {
         |_| Ok(DataType::Date32),
         |args, _| {
             let moments = moments(args)?.into_iter();
-            let days = moments.map(|at| at.map(|at| Date32Type::from_naive_date(at.date())));
+            let days = moments.map(|at| at.map(|at| Date32Type::from_naive_date(at.at.date())));
             Ok(Arc::new(days.collect::<Date32Array>()))
         },
     )]
 }
 
-/// The instants that texts mean by patterns; they are in UTC unless they have a zone.
+/// The instants that texts mean by patterns; they are in the zone of the session unless they have one.
 pub(super) fn to_timestamp(args: &[ArrayRef]) -> Result<ArrayRef> {
-    let moments = moments(args)?.into_iter();
-    let micros = moments.map(|at| at.map(|at| at.and_utc().timestamp_micros()));
+    let clocks = Local::now();
+    let mut found = Vec::with_capacity(args[0].len());
+    for at in moments(args)? {
+        let Some(at) = at else {
+            found.push(None);
+            continue;
+        };
+        let micros = at.at.and_utc().timestamp_micros();
+        let instant = if at.zoned {
+            Some(micros)
+        } else {
+            clocks.instant(micros)
+        };
+        match instant {
+            Some(instant) => found.push(Some(instant)),
+            None => return exec_err!("timestamp out of range"),
+        }
+    }
     Ok(Arc::new(
-        micros
-            .collect::<TimestampMicrosecondArray>()
-            .with_timezone(UTC),
+        TimestampMicrosecondArray::from(found).with_timezone(UTC),
     ))
 }
 
-fn moments(args: &[ArrayRef]) -> Result<Vec<Option<NaiveDateTime>>> {
+/// What a text means.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    at: NaiveDateTime,
+    /// Whether it names a zone; then `at` is in UTC.
+    zoned: bool,
+}
+
+fn moments(args: &[ArrayRef]) -> Result<Vec<Option<Found>>> {
     let (texts, patterns): (&StringArray, &StringArray) =
         (args[0].as_string(), args[1].as_string());
     let mut known: HashMap<&str, Pattern> = HashMap::new();
@@ -78,13 +101,15 @@ struct Parts {
     second: i64,
     second_of_day: Option<i64>,
     micros: i64,
+    /// Whether it names a zone.
+    zoned: bool,
     zone_hours: i64,
     zone_minutes: i64,
 }
 
 type Read<T> = std::result::Result<T, String>;
 
-fn read(pieces: &[Piece], text: &str) -> Read<NaiveDateTime> {
+fn read(pieces: &[Piece], text: &str) -> Read<Found> {
     let mut parts = Parts::default();
     let mut rest = text.trim_start();
     for (at, piece) in pieces.iter().enumerate() {
@@ -108,7 +133,9 @@ fn read(pieces: &[Piece], text: &str) -> Read<NaiveDateTime> {
             }
         }
     }
-    parts.moment().ok_or_else(|| out_of_range(text))
+    let zoned = parts.zoned;
+    let at = parts.moment().ok_or_else(|| out_of_range(text))?;
+    Ok(Found { at, zoned })
 }
 
 /// What follows a character of the pattern: a separator stands for any, or for none, and another for any character.
@@ -228,16 +255,25 @@ impl Parts {
                 self.micros = written.parse::<i64>().map_err(|_| out_of_range(text))? * scale;
                 after
             }
-            Field::ZoneHours => {
+            Field::ZoneHours | Field::Offset => {
                 let (sign, digits) = match rest.strip_prefix('-') {
                     Some(digits) => (-1, digits),
                     None => (1, rest.strip_prefix('+').unwrap_or(rest)),
                 };
                 let (hours, after) = number(digits, 2, "TZH")?;
                 self.zone_hours = sign * hours;
-                after
+                self.zoned = true;
+                match after.strip_prefix(':') {
+                    Some(minutes) if field == Field::Offset => {
+                        self.small(number(minutes, 2, "OF")?, |parts| &mut parts.zone_minutes)
+                    }
+                    _ => after,
+                }
             }
-            Field::ZoneMinutes => self.small(digits(2, "TZM")?, |parts| &mut parts.zone_minutes),
+            Field::ZoneMinutes => {
+                self.zoned = true;
+                self.small(digits(2, "TZM")?, |parts| &mut parts.zone_minutes)
+            }
             other => {
                 return Err(format!(
                     "{other:?} is not supported where a text is read by a pattern"
@@ -256,7 +292,7 @@ impl Parts {
         after
     }
 
-    /// The moment in UTC, unless a part is out of its range.
+    /// The moment, in UTC where it names a zone, unless a part is out of its range.
     fn moment(self) -> Option<NaiveDateTime> {
         let year = match (self.year, self.before) {
             (Some(year), true) => 1 - year,
@@ -343,7 +379,7 @@ mod tests {
     fn shown(text: &str, pattern: &str) -> String {
         let pattern = Pattern::parse(pattern).unwrap();
         match read(&pattern.0, text) {
-            Ok(at) => at.to_string(),
+            Ok(found) => found.at.to_string(),
             Err(message) => message,
         }
     }

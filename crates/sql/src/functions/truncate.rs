@@ -12,7 +12,9 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::arguments::{MICROS, UTC, is_text, nanoseconds};
-use crate::functions::dates::is_stamp;
+use crate::functions::dates::{is_stamp, zoned};
+use crate::functions::temporal::instants::cast_across;
+use crate::functions::temporal::local::Local;
 
 /// `date_trunc(part, date or timestamp)`. DataFusion's own, `inner`, serves timestamps with zones other than UTC, which
 /// files may have.
@@ -43,6 +45,10 @@ impl ScalarUDFImpl for Truncated {
             [part, at @ DataType::Timestamp(_, _)] if is_text(part) => {
                 Ok(vec![DataType::Utf8, at.clone()])
             }
+            // A date is an instant, as in PostgreSQL.
+            [part, DataType::Date32 | DataType::Date64] if is_text(part) => {
+                Ok(vec![DataType::Utf8, zoned()])
+            }
             [part, at] if is_text(part) && is_stamp(at) => Ok(vec![DataType::Utf8, MICROS]),
             _ => plan_err!("date_trunc takes a part such as 'month', and a date or timestamp"),
         }
@@ -61,7 +67,9 @@ impl ScalarUDFImpl for Truncated {
         let DataType::Timestamp(unit, zone) = at.data_type() else {
             return plan_err!("date_trunc takes a date or timestamp");
         };
-        if zone.as_deref().is_some_and(|zone| zone != UTC) {
+        let clocks = Local::of(&args.config_options);
+        let clocks = if zone.is_some() { clocks } else { Local::PLAIN };
+        if clocks.is_utc() && zone.as_deref().is_some_and(|zone| zone != UTC) {
             return self.inner.invoke_with_args(args);
         }
         let Some(part) = part.try_as_str().flatten() else {
@@ -74,10 +82,17 @@ impl ScalarUDFImpl for Truncated {
                 "date_trunc has no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
             );
         };
+        let cut = |values: &ArrayRef| {
+            if clocks.is_utc() {
+                part.of_all(values, unit)
+            } else {
+                clocks.within(|| part.of_instants(values, unit))
+            }
+        };
         match at {
-            ColumnarValue::Array(values) => Ok(ColumnarValue::Array(part.of_all(values, unit)?)),
+            ColumnarValue::Array(values) => Ok(ColumnarValue::Array(cut(values)?)),
             ColumnarValue::Scalar(value) => {
-                let found = part.of_all(&value.to_array()?, unit)?;
+                let found = cut(&value.to_array()?)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
                     &found, 0,
                 )?))
@@ -125,6 +140,35 @@ impl Part {
             "millennium" => Part::Years(1_000),
             _ => return None,
         })
+    }
+
+    /// Instants truncated as clocks of the session show them.
+    fn of_instants(self, values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
+        let plain = DataType::Timestamp(unit, None);
+        let Some(shown) = cast_across(values, &plain)? else {
+            return self.of_all(values, unit);
+        };
+        let cut = self.of_all(&shown, unit)?;
+        if let Part::Nanoseconds(step) = self
+            && step <= 3_600 * SECOND
+        {
+            // Clocks do not change within what is cut off, so that of two hours that are shown alike each stays itself.
+            let counts = |values: &ArrayRef| cast(values, &DataType::Int64);
+            let (shown, cut, at) = (counts(&shown)?, counts(&cut)?, counts(values)?);
+            let off = arrow::compute::kernels::numeric::sub(
+                shown.as_primitive::<Int64Type>(),
+                cut.as_primitive::<Int64Type>(),
+            )?;
+            let found = arrow::compute::kernels::numeric::sub(
+                at.as_primitive::<Int64Type>(),
+                off.as_primitive::<Int64Type>(),
+            )?;
+            return Ok(cast(&found, values.data_type())?);
+        }
+        match cast_across(&cut, values.data_type())? {
+            Some(found) => Ok(found),
+            None => Ok(cut),
+        }
     }
 
     fn of_all(self, values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {

@@ -10,9 +10,11 @@ type Words = &'static [(&'static str, &'static str)];
 const PLAN: Words = &[
     ("more than one row returned by a subquery", "21000"),
     ("invalid input syntax", "22P02"),
+    ("invalid input value for enum", "22P02"),
     ("cannot be read as", "22P02"),
     ("operator does not exist", "42883"),
     ("could not identify", "42883"),
+    ("could not determine actual enum type", "42804"),
     ("cannot cast type", "42846"),
     ("no function", "42883"),
     ("invalid function", "42883"),
@@ -42,6 +44,7 @@ const PLAN: Words = &[
 const COMPUTED: Words = &[
     ("unsupported Unicode escape sequence", "22P05"),
     ("invalid input syntax", "22P02"),
+    ("invalid input value for enum", "22P02"),
     ("no valid cast exists", "42804"),
     ("to value of date", "22007"),
     ("to value of time", "22007"),

@@ -3,7 +3,7 @@
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use table::{Column, JsonKind};
 
-use crate::messages::types::json_type_of;
+use crate::messages::types::{enum_of, json_type_of};
 
 /// A type of PostgreSQL.
 pub(crate) struct PgType {
@@ -128,15 +128,32 @@ pub fn type_number(data_type: &DataType) -> u32 {
             while let DataType::List(inner) = item {
                 item = inner.data_type();
             }
+            if let Some(name) = table::enum_name(item) {
+                return enum_array_number(name);
+            }
             let item = i64::from(type_number(item));
             let found = TYPES.iter().find(|known| known.number == item);
             found.map_or(25, |known| known.array as u32)
         }
+        own if table::is_enum(own) => enum_number(table::enum_name(own).unwrap_or_default()),
         other => match table::json_kind(other) {
             Some(JsonKind::Text) => 114,
             Some(JsonKind::Normal) => 3802,
             None => 25,
         },
+    }
+}
+
+/// The name in PostgreSQL's catalog of the type of this number, `_int4` of arrays of `int4`; of one that is not known `text`.
+pub(crate) fn short_name(number: u32) -> String {
+    let number = i64::from(number);
+    let known = TYPES
+        .iter()
+        .find(|own| own.number == number || own.array == number);
+    match known {
+        Some(own) if own.number == number => own.name.to_owned(),
+        Some(own) => format!("_{}", own.name),
+        None => "text".to_owned(),
     }
 }
 
@@ -156,6 +173,7 @@ pub fn column_number(field: &Field) -> u32 {
         Some("json") => 114,
         Some("time with time zone") => 1266,
         Some(_) => 3802,
+        None if enum_of(field).is_some() => enum_number(enum_of(field).unwrap_or_default()),
         None => type_number(field.data_type()),
     };
     if is_vector(field.data_type()) {
@@ -168,15 +186,36 @@ pub fn column_number(field: &Field) -> u32 {
     if std::ptr::eq(item, field) {
         return number(field);
     }
+    if let Some(name) = enum_of(item) {
+        return enum_array_number(name);
+    }
     let item = i64::from(number(item));
     let found = TYPES.iter().find(|known| known.number == item);
     found.map_or(1009, |known| known.array as u32)
 }
 
+/// The number of an enum or a domain: the same as long as it has its name.
+pub(crate) fn enum_number(name: &str) -> u32 {
+    table_number(&format!("type {name}")) as u32
+}
+
+/// The number of the type of a column: of its domain, if it is of one.
+pub(crate) fn type_of_column(column: &Column) -> u32 {
+    match &column.domain {
+        Some(domain) => enum_number(domain),
+        None => type_number(&column.data_type),
+    }
+}
+
+/// The number of the arrays of an enum.
+pub(crate) fn enum_array_number(name: &str) -> u32 {
+    table_number(&format!("array {name}")) as u32
+}
+
 /// What PostgreSQL keeps beside the number of a column's type: the digits of a decimal number; -1 if there is nothing.
 pub fn type_modifier(data_type: &DataType) -> i32 {
     match data_type {
-        DataType::Decimal128(precision, scale) => {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
             ((i32::from(*precision) << 16) | i32::from(*scale)) + 4
         }
         _ => -1,
@@ -185,6 +224,9 @@ pub fn type_modifier(data_type: &DataType) -> i32 {
 
 /// The same for a column, which may round its values to so many digits behind the second.
 pub(crate) fn column_modifier(column: &Column) -> i32 {
+    if column.domain.is_some() {
+        return -1;
+    }
     let Some(digits) = column.digits else {
         return match &column.data_type {
             DataType::Timestamp(TimeUnit::Second, _) => 0,
@@ -211,6 +253,9 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
     if number == 1700 && modifier >= 4 {
         let (precision, scale) = ((modifier - 4) >> 16, (modifier - 4) & 0xffff);
         return Some(format!("numeric({precision},{scale})"));
+    }
+    if modifier >= 4 && matches!(number, 1042 | 1043) {
+        return Some(format!("{}({})", known.title, modifier - 4));
     }
     if modifier >= 0 && matches!(number, 1083 | 1114 | 1184 | 1186 | 1266) {
         let digits = modifier & 0xffff;

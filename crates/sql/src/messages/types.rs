@@ -46,6 +46,10 @@ pub fn type_name(data_type: &DataType) -> String {
         }
         DataType::Struct(fields) => match table::json_kind(data_type) {
             Some(kind) => kind.name(),
+            None if table::is_enum(data_type) => {
+                let name = table::enum_name(data_type).unwrap_or_default();
+                return table::titled(name).into_owned();
+            }
             None => {
                 let of = |field: &Arc<Field>| {
                     format!(
@@ -57,6 +61,10 @@ pub fn type_name(data_type: &DataType) -> String {
                 let fields: Vec<String> = fields.iter().map(of).collect();
                 return format!("struct({})", fields.join(", "));
             }
+        },
+        DataType::Map(..) => match table::map_parts(data_type) {
+            Some((key, value)) => return format!("map({}, {})", type_name(key), type_name(value)),
+            None => "map",
         },
         other => return other.to_string().to_lowercase(),
     };
@@ -72,12 +80,78 @@ fn field_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Where the metadata of a column of an answer has the name of its SQL type: `json` or `jsonb`.
+/// The name of a type as a statement of our own writes it: that of an enum with its schema, so that it is looked up in no
+/// path.
+pub(crate) fn exact_name(data_type: &DataType) -> String {
+    if let DataType::List(item) = data_type {
+        return format!("{}[]", exact_name(item.data_type()));
+    }
+    let Some(name) = table::enum_name(data_type) else {
+        return type_name(data_type);
+    };
+    let quoted = |part: &str| format!("\"{}\"", part.replace('"', "\"\""));
+    let schema = table::schema_of(name).unwrap_or("public");
+    format!("{}.{}", quoted(schema), quoted(table::base_of(name)))
+}
+
+/// Where the metadata of a column of an answer has the name of its SQL type: `json`, `jsonb`, or that of an enum.
 pub(crate) const JSON_TYPE: &str = "atoll:type";
 
-/// Which of the types of JSON a column of an answer has, if it has one: it is a text otherwise.
+/// Where that of a column of an enum has the enum's name in the catalog.
+const ENUM: &str = "atoll:enum";
+
+/// And where it has the labels, as the type has them within statements.
+const LABELS: &str = "atoll:labels";
+
+/// Which of the types of JSON a column of an answer has, if it has one, or whether it has `time with time zone`: it is a
+/// text otherwise.
 pub fn json_type_of(field: &Field) -> Option<&str> {
-    field.metadata().get(JSON_TYPE).map(String::as_str)
+    let own = field.metadata().get(JSON_TYPE).map(String::as_str);
+    own.filter(|own| {
+        matches!(*own, "json" | "jsonb" | "time with time zone") && enum_of(field).is_none()
+    })
+}
+
+/// The name in the catalog of the enum that a column of an answer is of, whose values are texts.
+pub(crate) fn enum_of(field: &Field) -> Option<&str> {
+    field.metadata().get(ENUM).map(String::as_str)
+}
+
+/// What the metadata of a column of an answer says of an enum.
+pub(crate) fn marks(data_type: &DataType) -> Vec<(&'static str, String)> {
+    let name = table::enum_name(data_type).unwrap_or_default();
+    let labels = table::enum_type(data_type).map(|own| own.written());
+    vec![
+        (JSON_TYPE, table::titled(name).into_owned()),
+        (ENUM, name.to_owned()),
+        (LABELS, labels.unwrap_or_default()),
+    ]
+}
+
+/// The type that a column of an answer has within statements, if it is of an enum.
+pub(crate) fn enum_type_of(field: &Field) -> Option<DataType> {
+    let labels = field.metadata().get(LABELS)?;
+    let own = table::EnumType::of_written(enum_of(field)?, labels)?;
+    Some(own.data_type())
+}
+
+/// The name of the type of a column of an answer. Values of some types are texts there, and the metadata of the column says
+/// which they are of.
+///
+/// ```
+/// use arrow::datatypes::{DataType, Field};
+/// assert_eq!(sql::column_type_name(&Field::new("n", DataType::Int32, true)), "integer");
+/// ```
+pub fn column_type_name(field: &Field) -> String {
+    if let Some(name) = field.metadata().get(JSON_TYPE) {
+        return name.clone();
+    }
+    match field.data_type() {
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
+            format!("{}[]", column_type_name(item))
+        }
+        other => type_name(other),
+    }
 }
 
 fn timestamp(unit: &TimeUnit, zone: bool) -> String {

@@ -12,9 +12,9 @@ use datafusion::logical_expr::expr::TryCast;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::functions::temporal::moment::Order;
+use crate::functions::temporal::instants;
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::reads;
-use crate::functions::temporal::settings::DateOrder;
 use crate::functions::{bytes, casts, convert, rounding};
 use crate::optimize::expressions::{is_text, rewritten};
 
@@ -28,8 +28,16 @@ impl AnalyzerRule for Casts {
     }
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let order = DateOrder::of(config);
-        rewritten(plan, |expr, schema| convert(expr, schema, order))
+        let local = Local::of(config);
+        rewritten(plan, |expr, schema| {
+            if !local.is_utc()
+                && let Expr::BinaryExpr(binary) = &expr
+                && let Some(later) = instants::later_than(binary, schema)
+            {
+                return Ok(Transformed::yes(later));
+            }
+            convert(expr, schema, local)
+        })
     }
 }
 
@@ -60,10 +68,8 @@ fn float(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<E
 }
 
 /// A decimal rounded to a whole number.
-fn whole(value: &Expr, (precision, scale): (u8, i8), strict: bool) -> Expr {
-    // One more digit: 9.5 becomes 10.
-    let digits = (i16::from(precision) - i16::from(scale) + 1).clamp(1, 38) as u8;
-    let (value, whole) = (Box::new(value.clone()), DataType::Decimal128(digits, 0));
+fn rounded(value: &Expr, whole: DataType, strict: bool) -> Expr {
+    let value = Box::new(value.clone());
     if strict {
         Expr::Cast(Cast::new(value, whole))
     } else {
@@ -71,7 +77,7 @@ fn whole(value: &Expr, (precision, scale): (u8, i8), strict: bool) -> Expr {
     }
 }
 
-fn convert(expr: Expr, schema: &DFSchema, order: Order) -> Result<Transformed<Expr>> {
+fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Expr>> {
     let (inner, to, strict) = match &expr {
         Expr::Cast(cast) => (&cast.expr, cast.field.data_type(), true),
         Expr::TryCast(cast) => (&cast.expr, cast.field.data_type(), false),
@@ -81,7 +87,8 @@ fn convert(expr: Expr, schema: &DFSchema, order: Order) -> Result<Transformed<Ex
         return Ok(Transformed::no(expr));
     };
     use DataType::{
-        Binary, BinaryView, Date32, Decimal128, Float16, Float32, Float64, LargeBinary, Timestamp,
+        Binary, BinaryView, Date32, Decimal128, Decimal256, Float16, Float32, Float64, LargeBinary,
+        Timestamp,
     };
     if let Some(special) = convert::conversion((**inner).clone(), &from, to, strict)? {
         return Ok(Transformed::yes(special));
@@ -92,41 +99,42 @@ fn convert(expr: Expr, schema: &DFSchema, order: Order) -> Result<Transformed<Ex
     if let Some(float) = float(inner, &from, to, strict) {
         return Ok(Transformed::yes(float));
     }
+    let digits = rounding::digits;
+    let crosses = !local.is_utc() && instants::crosses(&from, to);
     let better: Option<Expr> = match (&from, to) {
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))
         }
-        (Decimal128(precision, scale), to) if to.is_integer() && *scale > 0 => {
-            Some(whole(inner, (*precision, *scale), strict))
+        (from @ (Decimal128(..) | Decimal256(..)), to) if to.is_integer() => {
+            convert::whole(from).map(|whole| rounded(inner, whole, strict))
         }
         (text, Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), zone))
             if is_text(text) && *text != DataType::Null =>
         {
             let micros = Timestamp(TimeUnit::Microsecond, zone.clone());
-            let read = convert::read_temporal((**inner).clone(), &micros, strict, order);
-            Some(rounding::rounded(read, rounding::digits(*unit)))
+            let read = convert::read_as((**inner).clone(), &micros, strict);
+            Some(rounding::rounded(read, digits(*unit)))
         }
-        (Timestamp(finer, _), Timestamp(unit, _))
-            if rounding::digits(*finer) > rounding::digits(*unit) =>
-        {
-            Some(rounding::rounded(
-                (**inner).clone(),
-                rounding::digits(*unit),
-            ))
+        (Timestamp(finer, _), Timestamp(unit, _)) if digits(*finer) > digits(*unit) => {
+            Some(rounding::rounded((**inner).clone(), digits(*unit)))
         }
         (text, to) if is_text(text) && *text != DataType::Null && reads(to) => {
-            let read = convert::read_temporal((**inner).clone(), to, strict, order);
+            let read = convert::read_as((**inner).clone(), to, strict);
             return Ok(Transformed::yes(read));
         }
         (text, Binary | LargeBinary | BinaryView) if is_text(text) && strict => {
             Some(bytes::read_bytes((**inner).clone()))
         }
-        (Date32, to @ Timestamp(TimeUnit::Nanosecond, _)) if strict => {
+        (Date32, to @ Timestamp(TimeUnit::Nanosecond, _)) if strict && !crosses => {
             let read = casts::date_to_nanoseconds((**inner).clone(), to);
             return Ok(Transformed::yes(read));
         }
         _ => None,
     };
+    if crosses {
+        let value = better.unwrap_or_else(|| (**inner).clone());
+        return Ok(Transformed::yes(convert::read_as(value, to, strict)));
+    }
     Ok(match (better, expr) {
         (Some(better), Expr::Cast(cast)) => Transformed::yes(Expr::Cast(Cast::new_from_field(
             Box::new(better),

@@ -2,18 +2,17 @@
 //!
 //! DataFusion adds 1 to the largest `bigint` and gets the smallest, and adds 1 to the largest decimal of 38 digits and
 //! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of
-//! integers, and the operators of decimals whose result may need more than 38 digits, by functions that report the
+//! integers, and the operators of decimals whose result may need more than 38 digits or have more already, by functions that report the
 //! overflow; and the division of doubles, by one that fails where the divisor is zero. [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
 //! already.
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, Decimal128Array, PrimitiveArray,
-};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray};
 use arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Float32Type, Float64Type,
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DecimalType, Float32Type,
+    Float64Type,
 };
 use arrow::error::ArrowError;
 use datafusion::common::config::ConfigOptions;
@@ -85,6 +84,7 @@ fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<Scala
                 Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, _))
             )
         }
+        (DataType::Decimal256(..), DataType::Decimal256(..)) => true,
         _ if binary.op == Operator::Divide => left == right && left.is_floating(),
         _ => of_integers && left == right && left.is_integer(),
     };
@@ -220,16 +220,23 @@ fn is_zero(divisor: impl Into<f64>) -> bool {
 
 /// `result`, or an error if a decimal in it has more digits than its type.
 fn fitting(result: ArrayRef, operator: &str) -> std::result::Result<ArrayRef, ArrowError> {
-    let fits = |decimals: &Decimal128Array| {
-        decimals
-            .validate_decimal_precision(decimals.precision())
-            .is_ok()
-    };
-    match result.as_primitive_opt::<Decimal128Type>() {
-        Some(decimals) if !fits(decimals) => Err(ArrowError::ArithmeticOverflow(format!(
-            "the result of {operator} has more than {} digits",
-            decimals.precision()
-        ))),
+    fn fits<T: DecimalType>(result: &ArrayRef, digits: u8) -> bool {
+        let decimals = result.as_primitive_opt::<T>();
+        decimals.is_none_or(|own| own.validate_decimal_precision(digits).is_ok())
+    }
+    match *result.data_type() {
+        DataType::Decimal128(digits, _) if !fits::<Decimal128Type>(&result, digits) => {
+            Err(too_long(operator, digits))
+        }
+        DataType::Decimal256(digits, _) if !fits::<Decimal256Type>(&result, digits) => {
+            Err(too_long(operator, digits))
+        }
         _ => Ok(result),
     }
+}
+
+fn too_long(operator: &str, digits: u8) -> ArrowError {
+    ArrowError::ArithmeticOverflow(format!(
+        "the result of {operator} has more than {digits} digits"
+    ))
 }

@@ -263,6 +263,10 @@ fn constant(expr: &Expr) -> Option<ScalarValue> {
                 | Expr::AggregateFunction(_)
                 | Expr::WindowFunction(_)
                 | Expr::Placeholder(_)
+        ) || matches!(
+            // What it is as another type depends on the zone of the session.
+            e.get_type(&DFSchema::empty()),
+            Ok(DataType::Timestamp(_, Some(_)))
         ))
     };
     if expr.exists(of_parts).unwrap_or(true) || expr.is_volatile() {

@@ -172,6 +172,61 @@ pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
     visited.is_ok() && repeatable
 }
 
+/// Checks that no aggregate in a subquery is one of the query around it, which it is in PostgreSQL if it names columns of that
+/// query alone: `select (select max(o.a) from t) from o`.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn own_aggregates(plan: &LogicalPlan) -> Result<()> {
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Aggregate(aggregate) = node {
+            let within = aggregate.input.schema();
+            for expr in &aggregate.aggr_expr {
+                if is_outer(expr, within)? {
+                    return Err(Error::unsupported(
+                        "not supported: an aggregate in a subquery that names columns of the query around it alone, of which it is an aggregate then: compute it there, in a subquery in `from`",
+                    )
+                    .into());
+                }
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+/// Whether an aggregate names columns, and none of the rows that it is over.
+fn is_outer(expr: &Expr, within: &DFSchema) -> Result<bool> {
+    let (mut outer, mut own) = (false, false);
+    expr.apply(|expr| {
+        let subquery = match expr {
+            Expr::Column(_) => {
+                own = true;
+                None
+            }
+            Expr::OuterReferenceColumn(..) => {
+                outer = true;
+                None
+            }
+            Expr::ScalarSubquery(subquery) => Some(subquery),
+            Expr::Exists(exists) => Some(&exists.subquery),
+            Expr::InSubquery(found) => Some(&found.subquery),
+            _ => None,
+        };
+        for named in subquery
+            .iter()
+            .flat_map(|subquery| &subquery.outer_ref_columns)
+        {
+            if let Expr::OuterReferenceColumn(_, column) = named {
+                let here = within.has_column(column);
+                (own, outer) = (own || here, outer || !here);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(outer && !own)
+}
+
 /// Checks that the optimised `plan` has no subquery left that no executor runs.
 ///
 /// # Errors

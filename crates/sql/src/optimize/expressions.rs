@@ -2,10 +2,14 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, LogicalPlan};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+
+use crate::functions::convert::conversion;
+use crate::functions::lists::types::{is_list, is_map, is_struct};
+use crate::messages::types::type_name;
 
 /// `plan` with `rewrite` applied to every expression in it and its subqueries, from the leaves up. `rewrite` also gets
 /// the columns that the expression sees.
@@ -40,4 +44,30 @@ pub(crate) fn is_text(ty: &DataType) -> bool {
 
 pub(crate) fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+/// `expr` as one of type `to`.
+///
+/// # Errors
+/// If it is of another type, and no constant.
+pub(super) fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    let Ok(from) = expr.get_type(schema) else {
+        return Ok(expr);
+    };
+    if from == *to || from == DataType::Null {
+        return Ok(expr);
+    }
+    let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
+    let alike = is_list(&from) && is_list(to)
+        || is_struct(&from) && is_struct(to)
+        || is_map(&from) && is_map(to);
+    if open || alike {
+        let cast = conversion(expr.clone(), &from, to, true)?;
+        return Ok(cast.unwrap_or(expr));
+    }
+    plan_err!(
+        "types {} and {} cannot be matched: cast one",
+        type_name(to),
+        type_name(&from)
+    )
 }

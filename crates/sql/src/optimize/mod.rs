@@ -13,6 +13,7 @@ pub(crate) mod checked;
 pub(crate) mod comparisons;
 mod correlated;
 pub(crate) mod dynamic;
+mod enums;
 mod expressions;
 pub(crate) mod keys;
 pub(crate) mod lengths;

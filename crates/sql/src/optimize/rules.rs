@@ -157,6 +157,7 @@ pub(crate) fn all() -> Vec<Rule> {
 /// `plan` analysed and optimised, in one pass of the rules, or in two if it has nested queries or outer joins. A third
 /// pass would only find that nothing changes any more.
 pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
+    correlated::own_aggregates(plan)?;
     let analyzer = state.analyzer();
     let plan = analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?;
     let parts = parts(&plan)?;

@@ -1,4 +1,4 @@
-//! Arrays, structs, uuids and JSON in a plan, where DataFusion would take them for something else.
+//! Arrays, structs, uuids, enums and JSON in a plan, where DataFusion would take them for something else.
 //!
 //! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as arguments.
 //! * Arguments that become arrays, structs, uuids or JSON are cast as in PostgreSQL.
@@ -18,15 +18,18 @@ use datafusion::logical_expr::{
     TypeSignature, Union,
 };
 use datafusion::optimizer::AnalyzerRule;
-use table::json_kind;
+use table::{is_enum, json_kind};
 
-use crate::functions::convert::conversion;
+use crate::functions::convert::{at_places, conversion};
+use crate::functions::enums::place;
+use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{
-    fields, has, is_list, is_special, is_struct, is_unnamed, together,
+    fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
 };
 use crate::functions::special;
 use crate::messages::types::type_name;
-use crate::optimize::expressions::{is_text, rewritten};
+use crate::optimize::enums;
+use crate::optimize::expressions::{fitted, rewritten};
 use crate::optimize::sort_keys::ordered;
 
 /// The analyzer rule. It must come before type coercion.
@@ -45,7 +48,7 @@ impl AnalyzerRule for Special {
             check(node)?;
             Ok(TreeNodeRecursion::Continue)
         })?;
-        Ok(plan)
+        enums::ordered(plan)
     }
 }
 
@@ -135,6 +138,12 @@ fn refuse(ty: &DataType, what: &str) -> Result<()> {
     if has(ty, in_struct) {
         return plan_err!(
             "not supported: {what} operator for structs with floats or intervals, such as {}: name their fields",
+            type_name(ty)
+        );
+    }
+    if has(ty, is_map) {
+        return plan_err!(
+            "could not identify {what} operator for type {}: take map_entries(...) of it",
             type_name(ty)
         );
     }
@@ -277,8 +286,14 @@ fn compares(expr: &Expr, seen: &Seen<'_>) -> Result<()> {
 
 fn adapt(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
+        Expr::BinaryExpr(binary) if enums::has_one(&binary, schema) => {
+            enums::compared(binary, schema)
+        }
         Expr::InList(list) => in_list(list, schema),
         Expr::Between(between) => within(between, schema),
+        Expr::InSubquery(subquery) => enums::member(subquery, schema),
+        Expr::WindowFunction(function) => enums::window(function, schema),
+        Expr::AggregateFunction(function) => enums::aggregate(function, schema),
         Expr::Case(case) => of_case(case, schema),
         Expr::ScalarFunction(function) => arguments(function, schema),
         Expr::IsNull(inner) if is_row(&inner, schema) => called("row is null", vec![*inner]),
@@ -332,30 +347,6 @@ fn special_of<'e>(
     Some(named.unwrap_or(first).clone())
 }
 
-/// `expr` as one of type `to`.
-///
-/// # Errors
-/// If it is of another type, and no constant.
-fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
-    let Ok(from) = expr.get_type(schema) else {
-        return Ok(expr);
-    };
-    if from == *to || from == DataType::Null {
-        return Ok(expr);
-    }
-    let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
-    let alike = is_list(&from) && is_list(to) || is_struct(&from) && is_struct(to);
-    if open || alike {
-        let cast = conversion(expr.clone(), &from, to, true)?;
-        return Ok(cast.unwrap_or(expr));
-    }
-    plan_err!(
-        "types {} and {} cannot be matched: cast one",
-        type_name(to),
-        type_name(&from)
-    )
-}
-
 fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let all = std::iter::once(&*list.expr).chain(&list.list);
     let Some(to) = special_of(all, schema) else {
@@ -369,14 +360,19 @@ fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let expr = fitted(*expr, &to, schema)?;
     let items = list.into_iter().map(|item| fitted(item, &to, schema));
     let items = items.collect::<Result<Vec<_>>>()?;
-    if !has_parts(&to) {
+    if !has_parts(&to) && !is_map(&to) {
+        let (expr, items) = if is_enum(&to) {
+            (place(expr), items.into_iter().map(place).collect())
+        } else {
+            (expr, items)
+        };
         return Ok(Transformed::yes(Expr::InList(InList {
             expr: Box::new(expr),
             list: items,
             negated,
         })));
     }
-    let equal = special("array eq")?;
+    let equal = special(if is_map(&to) { MAPS_EQUAL } else { "array eq" })?;
     let equals = items
         .into_iter()
         .map(|item| equal.call(vec![expr.clone(), item]));
@@ -398,8 +394,14 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
         low,
         high,
     } = between;
+    refuse(&to, ORDERING)?;
     let expr = fitted(*expr, &to, schema)?;
     let (low, high) = (fitted(*low, &to, schema)?, fitted(*high, &to, schema)?);
+    let (expr, low, high) = if is_enum(&to) {
+        (place(expr), place(low), place(high))
+    } else {
+        (expr, low, high)
+    };
     let compare = |left: Expr, op: Operator, name: &str, right: Expr| {
         if has_parts(&to) {
             return Ok::<_, datafusion::error::DataFusionError>(
@@ -443,11 +445,21 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Ok::<_, datafusion::error::DataFusionError>(())
     };
+    let by_place = tests.as_ref().is_some_and(is_enum);
+    let fit_test = |expr: &mut Box<Expr>| {
+        if let Some(to) = &tests {
+            let own = fitted((**expr).clone(), to, schema)?;
+            **expr = if by_place { place(own) } else { own };
+        }
+        Ok::<_, datafusion::error::DataFusionError>(())
+    };
     if let Some(operand) = &mut case.expr {
-        fit(operand, &tests)?;
+        fit_test(operand)?;
     }
     for (test, value) in &mut case.when_then_expr {
-        fit(test, &tests)?;
+        if case.expr.is_some() {
+            fit_test(test)?;
+        }
         fit(value, &values)?;
     }
     if let Some(other) = &mut case.else_expr {
@@ -469,6 +481,10 @@ fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<
         }
         let args = args.into_iter().map(|arg| fitted(arg, &to, schema));
         let args = args.collect::<Result<Vec<_>>>()?;
+        if func.name() != "coalesce" && is_enum(&to) {
+            let args = args.into_iter().map(place).collect();
+            return Ok(Transformed::yes(at_places(func.call(args), &to)));
+        }
         return Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
             func,
             args,

@@ -105,8 +105,7 @@ impl BudgetPool {
     /// Bytes that all operators together may hold: the limit less what the buffer pool has taken.
     fn operators(&self, shares: &Shares) -> usize {
         let mine = (shares.spillable + shares.unspillable).saturating_sub(shares.overdrawn) as u64;
-        let others = self.budget.used().saturating_sub(mine);
-        self.budget.limit().saturating_sub(others) as usize
+        self.budget.left().saturating_add(mine) as usize
     }
 
     fn refuse(
@@ -115,9 +114,24 @@ impl BudgetPool {
         wanted: usize,
         available: usize,
     ) -> DataFusionError {
+        // A part of the budget may be short because the whole is.
+        let own = self.budget.limit().saturating_sub(self.budget.used());
+        let user = self.budget.name().filter(|_| own <= self.budget.left());
+        let (limit, whose, remedy) = match user {
+            Some(user) => (
+                self.budget.limit(),
+                format!(" of user \"{user}\""),
+                "an administrator raises it with `alter role ... set memory_limit`",
+            ),
+            None => (
+                self.budget.whole().limit(),
+                String::new(),
+                "raise it with --memory-limit (Options::memory_limit), or lower --threads",
+            ),
+        };
         DataFusionError::ResourcesExhausted(format!(
-            "{MEMORY_LIMIT} of {} reached: {} asked for {} more, {} are free; raise it with --memory-limit (Options::memory_limit), or lower --threads",
-            human_readable_size(self.budget.limit() as usize),
+            "{MEMORY_LIMIT} of {}{whose} reached: {} asked for {} more, {} are free; {remedy}",
+            human_readable_size(limit as usize),
             operator(consumer.name()),
             human_readable_size(wanted),
             human_readable_size(available),
@@ -283,6 +297,27 @@ mod tests {
         drop(join);
         drop(b);
         assert_eq!((budget.used(), pool.reserved()), (200, 0));
+    }
+
+    #[test]
+    fn a_user_has_a_part_of_the_budget() {
+        let (whole, all) = pool(1000);
+        let part = Budget::within(&whole, 300, "ann");
+        let own: Arc<dyn MemoryPool> = Arc::new(BudgetPool::new(part));
+        let join = MemoryConsumer::new("HashJoinInput").register(&own);
+        join.try_grow(300).unwrap();
+        let error = join.try_grow(1).unwrap_err().to_string();
+        assert!(error.contains("of user \"ann\""), "{error}");
+        assert!(error.contains("memory_limit"), "{error}");
+        let others = MemoryConsumer::new("HashJoinInput").register(&all);
+        others.try_grow(700).unwrap();
+        drop(join);
+        others.try_grow(300).unwrap();
+        let join = MemoryConsumer::new("HashJoinInput").register(&own);
+        let error = join.try_grow(1).unwrap_err().to_string();
+        assert!(error.contains("--memory-limit"), "{error}");
+        drop((join, others));
+        assert_eq!((whole.used(), own.reserved()), (0, 0));
     }
 
     #[test]

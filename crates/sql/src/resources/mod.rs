@@ -4,6 +4,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod admission;
+pub(crate) mod allowance;
 pub(crate) mod budget;
 pub(crate) mod guard;
 pub(crate) mod sequences;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -14,8 +14,11 @@ use crate::error::{Error, Result};
 use crate::frontend::expression::expression;
 use crate::frontend::lengths;
 use crate::frontend::mentioned;
+use crate::functions::convert::to_texts;
+use crate::functions::lists::types::is_special;
 use crate::messages::types::type_name;
 use crate::run::context::StatementContext;
+use crate::run::domains::Conditions;
 use crate::run::instance::Instance;
 use crate::run::row_values::RowValues;
 
@@ -29,6 +32,8 @@ pub struct Checks {
     names: Vec<String>,
     conditions: Option<RowValues>,
     lengths: Vec<Length>,
+    /// The conditions of columns of domains, by position.
+    domains: Vec<(usize, Conditions)>,
 }
 
 impl Checks {
@@ -45,7 +50,14 @@ impl Checks {
             names: Vec::new(),
             conditions: None,
             lengths: Vec::new(),
+            domains: Vec::new(),
         };
+        for (at, column) in definition.columns.iter().enumerate() {
+            if let Some(domain) = &column.domain {
+                let conditions = Conditions::new(context, domain).await?;
+                checks.domains.push((at, conditions));
+            }
+        }
         let mut items = Vec::new();
         for check in &definition.checks {
             if let Some(length) = length(check, definition) {
@@ -83,18 +95,20 @@ impl Checks {
         Ok(checks)
     }
 
-    /// That no row fails a check. The rows have the columns and types of the table.
+    /// The rows as they are kept, none of which fails a check: spaces beyond the length of a type are cut off. They
+    /// have the columns and types of the table.
     ///
     /// # Errors
-    /// [`Error::Constraint`] names the check and the row; those of the conditions.
-    pub fn test(&self, rows: &RecordBatch) -> Result<()> {
-        for length in &self.lengths {
-            length_of(length, rows.column(length.column))?;
+    /// [`Error::Constraint`] names the check and the row, or the domain; those of the conditions.
+    pub fn test(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        let rows = self.fitted(rows)?;
+        for (column, conditions) in &self.domains {
+            conditions.test(rows.column(*column))?;
         }
         let Some(conditions) = &self.conditions else {
-            return Ok(());
+            return Ok(rows);
         };
-        for (name, values) in self.names.iter().zip(conditions.evaluate(rows)?) {
+        for (name, values) in self.names.iter().zip(conditions.evaluate(&rows)?) {
             let Some(values) = values.as_boolean_opt() else {
                 continue;
             };
@@ -105,12 +119,24 @@ impl Checks {
                     message: format!(
                         "new row for relation \"{}\" violates check constraint \"{name}\": Failing row contains ({}).",
                         self.table,
-                        shown(rows, row)
+                        shown(&rows, row)
                     ),
                 });
             }
         }
-        Ok(())
+        Ok(rows)
+    }
+
+    /// The rows with texts that have the lengths of their types.
+    fn fitted(&self, rows: RecordBatch) -> Result<RecordBatch> {
+        if self.lengths.is_empty() {
+            return Ok(rows);
+        }
+        let mut columns = rows.columns().to_vec();
+        for length in &self.lengths {
+            columns[length.column] = length_of(length, &columns[length.column])?;
+        }
+        Ok(RecordBatch::try_new(rows.schema(), columns)?)
     }
 }
 
@@ -137,22 +163,58 @@ pub(crate) fn length(check: &Check, definition: &Definition) -> Option<Length> {
     })
 }
 
-/// That no text of a column is longer than its type lets it be.
+/// The texts of a column without the spaces that are beyond its length, as the standard has it. Those of `char(n)` have no
+/// spaces at their end at all: they mean nothing there, and so texts with and without them are equal.
 ///
 /// # Errors
-/// [`Error::Constraint`] names the type.
-pub(crate) fn length_of(length: &Length, texts: &Arc<dyn Array>) -> Result<()> {
-    let texts = cast(texts, &DataType::Utf8View)?;
+/// [`Error::Constraint`] names the type if anything else is beyond it.
+pub(crate) fn length_of(length: &Length, values: &Arc<dyn Array>) -> Result<Arc<dyn Array>> {
+    let texts = cast(values, &DataType::Utf8View)?;
     let texts = texts.as_string_view();
+    let padded = length.title.starts_with("character(");
     // Characters are counted only where there are more bytes.
-    let long = |text: &str| text.len() > length.most && text.chars().count() > length.most;
-    if texts.iter().flatten().any(long) {
-        return Err(Error::Constraint {
-            code: "22001",
-            message: format!("value too long for type {}", length.title),
-        });
+    let other = |text: &str| {
+        padded && text.ends_with(' ')
+            || text.len() > length.most && text.chars().count() > length.most
+    };
+    if !texts.iter().flatten().any(other) {
+        return Ok(values.clone());
     }
-    Ok(())
+    let fitted = |text: Option<&str>| -> Result<Option<String>> {
+        let Some(text) = text else { return Ok(None) };
+        let fitted = fitted(text, length)?;
+        let fitted = if padded {
+            fitted.trim_end_matches(' ')
+        } else {
+            fitted
+        };
+        Ok(Some(fitted.to_owned()))
+    };
+    let kept = texts.iter().map(fitted);
+    let kept = kept.collect::<Result<StringViewArray>>()?;
+    Ok(cast(&kept, values.data_type())?)
+}
+
+/// At most as many characters of a text as its type has, if only spaces follow.
+fn fitted<'t>(text: &'t str, length: &Length) -> Result<&'t str> {
+    let Some((end, _)) = text.char_indices().nth(length.most) else {
+        return Ok(text);
+    };
+    let (kept, beyond) = text.split_at(end);
+    if beyond.bytes().all(|byte| byte == b' ') {
+        return Ok(kept);
+    }
+    Err(Error::Constraint {
+        code: "22001",
+        message: format!("value too long for type {}", length.title),
+    })
+}
+
+/// A value of a type that Arrow shows otherwise.
+pub(crate) fn special(column: &ArrayRef, row: usize) -> Option<String> {
+    let text = to_texts(&column.slice(row, 1)).ok()?;
+    let text = text.as_string_view_opt()?;
+    text.is_valid(0).then(|| text.value(0).to_owned())
 }
 
 /// The values of a row.
@@ -162,9 +224,14 @@ fn shown(rows: &RecordBatch, row: usize) -> String {
         if column.is_null(row) {
             return "null".to_owned();
         }
-        let text = ArrayFormatter::try_new(column, &options);
-        let text = text.and_then(|format| format.value(row).try_to_string());
-        let text = text.unwrap_or_else(|_| "?".to_owned());
+        let text = if is_special(column.data_type()) {
+            special(column, row)
+        } else {
+            let text = ArrayFormatter::try_new(column, &options);
+            let text = text.and_then(|format| format.value(row).try_to_string());
+            text.ok()
+        };
+        let text = text.unwrap_or_else(|| "?".to_owned());
         match text.char_indices().nth(SHOWN) {
             Some((end, _)) => format!("{}...", &text[..end]),
             None => text,

@@ -11,22 +11,30 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement as Sql;
-use memory::Traffic;
+use memory::{Budget, Traffic};
 use store::Snapshot;
 use table::{Privileges, Table, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::{ctes, definition, grammar, graphs, operators, readers};
+use crate::frontend::{
+    ctes, definition, domain_casts, grammar, graphs, operators, readers, typed_values,
+};
 use crate::functions::sequences::Numbers;
+use crate::limits;
 use crate::messages::nearest::unknown_table;
 use crate::optimize::rules;
+use crate::resources::allowance::Allowance;
 use crate::resources::stop;
 use crate::rights::Rights;
 use crate::run::arrays::{Arrays, Watched};
 use crate::run::clock::Clock;
+use crate::run::deferrals::Deferrals;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
+use crate::run::domains::Casts;
+use crate::run::environment;
 use crate::run::frames::{Frames, Given};
+use crate::run::inserted;
 use crate::run::instance::Instance;
 use crate::run::merged;
 use crate::run::privileges::Known;
@@ -43,6 +51,8 @@ use crate::settings::StatementSettings;
 /// One statement's view of the database.
 pub(crate) struct StatementContext {
     pub instance: Arc<Instance>,
+    /// The memory of the user, if it has a limit of its own.
+    allowance: Option<Arc<Allowance>>,
     pub state: SessionState,
     pub tables: Arc<Tables>,
     /// What `tables` are of, but for what an open transaction has changed.
@@ -62,6 +72,8 @@ pub(crate) struct StatementContext {
     pub(crate) rights: Rights,
     /// What a server has been told of the session.
     pub(super) settings: StatementSettings,
+    /// The user of the session; none: who runs the program.
+    pub(crate) user: Option<Arc<str>>,
     /// Their role; none: who runs the program.
     pub(crate) role: Option<Arc<str>>,
     /// The table that a `merge` changes, with its row ids.
@@ -70,6 +82,8 @@ pub(crate) struct StatementContext {
     pub numbers: Option<Arc<dyn Numbers>>,
     /// The same for texts that are kept.
     pub(super) kept_numbers: Option<Arc<dyn Numbers>>,
+    /// Which constraints are looked at when its transaction ends; none where the statement is one itself.
+    pub deferrals: Option<Deferrals>,
     pub clock: Clock,
 }
 
@@ -108,6 +122,7 @@ impl StatementContext {
         state.mark_start_execution();
         StatementContext {
             instance: Arc::clone(instance),
+            allowance: None,
             state,
             tables,
             snapshot: snapshot.clone(),
@@ -121,19 +136,82 @@ impl StatementContext {
             given: Given::default(),
             path: SearchPath::kept(),
             rights: Rights::all(),
+            user: None,
             role: None,
             settings: StatementSettings::default(),
             target: None,
             numbers: None,
             kept_numbers: None,
+            deferrals: None,
             clock: Clock::new(started, traffic),
         }
+    }
+
+    /// A view of the same tables in which texts that are kept are compiled.
+    pub(super) fn kept(&self) -> StatementContext {
+        let tables = Arc::clone(&self.tables);
+        let mut own =
+            StatementContext::over(&self.instance, &self.snapshot, tables, Instant::now());
+        own.state = self.state.clone();
+        own.arrays = self.arrays.clone();
+        own.settings = self.settings.clone();
+        own.numbers = self.kept_numbers.clone();
+        own.kept_numbers = self.kept_numbers.clone();
+        own
     }
 
     /// The same with names looked up in this path.
     pub(crate) fn with_path(mut self, path: SearchPath) -> StatementContext {
         self.path = path;
         self
+    }
+
+    /// The same within the memory that the role of this user may have.
+    pub(crate) fn within_limits(mut self, user: Option<&Arc<str>>) -> StatementContext {
+        let limit = user.and_then(|user| Some((user, self.tables.role(user)?)));
+        let limit = limit.and_then(|(user, role)| Some((user, limits::memory(role)?)));
+        if let Some((user, limit)) = limit {
+            let own = self.instance.allowance(user, limit);
+            let width = self.state.config().target_partitions();
+            let limit = own.budget.limit().min(self.instance.budget.limit());
+            environment::within(self.state.config_mut().options_mut(), width, limit);
+            self.allowance = Some(own);
+        }
+        self
+    }
+
+    /// The version of the store that the statement sees, if that is the latest and its transaction has changed nothing.
+    pub(super) fn latest_version(&self) -> Option<u64> {
+        let latest = self.instance.store.snapshot();
+        let same = !self.snapshot.is_open()
+            && self.snapshot.version() == latest.version()
+            && self.arrays.own.is_none();
+        // The tables of a transaction that has changed some are its own.
+        let tables = same.then(|| self.instance.catalog.tables(&latest));
+        let tables = tables.and_then(|tables| tables.ok())?;
+        Arc::ptr_eq(&tables, &self.tables).then(|| latest.version())
+    }
+
+    /// Whether the statement reads rows that are of nobody else: those of its caller, and of its own parts.
+    pub(super) fn has_own_rows(&self) -> bool {
+        !self.frames.is_empty()
+            || !self.given.is_empty()
+            || self.written.is_some()
+            || self.excluded.is_some()
+            || self.target.is_some()
+    }
+
+    /// From which operators of the statement reserve memory.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        match &self.allowance {
+            Some(own) => &own.budget,
+            None => &self.instance.budget,
+        }
+    }
+
+    /// Whether the user has a memory limit of its own.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.allowance.is_some()
     }
 
     /// That whose statement it is has these privileges for something.
@@ -215,6 +293,9 @@ impl StatementContext {
         calls.only_written = only_written;
         ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
         grammar::check_calls(&statement, &self.state)?;
+        typed_values::cast(&mut statement, &self.tables, &path);
+        let domains = domain_casts::take(&mut statement, &self.tables, &path)?;
+        calls.domains = self.domains(domains).await?;
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, &path, (depth, rights)).await?;
         calls.view_columns = self.view_columns(&statement, depth).await?;
@@ -227,7 +308,7 @@ impl StatementContext {
         }
         calls.descriptions = Said::of(&self.tables, &path);
         calls.path = path;
-        let names = Resolver::resolve(
+        let mut names = Resolver::resolve(
             &self.state,
             &self.tables,
             &self.arrays,
@@ -237,6 +318,7 @@ impl StatementContext {
         )
         .await?;
         let statement = merged::first(statement, &names)?;
+        let statement = inserted::apart(statement, &mut names, self.parser_options(false))?;
         let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
             .statement_to_plan(statement.clone());
         planned.map_err(|e| {
@@ -273,7 +355,10 @@ impl StatementContext {
             HashMap::new(),
             HashMap::new(),
             HashMap::new(),
-            Arc::clone(self.state.runtime_env()),
+            Arc::clone(match &self.allowance {
+                Some(own) => &own.runtime,
+                None => self.state.runtime_env(),
+            }),
         ))
     }
 
@@ -286,13 +371,19 @@ impl StatementContext {
 
     /// A resolver of types only: `create table` needs the planner, but no tables.
     pub(crate) fn types(&self) -> Resolver<'_> {
-        Resolver::new(&self.state, &self.tables, HashMap::new())
+        Resolver::new(&self.state, &self.tables, &self.path, HashMap::new())
     }
 
     /// Takes the calls that read files and graphs, and those of AFL's operators, out of `statement`.
     async fn calls(&self, statement: &mut Sql, rights: &Rights) -> Result<Calls> {
         let types = |list: &str| {
             let definition = definition::of_text("types", list, &self.types(), &self.tables)?;
+            if let Some(column) = definition.columns.iter().find(|own| own.domain.is_some()) {
+                return Err(Error::unsupported(format!(
+                    "column \"{}\" of a file is of no domain: cast its values",
+                    column.name
+                )));
+            }
             let columns = definition.columns.into_iter();
             Ok(columns
                 .map(|column| (column.name, column.data_type))
@@ -303,7 +394,7 @@ impl StatementContext {
         for (name, call) in graphs::take(statement)? {
             rights.check_all_data(&name)?;
             let instance = &self.instance;
-            let (workers, budget) = (instance.workers(), &instance.budget);
+            let (workers, budget) = (instance.workers(), self.budget());
             let table = scan::graphs::table(&self.snapshot, &call, workers, budget).await?;
             tables.insert(name, table);
         }
@@ -339,6 +430,7 @@ impl StatementContext {
             path: SearchPath::kept(),
             rights: rights.clone(),
             only_written: None,
+            domains: Casts::new(),
             instance: Arc::clone(&self.instance),
         })
     }

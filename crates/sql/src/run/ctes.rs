@@ -59,7 +59,7 @@ impl StatementContext {
 
     async fn computed(&mut self, subquery: &SubqueryAlias) -> Result<Arc<Computed>> {
         let schema: SchemaRef = Arc::clone(subquery.schema.inner());
-        let mut held = Held::of(&self.instance.budget);
+        let mut held = Held::of(self.budget());
         let mut rows = Box::pin(query::rows(self, &subquery.input)).await?;
         let mut batches = Vec::new();
         while let Some(batch) = rows.try_next().await? {

@@ -24,7 +24,7 @@ use crate::run::depth::Depth;
 use crate::run::query;
 use crate::run::values::Defaults;
 
-/// What a row has in a column that does not say: the text of an expression.
+/// What a row has in a column that does not say: the text of an expression. A domain may have one besides.
 pub(crate) fn text_of(column: &Column) -> Option<Cow<'_, str>> {
     match column.identity() {
         Some((sequence, _)) => Some(next_of(sequence).into()),
@@ -59,6 +59,33 @@ impl StatementContext {
         })
     }
 
+    /// What a row has in a column that does not say: of its own, or of the domain that it is of.
+    pub(crate) fn default_text<'c>(&self, column: &'c Column) -> Option<Cow<'c, str>> {
+        let of_domain = || {
+            let domain = self.tables.domain(column.domain.as_deref()?)?;
+            domain.default.clone().map(Cow::Owned)
+        };
+        text_of(column).or_else(of_domain)
+    }
+
+    /// A definition whose columns have the defaults of their domains, where they have none of their own.
+    pub(crate) fn with_domain_defaults<'d>(
+        &self,
+        definition: &'d Definition,
+    ) -> Cow<'d, Definition> {
+        let mut definition = Cow::Borrowed(definition);
+        for at in 0..definition.columns.len() {
+            let column = &definition.columns[at];
+            if column.domain.is_none() || column.default.is_some() {
+                continue;
+            }
+            if let Some(text) = self.default_text(column).map(Cow::into_owned) {
+                definition.to_mut().columns[at].default = Some(text);
+            }
+        }
+        definition
+    }
+
     /// The defaults of a table, by column.
     ///
     /// # Errors
@@ -69,7 +96,7 @@ impl StatementContext {
     ) -> Result<HashMap<String, Expr>> {
         let mut columns = HashMap::new();
         for column in &definition.columns {
-            if let Some(text) = text_of(column) {
+            if let Some(text) = self.default_text(column) {
                 let value = self.default(&column.name, &text, &column.data_type).await?;
                 columns.insert(column.name.clone(), value);
             }
@@ -125,7 +152,7 @@ impl StatementContext {
     /// # Errors
     /// If it cannot be computed, or does not fit the type.
     pub(crate) async fn default_value(&mut self, column: &Column) -> Result<ArrayRef> {
-        let Some(text) = text_of(column) else {
+        let Some(text) = self.default_text(column).map(Cow::into_owned) else {
             return Ok(new_null_array(&column.data_type, 1));
         };
         let value = self.default(&column.name, &text, &column.data_type).await?;

@@ -7,7 +7,9 @@ use table::Tables;
 use crate::frontend::views::query_text;
 use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::sequences::relation;
-use crate::messages::numbers::{schema_number, table_number};
+use crate::messages::numbers::{
+    enum_array_number, enum_number, schema_number, table_number, type_named, type_title,
+};
 use crate::names::{PG_CATALOG, SCHEMA, base, catalog_name, of_schema, quoted, schema_of};
 use crate::scan::catalog::{constraints, indexes};
 use crate::search_path::SearchPath;
@@ -47,6 +49,10 @@ impl Descriptions for Said {
             let place = usize::try_from(column - 1).ok()?;
             let column = definition.columns.get(place)?;
             return said.columns.get(&column.name).cloned();
+        }
+        let mut types = tables.types().into_iter().chain(tables.domains());
+        if let Some(name) = types.find(|name| i64::from(enum_number(name)) == relation) {
+            return tables.comments(name)?.own.clone();
         }
         let mut said = tables.names().into_iter();
         said.find_map(|name| {
@@ -127,6 +133,48 @@ impl Descriptions for Said {
             own
         } else {
             format!("{}.{own}", quoted(schema_of(name)))
+        })
+    }
+
+    fn type_title(&self, number: i64, modifier: i64) -> Option<String> {
+        if let Some(title) = type_title(number, modifier) {
+            return Some(title);
+        }
+        let title = |name: &str| {
+            let seen = self.path.resolve_type(&self.tables, base(name)) == name;
+            if seen {
+                quoted(base(name))
+            } else {
+                format!("{}.{}", quoted(schema_of(name)), quoted(base(name)))
+            }
+        };
+        let names = self.tables.types().into_iter();
+        let mut names = names.chain(self.tables.domains());
+        names.find_map(|name| {
+            if i64::from(enum_number(name)) == number {
+                Some(title(name))
+            } else if i64::from(enum_array_number(name)) == number {
+                Some(format!("{}[]", title(name)))
+            } else {
+                None
+            }
+        })
+    }
+
+    fn type_number(&self, text: &str) -> Option<i64> {
+        if let Some(number) = type_named(text) {
+            return Some(number);
+        }
+        let item = text.trim().strip_suffix("[]");
+        let written = relation(item.unwrap_or(text).trim()).ok()?;
+        let name = self.path.resolve_type(&self.tables, &written);
+        if !self.tables.has_type(&name) {
+            return None;
+        }
+        Some(match item {
+            Some(_) if self.tables.domain(&name).is_some() => return None,
+            Some(_) => enum_array_number(&name).into(),
+            None => enum_number(&name).into(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use datafusion::config::ConfigNonZeroUsize;
+use datafusion::config::{ConfigNonZeroUsize, ConfigOptions};
 use datafusion::execution::SessionState;
 use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::config::SessionConfig;
@@ -129,20 +129,25 @@ fn config(width: usize, memory_limit: u64) -> SessionConfig {
     // `optimize::rules` decides on the passes itself.
     options.optimizer.max_passes = 1;
     options.execution.planning_concurrency = width.max(1);
+    options.optimizer.hash_join_single_partition_threshold_rows = BUILD_ROWS;
+    within(options, width, memory_limit);
+    // As many rows as two stored blocks, so that readers of such a file can read parts of it at the same time.
+    options.execution.parquet.max_row_group_size = table::BLOCK_ROWS * 2;
+    // The zone of `timestamp with time zone`.
+    options.execution.time_zone = Some("+00:00".to_string());
+    config
+}
+
+/// Sets what depends on how much memory a statement may have.
+pub(crate) fn within(options: &mut ConfigOptions, width: usize, memory_limit: u64) {
     // A build side of up to this size becomes one table that all partitions probe: hashing and moving every row of the
     // probe side to its partition costs more than building with one thread.
     let build_bytes = (memory_limit / 16).clamp(1 << 20, 64 << 20) as usize;
     options.optimizer.hash_join_single_partition_threshold = build_bytes;
-    options.optimizer.hash_join_single_partition_threshold_rows = BUILD_ROWS;
     options.execution.perfect_hash_join_min_key_density = key_density(memory_limit);
-    // As many rows as two stored blocks, so that readers of such a file can read parts of it at the same time.
-    options.execution.parquet.max_row_group_size = table::BLOCK_ROWS * 2;
     // Each partition of a sort reserves this for merging: a small part of a small budget.
     let reserve = memory_limit as usize / (16 * width.max(1));
     options.execution.sort_spill_reservation_bytes = reserve.min(10 << 20);
-    // The zone of `timestamp with time zone`.
-    options.execution.time_zone = Some("+00:00".to_string());
-    config
 }
 
 #[cfg(test)]

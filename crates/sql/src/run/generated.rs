@@ -8,6 +8,7 @@ use table::Definition;
 use crate::error::{Error, Result};
 use crate::frontend::expression::expression;
 use crate::frontend::mentioned;
+use crate::functions::temporal::local::Local;
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;
 
@@ -49,7 +50,10 @@ impl GeneratedColumns {
         }
         let name = Ident::with_quote('"', &definition.name);
         let schema = open.schema();
-        let values = RowValues::new(context, (&name, &schema), None, items, &types);
+        // In UTC, whoever writes the row: what a column holds is not to depend on the session.
+        let before = context.set_local(Local::PLAIN);
+        let values = RowValues::new(context, (&name, &schema), None, items, &types).await;
+        context.set_local(before);
         let refused = |e: Error| match e {
             Error::Unsupported { message } => {
                 Error::unsupported(format!("column generation expression: {message}"))
@@ -59,7 +63,7 @@ impl GeneratedColumns {
         Ok(GeneratedColumns(Some(Computed {
             open,
             columns,
-            values: values.await.map_err(refused)?,
+            values: values.map_err(refused)?,
         })))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::execution::FunctionRegistry;
 
 use crate::error::{Error, Result};
-use crate::functions::temporal::settings::DateOrder;
+use crate::functions::temporal::local::Local;
 use crate::functions::user;
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
@@ -41,6 +41,7 @@ impl StatementContext {
         user: Option<&Arc<str>>,
         role: Option<&Arc<str>>,
     ) -> Result<StatementContext> {
+        self.user = user.cloned();
         if let Some(user) = user {
             self.state.register_udf(user::named(user))?;
         }
@@ -52,12 +53,26 @@ impl StatementContext {
 
     /// Gives the statement what a server has been told of its session.
     pub(crate) fn with_settings(mut self, settings: StatementSettings) -> StatementContext {
-        if let Some(style) = settings.get("datestyle") {
-            let options = self.state.config_mut().options_mut();
-            options.extensions.insert(DateOrder::named(&style));
-        }
+        self.set_local(settings.local());
         self.settings = settings;
         self
+    }
+
+    /// How the statement reads and writes dates and times.
+    pub(crate) fn local(&self) -> Local {
+        Local::of(self.state.config_options())
+    }
+
+    /// Has it read and write them so; how it did before.
+    pub(crate) fn set_local(&mut self, local: Local) -> Local {
+        let before = self.local();
+        if local != before {
+            let options = self.state.config_mut().options_mut();
+            options.extensions.insert(local);
+            // What evaluates functions gets to know the options as they are now.
+            self.state.mark_start_execution();
+        }
+        before
     }
 
     /// Gives the statement the rights of a role.

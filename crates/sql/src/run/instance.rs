@@ -13,12 +13,15 @@ use store::Store;
 use workers::Workers;
 
 use crate::error::Result;
+use crate::limits;
 use crate::resources::activity::{Activity, Observer};
 use crate::resources::admission::Admission;
+use crate::resources::allowance::{Allowance, Allowances, UserMemory};
 use crate::resources::sequences::Sequences;
 use crate::resources::turn::{Turn, Turns};
 use crate::resources::work::Work;
 use crate::run::environment;
+use crate::run::kept_plans::KeptPlans;
 use crate::run::kept_values::KeptValues;
 use crate::run::options::{Executor, Options};
 
@@ -32,6 +35,8 @@ pub struct Instance {
     pub(crate) budget: Arc<Budget>,
     pub(crate) catalog: table::Catalog,
     pub(crate) admission: Arc<Admission>,
+    /// What users have whose roles have a memory limit.
+    allowances: Allowances,
     /// Bytes that statements have read.
     pub(crate) work: Work,
     /// Who writes, and who waits to, without holding a worker.
@@ -48,6 +53,8 @@ pub struct Instance {
     pub(crate) execution: Execution,
     /// The state that each statement gets a clone of.
     pub(crate) template: SessionState,
+    /// Plans that were made to describe statements.
+    pub(crate) plans: Arc<KeptPlans>,
     /// Expressions over rows that statements have compiled.
     pub(super) values: KeptValues,
     /// `Some` until dropped.
@@ -83,6 +90,7 @@ impl Instance {
             budget,
             catalog: table::Catalog::new(),
             admission: Admission::new(workers.threads()),
+            allowances: Allowances::default(),
             work: Work::new(workers.nodes()),
             turns: Turns::new(options.lock_timeout),
             sequences,
@@ -92,6 +100,7 @@ impl Instance {
             executor: options.executor,
             execution,
             template,
+            plans: Arc::default(),
             values: KeptValues::default(),
             workers: Some(workers),
         }))
@@ -105,6 +114,24 @@ impl Instance {
     /// The memory that statements share with the buffer pool.
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
+    }
+
+    /// The memory of a user who may have `limit` bytes of the budget.
+    pub(super) fn allowance(&self, user: &str, limit: u64) -> Arc<Allowance> {
+        let whole = (&self.budget, self.template.runtime_env());
+        self.allowances.of(user, limit, whole)
+    }
+
+    /// What users with a memory limit have, by their names: of those who have run statements since the store was opened.
+    pub fn users_memory(&self) -> Vec<UserMemory> {
+        let tables = self.catalog.tables(&self.store.snapshot()).ok();
+        let limit = |user: &str| limits::memory(tables.as_ref()?.role(user)?);
+        self.allowances.list(limit)
+    }
+
+    /// How often a statement ran by the plan that was made to describe it.
+    pub fn plans_used_again(&self) -> u64 {
+        self.plans.used()
     }
 
     /// Bytes that all statements have read so far, including those that still run: a row for each node that read, a

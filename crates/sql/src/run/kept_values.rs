@@ -13,6 +13,7 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visit, Visitor};
 use parking_lot::Mutex;
 
+use crate::functions::temporal::local::Local;
 use crate::names::column_name;
 
 /// The most lists of expressions that are kept.
@@ -33,6 +34,8 @@ pub(super) struct Asked {
     pub items: Vec<Expr>,
     /// What the first of them are cast to.
     pub types: Vec<DataType>,
+    /// How the session reads and writes dates and times.
+    pub local: Local,
 }
 
 impl Asked {
@@ -144,6 +147,7 @@ mod tests {
             other: None,
             items: items.collect(),
             types: Vec::new(),
+            local: Local::PLAIN,
         }
     }
 

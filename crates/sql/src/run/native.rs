@@ -1,5 +1,6 @@
 //! Queries on Atoll's own engine.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
@@ -71,12 +72,16 @@ impl NativePlan {
     }
 }
 
-/// What the engine runs of `plan`; `None` if there is nothing in it that the engine can run and that is worth it.
+/// What the engine runs of `plan`, which the rules have made `optimised` of if they have run already; `None` if there is nothing in it that the engine can run and that is worth it.
 pub(crate) async fn prepare(
     context: &StatementContext,
     plan: &LogicalPlan,
+    optimised: Option<&LogicalPlan>,
 ) -> Result<Option<NativePlan>> {
-    let optimised = rules::logical(&context.state, plan)?;
+    let optimised = match optimised {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(rules::logical(&context.state, plan)?),
+    };
     match lower(&context.state, &optimised).await {
         Ok(prepared) => Ok(Some(NativePlan::Whole(Arc::new(prepared)))),
         Err(Error::Unsupported(_)) => {
@@ -203,7 +208,7 @@ fn runtime(context: &StatementContext) -> Runtime {
     let workers = context.instance.workers();
     Runtime {
         workers: Arc::clone(workers),
-        budget: Arc::clone(&context.instance.budget),
+        budget: Arc::clone(context.budget()),
         traffic: Arc::clone(context.clock.traffic()),
         nearness: workers.layout().nearness().clone(),
         stop: stop::present(),

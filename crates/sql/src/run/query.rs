@@ -23,6 +23,7 @@ use crate::resources::stop;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
+use crate::run::kept_plans::Slot;
 use crate::run::native::{NativePlan, Outcome};
 use crate::run::{native, output, visible};
 
@@ -31,17 +32,22 @@ const FRUGAL_BATCH: usize = 1024;
 
 /// Runs `query` and gathers its rows.
 pub(crate) async fn run(context: StatementContext, query: Sql) -> Result<Answer> {
-    let (stream, clock) = open(context, query).await?;
+    let (stream, clock) = open(context, query, None).await?;
     let schema = stream.schema();
     let batches = stream.try_collect().await?;
     Ok(Answer::rows_of(schema, batches, &clock))
 }
 
-/// Runs `query` until its first rows come.
+/// Runs `query` until its first rows come, by the plan that was kept if it is still the plan of this statement.
 pub(crate) async fn open(
     mut context: StatementContext,
     query: Sql,
+    kept: Option<&Slot>,
 ) -> Result<(SendableRecordBatchStream, Clock)> {
+    if let Some(planned) = kept.and_then(|kept| kept.find(&context)) {
+        let rows = found(&mut context, &planned.plan, Some(&planned.optimised)).await?;
+        return Ok((visible::rows(output::named(rows)), context.clock));
+    }
     let plan = context.plan(query, None).await?;
     let rows = rows(&mut context, &plan).await?;
     Ok((visible::rows(rows), context.clock))
@@ -54,15 +60,16 @@ pub(crate) async fn rows(
 ) -> Result<SendableRecordBatchStream> {
     let plan = context.with_ctes(plan).await?;
     context.in_order(&plan)?;
-    Ok(output::named(found(context, &plan).await?))
+    Ok(output::named(found(context, &plan, None).await?))
 }
 
 async fn found(
     context: &mut StatementContext,
     plan: &LogicalPlan,
+    optimised: Option<&LogicalPlan>,
 ) -> Result<SendableRecordBatchStream> {
     if context.instance.executor.is_native()
-        && let Some(native) = native::prepare(context, plan).await?
+        && let Some(native) = native::prepare(context, plan, optimised).await?
     {
         context.clock.planned();
         if let Some(rows) = on_engine(context, &native).await? {
@@ -86,7 +93,8 @@ async fn on_engine(
     match begun? {
         Outcome::Running(running) => return Ok(Some(held(running.rows, ticket))),
         Outcome::Unsupported => return Ok(None),
-        Outcome::OutOfMemory if ticket.is_alone() => return Ok(None),
+        // What others give back would not be this user's.
+        Outcome::OutOfMemory if ticket.is_alone() || context.is_limited() => return Ok(None),
         Outcome::OutOfMemory => drop(ticket),
     }
     let mut wait = admission.wait_for_memory(PATIENCE).await;
@@ -111,7 +119,7 @@ async fn on_datafusion(
     context.clock.planned();
     let rows = match first {
         Err(e) if is_short(&e) => {
-            let state = frugal(&context.state, context.instance.budget.limit());
+            let state = frugal(&context.state, context.budget().limit());
             begin(context, &state, plan).await?
         }
         rows => rows?,

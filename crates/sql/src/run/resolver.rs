@@ -30,6 +30,7 @@ use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
 use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};
+use crate::run::domains::Casts;
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
@@ -74,6 +75,8 @@ pub(crate) struct Calls {
     pub rights: Rights,
     /// The table of which no column is read, but rows are written to.
     pub only_written: Option<String>,
+    /// What casts to domains call.
+    pub domains: Casts,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -86,10 +89,12 @@ pub(crate) struct Resolver<'a> {
     sources: HashMap<TableReference, Arc<dyn TableSource>>,
     /// Ours before DataFusion's.
     planners: Vec<Arc<dyn ExprPlanner>>,
+    types: Arc<Types>,
     numbers: Option<Arc<dyn Numbers>>,
     descriptions: Option<Arc<dyn Descriptions>>,
     privileges: Option<Arc<dyn Privileged>>,
     settings: StatementSettings,
+    domains: Casts,
 }
 
 impl<'a> Resolver<'a> {
@@ -113,19 +118,26 @@ impl<'a> Resolver<'a> {
                 sources.insert(reference, provider_as_source(provider));
             }
         }
-        let resolver = Resolver::new(state, tables, sources);
+        let resolver = Resolver::new(state, tables, &calls.path, sources);
         Ok(Resolver {
             numbers: calls.numbers.clone(),
             descriptions: Some(Arc::clone(&calls.descriptions)),
             privileges: Some(Arc::clone(&calls.privileges)),
             settings: calls.settings.clone(),
+            domains: calls.domains.clone(),
             ..resolver
         })
+    }
+
+    /// Adds rows that the statement names.
+    pub(super) fn put(&mut self, name: TableReference, rows: Arc<dyn TableSource>) {
+        self.sources.insert(name, rows);
     }
 
     pub(crate) fn new(
         state: &'a SessionState,
         tables: &'a Tables,
+        path: &SearchPath,
         sources: HashMap<TableReference, Arc<dyn TableSource>>,
     ) -> Resolver<'a> {
         let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Operators)];
@@ -135,10 +147,12 @@ impl<'a> Resolver<'a> {
             tables,
             sources,
             planners,
+            types: Arc::new(Types::of(tables, path)),
             numbers: None,
             descriptions: None,
             privileges: None,
             settings: StatementSettings::default(),
+            domains: Casts::new(),
         }
     }
 }
@@ -370,11 +384,12 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
-        Some(Arc::new(Types))
+        Some(Arc::clone(&self.types) as Arc<dyn TypePlanner>)
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        let known = self.state.scalar_functions().get(name).cloned();
+        let of_domain = self.domains.get(name).cloned();
+        let known = of_domain.or_else(|| self.state.scalar_functions().get(name).cloned());
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
         let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
         let held = || privileges::named(self.privileges.as_ref()?, name).map(Arc::new);

@@ -52,6 +52,7 @@ impl RowValues {
             other: other.map(|(name, schema)| (name.value.clone(), Arc::clone(schema))),
             items: items.clone(),
             types: cast_to.to_vec(),
+            local: context.local(),
         };
         let asked = Some(asked).filter(Asked::is_plain);
         if let Some(asked) = &asked

@@ -78,6 +78,7 @@ impl StatementContext {
                     generated: None,
                     sequences: Vec::new(),
                     digits: None,
+                    domain: None,
                 });
                 all.insert(name.to_string(), columns.collect());
             }

@@ -1,27 +1,39 @@
-//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON and times with a zone as texts,
-//! which the column's metadata tells from other texts.
+//! Values of types that Arrow has no own type for, as they leave for people and programs: JSON, enums and times with a zone as
+//! texts, which the column's metadata tells from other texts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StructArray,
+    Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
 };
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use table::{json_kind, timetz_type, uuid_type};
+use table::{is_enum, json_kind, timetz_type, uuid_type};
 
 use crate::error::Result;
 use crate::functions::convert::to_texts;
 use crate::functions::json::value::texts;
 use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::lists;
-use crate::messages::types::{JSON_TYPE, standard_name};
+use crate::functions::temporal::local::Local;
+use crate::messages::types::{JSON_TYPE, marks, standard_name};
 
 /// Where Arrow has the name of an extension type.
 const EXTENSION: &str = "ARROW:extension:name";
+
+/// The field of the entries of a map, with its parts made others.
+fn entries_of(entries: &FieldRef, part: impl Fn(&FieldRef) -> FieldRef) -> FieldRef {
+    match entries.data_type() {
+        DataType::Struct(parts) => {
+            let parts = DataType::Struct(parts.iter().map(part).collect());
+            Arc::new(entries.as_ref().clone().with_data_type(parts))
+        }
+        _ => Arc::clone(entries),
+    }
+}
 
 /// A column as it is seen outside.
 fn field(own: &FieldRef) -> FieldRef {
@@ -36,6 +48,11 @@ fn field(own: &FieldRef) -> FieldRef {
         Arc::new(field.with_metadata(metadata))
     };
     match data_type {
+        own if is_enum(own) => {
+            let marks = marks(own);
+            let marks = marks.iter().map(|(key, mark)| (*key, mark.as_str()));
+            marked(DataType::Utf8View, &marks.collect::<Vec<_>>())
+        }
         DataType::Struct(fields) => match json_kind(data_type) {
             Some(kind) => marked(
                 DataType::Utf8View,
@@ -50,6 +67,11 @@ fn field(own: &FieldRef) -> FieldRef {
             let item = field(item);
             Arc::new(own.as_ref().clone().with_data_type(DataType::List(item)))
         }
+        DataType::Map(entries, sorted) => {
+            let entries = entries_of(entries, field);
+            let maps = DataType::Map(entries, *sorted);
+            Arc::new(own.as_ref().clone().with_data_type(maps))
+        }
         ty if *ty == timetz_type() => {
             let name = standard_name(ty);
             marked(DataType::Utf8View, &[(JSON_TYPE, &name)])
@@ -61,6 +83,7 @@ fn field(own: &FieldRef) -> FieldRef {
 
 fn values(own: &ArrayRef, to: &FieldRef) -> Result<ArrayRef> {
     Ok(match (own.data_type(), to.data_type()) {
+        (from, DataType::Utf8View) if is_enum(from) => to_texts(own)?,
         (DataType::Struct(_), DataType::Utf8View) => Arc::new(texts(own)),
         (from, DataType::Utf8View) if *from == timetz_type() => to_texts(own)?,
         (DataType::List(_), DataType::List(item)) => {
@@ -68,6 +91,19 @@ fn values(own: &ArrayRef, to: &FieldRef) -> Result<ArrayRef> {
             let items = values(all.values(), item)?;
             let (offsets, nulls) = (all.offsets().clone(), all.nulls().cloned());
             Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        (DataType::Map(..), DataType::Map(entries, sorted)) => {
+            let all = own.as_map();
+            let DataType::Struct(parts) = entries.data_type() else {
+                return Ok(Arc::clone(own));
+            };
+            let columns = all.entries().columns().iter().zip(parts);
+            let columns = columns.map(|(column, field)| values(column, field));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let made = StructArray::try_new(parts.clone(), columns, None)?;
+            let (offsets, nulls) = (all.offsets().clone(), all.nulls().cloned());
+            let entries = Arc::clone(entries);
+            Arc::new(MapArray::try_new(entries, offsets, made, nulls, *sorted)?)
         }
         (DataType::Struct(_), DataType::Struct(fields)) => {
             let all = own.as_struct();
@@ -118,7 +154,7 @@ pub(crate) fn rows(own: SendableRecordBatchStream) -> SendableRecordBatchStream 
     Box::pin(RecordBatchStreamAdapter::new(seen, rows))
 }
 
-/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`.
+/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`; and maps as JSON: `{"a":1}`.
 ///
 /// # Errors
 /// Those of writing a value.
@@ -146,6 +182,14 @@ pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
         Arc::new(Schema::new(fields)),
         columns,
     )?)
+}
+
+/// The same, with dates and times as a session writes them.
+///
+/// # Errors
+/// Those of writing a value.
+pub fn as_texts_of(rows: &RecordBatch, local: Local) -> Result<RecordBatch> {
+    local.within(|| as_texts(rows))
 }
 
 /// A uuid of 16 bytes as PostgreSQL writes it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use async_trait::async_trait;
 use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{
@@ -13,8 +13,9 @@ use datafusion::catalog::{
 use datafusion::datasource::MemTable;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::TableType;
-use table::{Column, Sequence, Tables};
+use table::{Column, Sequence, Tables, enum_name, is_enum};
 
+use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
 use crate::names::{CATALOG, SCHEMA, base, catalog_name, permanent, schema_of};
 use crate::rights::Rights;
@@ -85,6 +86,14 @@ fn places<'t>(tables: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
     rows
 }
 
+/// The name in the catalog of the enum that a type is, or whose arrays it is of.
+fn type_of_own(data_type: &DataType) -> Option<(bool, &str)> {
+    match data_type {
+        DataType::List(item) => enum_name(item.data_type()).map(|name| (true, name)),
+        own => enum_name(own).map(|name| (false, name)),
+    }
+}
+
 /// `information_schema.columns`, of tables and of these views.
 fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn TableProvider>> {
     let rows = places(tables, views);
@@ -111,7 +120,17 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
         ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
             "data_type",
-            texts(&|(_, _, c)| Some(types::standard_name(&c.data_type))),
+            texts(&|(_, _, c)| {
+                let domain = c.domain.as_ref().and_then(|name| tables.domain(name));
+                Some(match &c.data_type {
+                    own if is_enum(own) => "USER-DEFINED".to_owned(),
+                    // A domain over a domain.
+                    _ if domain.is_some_and(|own| own.parent.is_some()) => {
+                        "USER-DEFINED".to_owned()
+                    }
+                    own => types::standard_name(own),
+                })
+            }),
         ),
         ("character_maximum_length", numbers(&|_| None)),
         ("character_octet_length", numbers(&|_| None)),
@@ -138,6 +157,8 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
     ];
     let arrays = arrays
         .into_iter()
+        .chain(of_domains(&rows))
+        .chain(typed(&rows))
         .chain(made(tables, &rows))
         .collect::<Vec<_>>();
     let field =
@@ -146,6 +167,50 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
     let arrays = arrays.into_iter().map(|(_, array)| array).collect();
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+/// The columns of `information_schema.columns` about domains.
+fn of_domains(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+    let texts = |of: fn(&str) -> &str| -> ArrayRef {
+        let domains = rows.iter().map(|(_, _, column)| column.domain.as_deref());
+        Arc::new(domains.map(|name| name.map(of)).collect::<StringArray>())
+    };
+    [
+        ("domain_catalog", texts(|_| CATALOG)),
+        ("domain_schema", texts(schema_of)),
+        ("domain_name", texts(base)),
+    ]
+}
+
+/// The columns of `information_schema.columns` about the name of a column's type as clients know it.
+fn typed(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+    let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    [
+        ("udt_catalog", texts(&|_| Some(CATALOG.into()))),
+        (
+            "udt_schema",
+            texts(&|(_, _, c)| {
+                let name = type_of_own(&c.data_type);
+                Some(
+                    name.map_or("pg_catalog", |(_, name)| schema_of(name))
+                        .into(),
+                )
+            }),
+        ),
+        (
+            "udt_name",
+            texts(&|(_, _, c)| {
+                Some(match type_of_own(&c.data_type) {
+                    Some((array, name)) => {
+                        format!("{}{}", if array { "_" } else { "" }, base(name))
+                    }
+                    None => short_name(type_number(&c.data_type)),
+                })
+            }),
+        ),
+    ]
 }
 
 /// The columns of `information_schema.columns` about what makes the values of a column.
@@ -233,7 +298,7 @@ impl SchemaProvider for SnapshotSchema {
     fn table_names(&self) -> Vec<String> {
         let tables = permanent(self.tables.names()).into_iter();
         let tables = tables.filter(|name| self.tables.materialized(name).is_none());
-        let names = tables.chain(self.tables.views());
+        let names = tables.chain(permanent(self.tables.views()));
         let names = names.filter(|name| schema_of(name) == self.name);
         names.map(|name| base(name).to_owned()).collect()
     }

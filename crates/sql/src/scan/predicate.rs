@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt16Array,
+};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column as NamedColumn, ScalarValue};
@@ -18,12 +20,12 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_plan::PhysicalExpr;
-use table::{Filter, Form, LabelHits, Test};
+use table::{Filter, Form, LabelHits, Test, enum_type, is_enum};
 
 use crate::scan::like::LikeMatcher;
-
-/// Ranges with both ends included, in ascending order, without overlap.
-type Ranges = Vec<(i128, i128)>;
+use crate::scan::numbers::whole;
+use crate::scan::ranges::{Ranges, complement, intersect, union};
+use crate::scan::wide;
 
 /// Filters with more ranges than this are tested on values instead.
 const MOST_RANGES: usize = 16;
@@ -57,7 +59,11 @@ pub(crate) fn compile(
         if is_true(part) {
             continue;
         }
-        let Some((column, ranges)) = ranges(part, schema) else {
+        let found = match ranges(part, schema) {
+            Some(found) => Some(found),
+            None => of_labels(part, schema)?,
+        };
+        let Some((column, ranges)) = found else {
             others.push(filter(part, schema)?);
             continue;
         };
@@ -236,6 +242,7 @@ fn whole_column(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<usiz
     let column = expr.downcast_ref::<Column>()?;
     let data_type = schema.field(column.index()).data_type();
     let whole = data_type.is_integer()
+        || is_enum(data_type)
         || matches!(
             data_type,
             DataType::Boolean
@@ -246,6 +253,40 @@ fn whole_column(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<usiz
                 | DataType::Decimal128(..)
         );
     whole.then(|| column.index())
+}
+
+/// The column and ranges of stored numbers to which `expr` is equivalent, if it reads nothing but a column of an enum: it
+/// is tested for each label.
+fn of_labels(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Option<(usize, Ranges)>> {
+    let columns = collect_columns(expr);
+    let mut columns = columns.iter().map(Column::index);
+    let (Some(column), None) = (columns.next(), columns.next()) else {
+        return Ok(None);
+    };
+    let Some(own) = enum_type(schema.field(column).data_type()) else {
+        return Ok(None);
+    };
+    let Ok(count) = u16::try_from(own.labels.len()) else {
+        return Ok(None);
+    };
+    // The last is NULL, for which there is no range.
+    let places: UInt16Array = (0..count).map(Some).chain([None]).collect();
+    let rows = places.len();
+    let test = filter(expr, schema)?.test;
+    let Ok(answers) = test.evaluate(&[own.values(places)], rows) else {
+        return Ok(None);
+    };
+    let hit = |row: usize| answers.is_valid(row) && answers.value(row);
+    if hit(rows - 1) {
+        return Ok(None);
+    }
+    let labels = own.labels.iter().enumerate();
+    let mut hits: Ranges = labels
+        .filter(|(row, _)| hit(*row))
+        .map(|(_, label)| (label.number.into(), label.number.into()))
+        .collect();
+    hits.sort_unstable();
+    Ok(Some((column, union(&hits, &[]))))
 }
 
 fn comparison(binary: &BinaryExpr, op: Operator, schema: &SchemaRef) -> Option<(usize, Ranges)> {
@@ -299,7 +340,7 @@ fn in_list(list: &InListExpr, schema: &SchemaRef) -> Option<(usize, Ranges)> {
 
 /// The ranges of integer columns that `expr` implies: rows outside them do not pass.
 fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, Ranges> {
-    if let Some((column, ranges)) = ranges(expr, schema) {
+    if let Some((column, ranges)) = ranges(expr, schema).or_else(|| wide::ranges(expr, schema)) {
         return BTreeMap::from([(column, ranges)]);
     }
     let Some(binary) = expr.downcast_ref::<BinaryExpr>() else {
@@ -332,90 +373,6 @@ fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, R
         }
         _ => BTreeMap::new(),
     }
-}
-
-fn intersect(a: &[(i128, i128)], b: &[(i128, i128)]) -> Ranges {
-    let mut both = Vec::new();
-    for (low, high) in a {
-        for (from, to) in b {
-            if low.max(from) <= high.min(to) {
-                both.push((*low.max(from), *high.min(to)));
-            }
-        }
-    }
-    both.sort_unstable();
-    both
-}
-
-fn union(a: &[(i128, i128)], b: &[(i128, i128)]) -> Ranges {
-    let mut all: Ranges = a.iter().chain(b).copied().collect();
-    all.sort_unstable();
-    let mut joined: Ranges = Vec::new();
-    for (low, high) in all {
-        match joined.last_mut() {
-            Some((_, end)) if low <= end.saturating_add(1) => *end = high.max(*end),
-            _ => joined.push((low, high)),
-        }
-    }
-    joined
-}
-
-fn complement(ranges: &[(i128, i128)]) -> Option<Ranges> {
-    let mut rest = Vec::new();
-    let mut from = i128::MIN;
-    for (low, high) in ranges {
-        if from < *low {
-            rest.push((from, low.checked_sub(1)?));
-        }
-        from = high.checked_add(1)?;
-    }
-    rest.push((from, i128::MAX));
-    Some(rest)
-}
-
-/// A literal as the integer that a column of `data_type` stores; `None` if the types differ.
-pub(crate) fn whole(value: &ScalarValue, data_type: &DataType) -> Option<i128> {
-    if value.data_type() != *data_type {
-        return None;
-    }
-    match value {
-        ScalarValue::Boolean(v) => v.map(i128::from),
-        ScalarValue::Int8(v) => v.map(i128::from),
-        ScalarValue::Int16(v) => v.map(i128::from),
-        ScalarValue::Int32(v) | ScalarValue::Date32(v) => v.map(i128::from),
-        ScalarValue::Int64(v) => v.map(i128::from),
-        ScalarValue::UInt8(v) => v.map(i128::from),
-        ScalarValue::UInt16(v) => v.map(i128::from),
-        ScalarValue::UInt32(v) => v.map(i128::from),
-        ScalarValue::UInt64(v) => v.map(i128::from),
-        ScalarValue::Decimal128(v, _, _) => *v,
-        ScalarValue::Time32Second(v) | ScalarValue::Time32Millisecond(v) => v.map(i128::from),
-        ScalarValue::Time64Microsecond(v) | ScalarValue::Time64Nanosecond(v) => v.map(i128::from),
-        ScalarValue::TimestampSecond(v, _)
-        | ScalarValue::TimestampMillisecond(v, _)
-        | ScalarValue::TimestampMicrosecond(v, _)
-        | ScalarValue::TimestampNanosecond(v, _) => v.map(i128::from),
-        _ => None,
-    }
-}
-
-/// The value of a column of `data_type` that is stored as the integer `value`.
-pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
-    let long = i64::try_from(value).ok();
-    Some(match data_type {
-        DataType::Boolean => ScalarValue::Boolean(Some(value != 0)),
-        DataType::Int8 => ScalarValue::Int8(Some(value.try_into().ok()?)),
-        DataType::Int16 => ScalarValue::Int16(Some(value.try_into().ok()?)),
-        DataType::Int32 => ScalarValue::Int32(Some(value.try_into().ok()?)),
-        DataType::Int64 => ScalarValue::Int64(Some(long?)),
-        DataType::UInt8 => ScalarValue::UInt8(Some(value.try_into().ok()?)),
-        DataType::UInt16 => ScalarValue::UInt16(Some(value.try_into().ok()?)),
-        DataType::UInt32 => ScalarValue::UInt32(Some(value.try_into().ok()?)),
-        DataType::UInt64 => ScalarValue::UInt64(Some(value.try_into().ok()?)),
-        DataType::Date32 => ScalarValue::Date32(Some(value.try_into().ok()?)),
-        DataType::Decimal128(p, s) => ScalarValue::Decimal128(Some(value), *p, *s),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
@@ -545,6 +502,37 @@ mod tests {
             "{filters:?}"
         );
         assert_eq!(filters[0].columns, [1]);
+    }
+
+    #[test]
+    fn conditions_on_an_enum_become_ranges_of_stored_numbers() {
+        let label = |number, text: &str| table::Label {
+            number,
+            text: text.into(),
+        };
+        let own = table::EnumType {
+            name: "mood".into(),
+            // The second label was made last.
+            labels: vec![label(0, "sad"), label(2, "so so"), label(1, "happy")],
+        };
+        let field = arrow::datatypes::Field::new("m", own.data_type(), true);
+        let schema: SchemaRef = Arc::new(Schema::new(vec![field]));
+        let named = datafusion::common::DFSchema::try_from(schema.as_ref().clone()).unwrap();
+        let compiled = |expr: Expr| {
+            let expr = SessionContext::new().create_physical_expr(expr, &named);
+            compile(&expr.unwrap(), &schema).unwrap().remove(0).form
+        };
+        let place = || crate::functions::enums::place(col("m"));
+        let ranges = |expr: Expr| match compiled(expr) {
+            Form::Ranges(ranges) => ranges.to_vec(),
+            other => panic!("not ranges: {other:?}"),
+        };
+        assert_eq!(ranges(place().lt(lit(2u16))), [(0, 0), (2, 2)]);
+        assert_eq!(ranges(place().gt_eq(lit(1u16))), [(1, 2)]);
+        assert_eq!(ranges(place().eq(lit(9u16))), []);
+        assert_eq!(ranges(col("m").is_not_null()), [(i128::MIN, i128::MAX)]);
+        let null = compiled(col("m").is_null().or(place().eq(lit(1u16))));
+        assert!(matches!(null, Form::Any), "{null:?}");
     }
 
     #[test]

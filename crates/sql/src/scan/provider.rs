@@ -15,8 +15,9 @@ use table::{Filter, Form, Scan, Table, Zone};
 
 use crate::error::Result;
 use crate::scan::exec::{ScanExec, order};
+use crate::scan::numbers::scalar;
 use crate::scan::point;
-use crate::scan::predicate::{compile, scalar, unqualified};
+use crate::scan::predicate::{compile, unqualified};
 
 /// A table, optionally with the hidden column of row ids that `delete` and `update` read.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use crate::error::{Result, WITHIN};
 use crate::names::{of_schema, schema_of};
 use crate::run::context::StatementContext;
 
-/// Whether there is something of this name: a table, a view, a sequence, an array or a schema.
+/// Whether there is something of this name: a table, a view, a sequence, a type, an array or a schema.
 pub(crate) fn is_there(context: &StatementContext, name: &str) -> bool {
     match name.strip_suffix(WITHIN) {
         Some(schema) => context.tables.has_schema(schema),
@@ -15,6 +15,7 @@ pub(crate) fn is_there(context: &StatementContext, name: &str) -> bool {
             tables.get(name).is_some()
                 || tables.view(name).is_some()
                 || tables.sequence(name).is_some()
+                || tables.has_type(name)
                 // What cannot be read is not taken for nothing.
                 || context.array(name).map_or(true, |array| array.is_some())
         }

@@ -10,22 +10,25 @@ use datafusion::sql::sqlparser::ast::{
 use table::{Definition, Generated, Table, titled};
 
 use crate::error::{Error, Result};
+use crate::frontend::changes::only_types;
 use crate::frontend::definition::{Defined, define};
 use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
 use crate::names::{
-    base, catalog_name, check_column, check_new, column_name, schema_of, table_name, written,
+    base, catalog_name, check_column, check_new, column_name, quoted, schema_of, table_name,
+    written,
 };
 use crate::run::answer::Answer;
 use crate::run::checks;
 use crate::run::context::StatementContext;
+use crate::run::domains::Conditions;
 use crate::run::generated::GeneratedColumns;
 use crate::statements::identity::{may_have_default, place};
 use crate::statements::relations::missing;
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
-use crate::statements::{constrain, owned};
+use crate::statements::{constrain, owned, rebuild};
 
 /// `alter table [if exists] name change`.
 pub(crate) async fn alter(
@@ -35,6 +38,9 @@ pub(crate) async fn alter(
 ) -> Result<Answer> {
     let name = table_name(&statement.name)?;
     let mut operations = statement.operations;
+    if only_types(&operations) {
+        return types(scope, (&name, statement.if_exists), operations, started).await;
+    }
     let (Some(operation), true) = (operations.pop(), operations.is_empty()) else {
         // Where it is not a statement of its own, several were made of it.
         return Err(Error::unsupported(
@@ -69,8 +75,10 @@ pub(crate) async fn alter(
             column_def,
             ..
         } => {
-            let of = (&mut context, &mut writing);
-            told.extend(add(scope, of, &table, column_def, if_not_exists).await?);
+            let of = (&mut context, writing);
+            let (next, more) = add(scope, of, &table, column_def, if_not_exists).await?;
+            writing = next;
+            told.extend(more);
         }
         Operation::DropColumn {
             column_names,
@@ -85,13 +93,33 @@ pub(crate) async fn alter(
             column(&mut context, &mut writing, definition, &column_name, op).await?;
         }
         other if constrain::is_one(&other) => {
-            constrain::change(&mut context, &mut writing, definition, &other).await?;
+            let of = (&mut context, &mut writing);
+            told = constrain::change(&*scope, of, definition, &other).await?;
         }
         other => return Err(refused(&other)),
     }
     scope.keep(writing).await?;
     let answer = Answer::changed(None, &context.clock);
     Ok(told.into_iter().fold(answer, Answer::with_notice))
+}
+
+/// `alter table` that only changes the types of columns.
+async fn types(
+    scope: &mut Scope<'_>,
+    (name, if_exists): (&str, bool),
+    operations: Vec<Operation>,
+    started: Instant,
+) -> Result<Answer> {
+    let (writing, mut context) = scope.write("ALTER TABLE", &[name], started).await?;
+    if if_exists && context.tables.get(name).is_none() {
+        let notice = missing("relation", name);
+        return Ok(Answer::changed(None, &context.clock).with_notice(notice));
+    }
+    let table = context.table(name)?;
+    let own = &*scope;
+    let writing = rebuild::retype(own, &mut context, writing, &table, operations).await?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
 }
 
 /// The name that a table is to get.
@@ -179,9 +207,21 @@ fn kept_texts(
         for check in &mut definition.checks {
             changed(&mut check.text);
         }
+        for index in &mut definition.indexes {
+            for (text, _) in &mut index.items {
+                changed(&mut *text);
+                // A column alone is kept as it is shown.
+                if let Some(name) = text.strip_prefix('"').and_then(|own| own.strip_suffix('"'))
+                    && !name.contains('"')
+                {
+                    *text = quoted(name);
+                }
+            }
+            index.predicate.iter_mut().for_each(&mut changed);
+        }
         for column in &mut definition.columns {
             if let Some(Generated::Stored { text }) = &mut column.generated {
-                changed(text);
+                changed(&mut *text);
             }
         }
         Ok(())
@@ -189,20 +229,23 @@ fn kept_texts(
     failed
 }
 
+/// Adds a column. Returns what is to be told.
+#[expect(clippy::too_many_lines, reason = "one kind of column after the other")]
 async fn add(
     scope: &Scope<'_>,
-    (context, writing): (&mut StatementContext, &mut Writing),
+    (context, mut writing): (&mut StatementContext, Writing),
     table: &Table,
     column: ColumnDef,
     if_not_exists: bool,
-) -> Result<Option<String>> {
+) -> Result<(Writing, Option<String>)> {
     let definition = table.definition();
     let name = column_name(&column.name);
     if if_not_exists && definition.position(&name).is_ok() {
-        return Ok(Some(format!(
+        let notice = format!(
             "column \"{name}\" of relation \"{}\" already exists, skipping",
             titled(&definition.name)
-        )));
+        );
+        return Ok((writing, Some(notice)));
     }
     free(definition, &name)?;
     let Defined {
@@ -230,34 +273,54 @@ async fn add(
             "`alter table ... add column` declares no keys and checks: add the column, then `alter table ... add constraint`",
         ));
     }
-    let made = !sequences.is_empty() || alone.columns[0].expression().is_some();
-    if made && table.rows() > 0 {
-        return Err(Error::unsupported(format!(
-            "rows that are there cannot get the numbers or the computed values of column \"{name}\": `create table new` with it, and `insert into new ... select`"
-        )));
-    }
-    owned::create(scope, context, writing, &mut alone, sequences, &[])?;
+    let numbered = sequences.first().map(|own| own.options.clone());
+    owned::create(scope, context, &mut writing, &mut alone, sequences, &[])?;
     let column = alone.columns.swap_remove(0);
     let mut after = definition.clone();
     after.columns.push(column.clone());
-    let value = if made {
+    let made = numbered.is_some() || column.expression().is_some();
+    if made {
         GeneratedColumns::check(context, &after).await?;
+    }
+    if made && table.rows() > 0 {
+        let new = match numbered {
+            None => "null".to_owned(),
+            Some(options) => {
+                let rows = table.rows();
+                owned::numbered(scope, &mut writing, &column, &options, rows)?
+            }
+        };
+        let length = length.map(|length| lengths::named_anew(length, definition));
+        after.checks.extend(length);
+        let old = definition.columns.iter();
+        let old = old.map(|own| rebuild::column_text(&own.name));
+        let values: Vec<String> = old.chain([new]).collect();
+        let writing = rebuild::rebuild(context, writing, &after, &values).await?;
+        return Ok((writing, None));
+    }
+    let mut value = if made {
         new_null_array(&column.data_type, 1)
     } else {
         context.default_value(&column).await?
     };
+    if let Some(domain) = column.domain.as_ref().filter(|_| !made && table.rows() > 0) {
+        Conditions::new(context, domain).await?.test(&value)?;
+    }
+    let check = length.map(|length| lengths::named_anew(length, definition));
+    if let Some(length) = check
+        .as_ref()
+        .and_then(|check| checks::length(check, &after))
+    {
+        value = checks::length_of(&length, &value)?;
+    }
     table::add_column(&mut writing.tx, &definition.name, column, &value)?;
-    if let Some(length) = length {
-        let check = lengths::named_anew(length, definition);
-        if let Some(length) = checks::length(&check, &after) {
-            checks::length_of(&length, &value)?;
-        }
+    if let Some(check) = check {
         table::redefine(&mut writing.tx, &definition.name, |own| {
             own.checks.push(check.clone());
             Ok(())
         })?;
     }
-    Ok(None)
+    Ok((writing, None))
 }
 
 /// Drops these columns. Returns what is to be told of those that are not there.

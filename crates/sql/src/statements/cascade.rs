@@ -1,12 +1,14 @@
 //! What goes with tables and views that are dropped with `cascade`: the views that read them, and foreign keys to them.
 
+use table::titled;
+
 use crate::error::Result;
 use crate::run::context::StatementContext;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
 
 /// Drops the views, materialized or not, that read any of `names` by themselves or through others, and the foreign keys
-/// of other tables to `names`.
+/// of other tables to `names`. Returns what has gone.
 ///
 /// # Errors
 /// Those of reading the texts of views, of the right to write to what goes, and of the store.
@@ -15,7 +17,7 @@ pub(crate) fn drop_dependents(
     context: &StatementContext,
     writing: &mut Writing,
     names: &[&str],
-) -> Result<()> {
+) -> Result<Vec<String>> {
     let mut gone: Vec<String> = names.iter().map(ToString::to_string).collect();
     loop {
         let all: Vec<&str> = gone.iter().map(String::as_str).collect();
@@ -26,7 +28,13 @@ pub(crate) fn drop_dependents(
     }
     let views = gone.split_off(names.len());
     scope.claim(&views)?;
+    let mut told = Vec::new();
     for view in &views {
+        let kind = match context.tables.view(view) {
+            Some(_) => "view",
+            None => "materialized view",
+        };
+        told.push(format!("{kind} {}", titled(view)));
         match context.tables.view(view) {
             Some(_) => table::drop_view(&mut writing.tx, view)?,
             None => table::drop(&mut writing.tx, view)?,
@@ -37,16 +45,18 @@ pub(crate) fn drop_dependents(
         .copied()
         .chain(views.iter().map(String::as_str))
         .collect();
-    drop_foreign_keys(scope, context, writing, &all)
+    told.extend(drop_foreign_keys(scope, context, writing, &all)?);
+    Ok(told)
 }
 
-/// Drops the foreign keys of other tables to `parents`.
+/// Drops the foreign keys of other tables to `parents`, and returns those that held.
 fn drop_foreign_keys(
     scope: &Scope<'_>,
     context: &StatementContext,
     writing: &mut Writing,
     parents: &[&str],
-) -> Result<()> {
+) -> Result<Vec<String>> {
+    let mut told = Vec::new();
     let refers = |parent: &String| parents.contains(&parent.as_str());
     for name in context.tables.names() {
         let Some(child) = context
@@ -65,16 +75,16 @@ fn drop_foreign_keys(
             continue;
         }
         scope.claim(&[name.to_string()])?;
+        let own = child.definition();
+        let gone = own.rules.iter().filter(|rule| {
+            let key = own.foreign_keys.get(rule.foreign_key);
+            key.is_some_and(|key| refers(&key.parent))
+        });
+        told.extend(gone.map(|rule| format!("constraint {} on table {}", rule.name, titled(name))));
         table::redefine(&mut writing.tx, name, |own| {
-            while let Some(at) = own.foreign_keys.iter().position(|key| refers(&key.parent)) {
-                own.foreign_keys.remove(at);
-                own.rules.retain(|rule| rule.foreign_key != at);
-                for rule in &mut own.rules {
-                    rule.foreign_key -= usize::from(rule.foreign_key > at);
-                }
-            }
+            own.forget_references(|parent| parents.contains(&parent));
             Ok(())
         })?;
     }
-    Ok(())
+    Ok(told)
 }

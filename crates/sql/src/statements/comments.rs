@@ -12,6 +12,7 @@ use crate::names::{SCHEMA, base, column_name, of_schema, schema_of, table_name, 
 use crate::run::answer::Answer;
 use crate::search_path::no_schema;
 use crate::statements::scope::Scope;
+use crate::statements::types::unknown;
 
 /// `comment on kind name is 'text' | null`.
 pub(crate) async fn comment(
@@ -28,6 +29,10 @@ pub(crate) async fn comment(
     let (name, column) = match kind {
         CommentObject::Column => of_column(name)?,
         CommentObject::Schema => (of_schema(&schema(&name)?), None),
+        CommentObject::Type | CommentObject::Domain => {
+            let name = written(&name)?;
+            (scope.path().resolve_type(&*scope.tables()?, &name), None)
+        }
         _ => (table_name(&name)?, None),
     };
     let text = text.filter(|text| !text.is_empty());
@@ -103,6 +108,16 @@ fn has_column(tables: &Tables, name: &str, column: &str) -> Result<()> {
 
 /// That there is something of this kind and name.
 fn has(tables: &Tables, kind: &CommentObject, name: &str) -> Result<()> {
+    if matches!(kind, CommentObject::Type | CommentObject::Domain) {
+        return match (kind, tables.domain(name)) {
+            (CommentObject::Domain, None) if tables.has_type(name) => Err(Error::coded(
+                "42809",
+                format!("\"{}\" is not a domain", base(name)),
+            )),
+            _ if tables.has_type(name) => Ok(()),
+            _ => Err(unknown(name)),
+        };
+    }
     let (is_one, what) = match kind {
         CommentObject::Table => (
             tables.get(name).is_some() && tables.materialized(name).is_none(),

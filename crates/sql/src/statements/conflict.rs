@@ -141,7 +141,7 @@ impl Conflict {
     /// For a row that a check refuses; for one that would be changed twice; those of the expressions, and of reading.
     async fn take(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
         let rows = table::normalise(rows, self.table.definition())?;
-        self.checks.test(&rows)?;
+        let rows = self.checks.test(rows)?;
         let mut found = Vec::with_capacity(self.keys.len());
         for (key, _) in &self.keys {
             let columns = key.columns.iter().map(|c| rows.column(*c).clone());
@@ -165,11 +165,11 @@ impl Conflict {
         let (places, ids): (Vec<u32>, Vec<u64>) = others.into_iter().unzip();
         let excluded = take_record_batch(&rows, &UInt32Array::from(places))?;
         let (updated, ids) = update.rows(&self.table, &excluded, ids).await?;
+        let updated = self.checks.test(updated)?;
         let definition = self.table.definition();
         self.parents
             .replace(definition, ids.iter().copied(), &updated)?;
         self.replaced.extend(ids);
-        self.checks.test(&updated)?;
         Ok(concat_batches(&inserted.schema(), [&inserted, &updated])?)
     }
 
@@ -269,6 +269,7 @@ impl Update {
         generated: &GeneratedColumns,
         update: DoUpdate,
     ) -> Result<Update> {
+        let definition = &*context.with_domain_defaults(definition);
         let (mut columns, mut items, mut types) = (Vec::new(), Vec::new(), Vec::new());
         for Assignment { target, mut value } in update.assignments {
             let AssignmentTarget::ColumnName(name) = &target else {

@@ -7,12 +7,16 @@ use datafusion::sql::sqlparser::ast::{
     Set, Statement as Sql, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
 };
 
+use table::{Deferral, Tables};
+
 use crate::error::{Error, Result};
+use crate::frontend::constraints::SetConstraints;
 use crate::frontend::parse::Statement;
-use crate::names::column_name;
+use crate::names::{base, column_name, schema_of};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::search_path::SessionPath;
+use crate::statements::temporary::Temporary;
 use crate::statements::transaction::{Modes, OpenTransaction, clock};
 
 /// A statement about the transaction itself.
@@ -30,6 +34,8 @@ pub(crate) enum Control {
     Savepoint(String),
     RollbackTo(String),
     Release(String),
+    /// `set constraints`.
+    Constraints(SetConstraints),
 }
 
 impl Control {
@@ -38,8 +44,10 @@ impl Control {
     /// # Errors
     /// For modes that there are not.
     pub(crate) fn of(statement: &Statement) -> Result<Option<Control>> {
-        let Statement::Sql(sql) = statement else {
-            return Ok(None);
+        let sql = match statement {
+            Statement::Sql(sql) => sql,
+            Statement::Constraints(own) => return Ok(Some(Control::Constraints(own.clone()))),
+            _ => return Ok(None),
         };
         Ok(Some(match &**sql {
             Sql::StartTransaction { modes, .. } => Control::Begin(with(Modes::default(), modes)?),
@@ -69,7 +77,7 @@ impl Control {
     pub(crate) async fn run(
         self,
         instance: &Arc<Instance>,
-        path: &Arc<SessionPath>,
+        (path, temporary): (&Arc<SessionPath>, &Temporary),
         open: &mut Option<OpenTransaction>,
         started: Instant,
     ) -> Result<Answer> {
@@ -84,7 +92,7 @@ code: "25001",
             Control::Commit { chain } => {
                 let transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
-                transaction.commit().await?;
+                transaction.commit(temporary).await?;
                 *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
             }
             Control::Rollback { chain } => {
@@ -119,9 +127,53 @@ code: "25001",
                 transaction.release(&name)?;
                 transaction.succeed();
             }
+            Control::Constraints(own) => {
+                let Some(transaction) = open.as_mut() else {
+                    let notice = "SET CONSTRAINTS can only be used in transaction blocks";
+                    let answer = Answer::changed(None, &clock(instance, started));
+                    return Ok(answer.with_notice(notice));
+                };
+                transaction.enter()?;
+                let tables = transaction.looked(instance).await?;
+                let named = own.names.map(|names| found(&tables, &names)).transpose()?;
+                transaction.set_constraints(named, own.deferred).await?;
+                transaction.succeed();
+            }
         }
         Ok(Answer::changed(None, &clock(instance, started)))
     }
+}
+
+/// The foreign keys of these names, each with its table.
+///
+/// # Errors
+/// If there is none, or it is looked at with each statement.
+fn found(tables: &Tables, names: &[String]) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for written in names {
+        let (schema, name) = (table::schema_of(written), base(written));
+        let (mut there, before) = (false, found.len());
+        for table in tables.names() {
+            let Some(own) = tables.get(table).map(|table| table.definition()) else {
+                continue;
+            };
+            if schema.is_some_and(|schema| schema != schema_of(table)) {
+                continue;
+            }
+            there |= own.has_constraint(name);
+            let mut rules = own.rules.iter().filter(|rule| rule.name == name);
+            if rules.any(|rule| rule.deferral != Deferral::Never) {
+                found.push((table.to_owned(), name.to_owned()));
+            }
+        }
+        let (code, what) = match (there, found.len() > before) {
+            (_, true) => continue,
+            (true, false) => ("42809", "is not deferrable"),
+            (false, false) => ("42704", "does not exist"),
+        };
+        return Err(Error::coded(code, format!("constraint \"{name}\" {what}")));
+    }
+    Ok(found)
 }
 
 fn none(what: &str) -> Error {

@@ -17,7 +17,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use futures::TryStreamExt;
 use ingest::Wanted;
-use table::{Definition, json_kind};
+use table::{Definition, is_enum, json_kind, map_parts, map_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
@@ -90,7 +90,7 @@ pub(crate) async fn to(
     Ok(Answer::changed(Some(written), &context.clock))
 }
 
-/// `plan` with columns that a file of this format can hold: JSON is text, in CSV arrays and structs are, and uuids but in
+/// `plan` with columns that a file of this format can hold: JSON and enums are text, in CSV arrays and structs are, and uuids but in
 /// formats that have bytes.
 fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
@@ -117,8 +117,23 @@ fn type_in_file(data_type: &DataType, format: &str) -> DataType {
         Arc::new(field.as_ref().clone().with_data_type(data_type))
     };
     match data_type {
-        DataType::List(_) | DataType::Struct(_) if format == "csv" => DataType::Utf8View,
-        DataType::Struct(_) if json_kind(data_type).is_some() => DataType::Utf8View,
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) if format == "csv" => {
+            DataType::Utf8View
+        }
+        // Of JSON, keys are texts.
+        DataType::Map(..) => match map_parts(data_type) {
+            Some((key, value)) => {
+                let key = match format {
+                    "json" => DataType::Utf8View,
+                    _ => type_in_file(key, format),
+                };
+                map_type(key, type_in_file(value, format))
+            }
+            None => data_type.clone(),
+        },
+        DataType::Struct(_) if json_kind(data_type).is_some() || is_enum(data_type) => {
+            DataType::Utf8View
+        }
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
         DataType::List(item) => DataType::List(within(item)),
         DataType::FixedSizeBinary(_) if !matches!(format, "parquet" | "arrow") => {
@@ -324,6 +339,7 @@ async fn open(
             | DataType::FixedSizeBinary(_)
             | DataType::List(_)
             | DataType::Struct(_)
+            | DataType::Map(..)
             | DataType::Interval(_) => &DataType::Utf8View,
             readable => readable,
         };

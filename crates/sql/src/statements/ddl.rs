@@ -4,18 +4,18 @@ use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
 use datafusion::sql::sqlparser::ast::{
-    ColumnOption, CreateTable, ObjectName, Query, Statement as Sql, TableConstraint, Truncate,
-    TruncateIdentityOption,
+    CascadeOption, ColumnDef, CreateTable, DataType, ObjectName, OnCommit, Query, Statement as Sql,
+    Truncate, TruncateIdentityOption,
 };
 use futures::TryStreamExt;
-use table::{Definition, Privileges, Tables};
+use table::{Definition, Privileges, Tables, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
-use crate::names::{check_column, check_new, table_name, temporary, written};
+use crate::names::{base, check_column, check_new, column_name, table_name, temporary, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -23,11 +23,11 @@ use crate::run::generated::GeneratedColumns;
 use crate::run::query;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
-use crate::statements::references::may_empty;
+use crate::statements::references::{may_empty, referring_tables};
 use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
 use crate::statements::sequences::{self, no_sequence};
-use crate::statements::views::stays_unused;
+use crate::statements::views::{stay_unread, stays_unused};
 use crate::statements::write::Writing;
 
 /// `create [or replace] table [if not exists] name (columns) | as query`.
@@ -37,9 +37,13 @@ pub(crate) async fn create(
     started: Instant,
 ) -> Result<Answer> {
     let name = new_name(scope, &statement)?;
+    let on_commit = on_commit(&statement)?;
     let (mut writing, mut context) = scope.write("CREATE TABLE", &[&name], started).await?;
     if statement.temporary {
         scope.temporary().begin(&context, &mut writing)?;
+    }
+    if on_commit != table::OnCommit::Preserve {
+        scope.temporary().ends();
     }
     scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
@@ -52,7 +56,7 @@ pub(crate) async fn create(
             return Err(Error::TableExists { name });
         }
         context.rights.check_owner(&context.tables, &name)?;
-        drop_order(&context.tables, &[&name], false)?;
+        may_go(&context.tables, &[&name], false)?;
         stays_unused(&context, &[&name])?;
         sequences_may_go(scope, &context, &name, &[&name])?;
         let before = context.table(&name)?;
@@ -64,14 +68,17 @@ pub(crate) async fn create(
     }
     let mut told = Vec::new();
     let changed = match statement.query {
-        Some(query) if statement.columns.is_empty() => {
-            let (filled, rows) = create_as(&mut context, writing, &name, query).await?;
+        Some(query) if statement.columns.iter().all(is_name) => {
+            let names = statement.columns.iter().map(|own| column_name(&own.name));
+            let names: Vec<String> = names.collect();
+            let own = (name.as_str(), names.as_slice(), on_commit);
+            let (filled, rows) = create_as(&mut context, writing, own, query).await?;
             writing = filled;
             Some(rows)
         }
         Some(_) => {
             return Err(Error::unsupported(
-                "`create table name (columns) as` is not supported: rename the columns in the query with `as`",
+                "`create table ... as` takes names of columns, and not their types: cast in the query",
             ));
         }
         None => {
@@ -84,6 +91,11 @@ pub(crate) async fn create(
     Ok(told.into_iter().fold(answer, Answer::with_notice))
 }
 
+/// Whether a column of a `create table ... as` is a name alone.
+fn is_name(column: &ColumnDef) -> bool {
+    column.data_type == DataType::Unspecified && column.options.is_empty()
+}
+
 /// Creates the table that a statement declares, and returns what is to be told of it.
 async fn declare(
     scope: &mut Scope<'_>,
@@ -92,6 +104,7 @@ async fn declare(
     statement: CreateTable,
     gone: &[String],
 ) -> Result<Vec<String>> {
+    let on_commit = on_commit(&statement)?;
     let Defined {
         mut definition,
         sequences,
@@ -104,6 +117,7 @@ async fn declare(
         &context.types(),
         &context.tables,
     )?;
+    definition.on_commit = on_commit;
     owned::create(scope, context, writing, &mut definition, sequences, gone)?;
     GeneratedColumns::check(context, &definition).await?;
     may_refer(context, &definition, 0)?;
@@ -128,6 +142,22 @@ pub(crate) fn may_refer(context: &StatementContext, own: &Definition, known: usi
     })
 }
 
+/// What becomes of the rows of a new table at the end of a transaction.
+fn on_commit(statement: &CreateTable) -> Result<table::OnCommit> {
+    let own = match statement.on_commit {
+        None | Some(OnCommit::PreserveRows) => table::OnCommit::Preserve,
+        Some(OnCommit::DeleteRows) => table::OnCommit::DeleteRows,
+        Some(OnCommit::Drop) => table::OnCommit::Drop,
+    };
+    if statement.on_commit.is_some() && !statement.temporary {
+        return Err(Error::coded(
+            "42P16",
+            "ON COMMIT can only be used on temporary tables",
+        ));
+    }
+    Ok(own)
+}
+
 /// What the new table is called in the catalog.
 fn new_name(scope: &Scope<'_>, statement: &CreateTable) -> Result<String> {
     let name = written(&statement.name)?;
@@ -135,44 +165,37 @@ fn new_name(scope: &Scope<'_>, statement: &CreateTable) -> Result<String> {
         return scope.new_name(&name);
     }
     check_new(&name)?;
-    refers_to_none(statement)?;
     Ok(temporary(scope.temporary().schema(), &name))
-}
-
-/// That a temporary table has no foreign keys.
-fn refers_to_none(statement: &CreateTable) -> Result<()> {
-    let mut options = statement.columns.iter().flat_map(|column| &column.options);
-    let mut constraints = statement.constraints.iter();
-    if options.any(|own| matches!(own.option, ColumnOption::ForeignKey(_)))
-        || constraints.any(|own| matches!(own, TableConstraint::ForeignKey(_)))
-    {
-        return Err(Error::unsupported(
-            "a temporary table has no foreign keys: leave them out",
-        ));
-    }
-    Ok(())
 }
 
 async fn create_as(
     context: &mut StatementContext,
     mut writing: Writing,
-    name: &str,
+    (name, names, on_commit): (&str, &[String], table::OnCommit),
     query: Box<Query>,
 ) -> Result<(Writing, u64)> {
     let plan = context.plan(Sql::Query(query), None).await?;
-    let fields: Vec<Field> = plan
-        .schema()
-        .fields()
-        .iter()
-        .map(|field| Field::new(shown(field.name()), field.data_type().clone(), true))
+    let fields = plan.schema().fields().iter().enumerate();
+    let fields: Vec<Field> = fields
+        .map(|(at, field)| {
+            let own = names.get(at).map_or(shown(field.name()), String::as_str);
+            Field::new(own, field.data_type().clone(), true)
+        })
         .collect();
+    if names.len() > fields.len() {
+        return Err(Error::coded(
+            "42601",
+            "too many column names were specified",
+        ));
+    }
     for (i, field) in fields.iter().enumerate() {
         check_column(field.name())?;
         if fields[..i].iter().any(|other| other.name() == field.name()) {
             return Err(Error::duplicate_column(field.name()));
         }
     }
-    let definition = Definition::from_schema(name, &Schema::new(fields))?;
+    let mut definition = Definition::from_schema(name, &Schema::new(fields))?;
+    definition.on_commit = on_commit;
     table::create(&mut writing.tx, &definition)?;
     let rows = query::rows(context, &plan).await?.map_err(Error::from);
     writing
@@ -185,57 +208,36 @@ async fn create_as(
         .await
 }
 
-/// The order in which to drop `names`: a table that refers to another is dropped before it.
+/// That no table that stays refers to one of `names`, which go, unless its foreign keys go, too.
 ///
 /// # Errors
-///
-/// When a table that stays refers to one of them, unless its foreign keys go.
-fn drop_order(tables: &Tables, names: &[&str], cascade: bool) -> Result<Vec<String>> {
-    let mut order: Vec<String> = Vec::new();
-    let parents = |child: &str| {
-        let table = tables.get(child);
-        table.map_or(Vec::new(), |t| {
-            t.definition()
-                .foreign_keys
-                .iter()
-                .map(|key| key.parent.clone())
-                .collect()
-        })
-    };
-    let refers =
-        |child: &str, parent: &str| child != parent && parents(child).iter().any(|p| p == parent);
-    let staying = tables
-        .names()
-        .into_iter()
-        .filter(|name| !names.contains(name) && !cascade);
-    for child in staying {
-        if let Some(parent) = names.iter().find(|name| refers(child, name)) {
+/// [`Error::Constraint`] names the foreign key.
+fn may_go(tables: &Tables, names: &[&str], cascade: bool) -> Result<()> {
+    let staying = tables.names().into_iter();
+    for child in staying.filter(|name| !names.contains(name) && !cascade) {
+        let Some(own) = tables.get(child).map(|child| child.definition()) else {
+            continue;
+        };
+        for (at, key) in own.foreign_keys.iter().enumerate() {
+            if !names.contains(&key.parent.as_str()) {
+                continue;
+            }
+            let rule = own.rules.iter().find(|rule| rule.foreign_key == at);
+            let what = match rule {
+                Some(rule) => format!("constraint {}", rule.name),
+                None => "a foreign key".to_owned(),
+            };
+            let parent = titled(&key.parent);
             return Err(Error::Constraint {
                 code: "2BP01",
                 message: format!(
-                    "table \"{parent}\" is referred to by a foreign key of \"{child}\"; drop \"{child}\" first, or both in one statement"
+                    "cannot drop table {parent} because other objects depend on it: {what} on table {} depends on table {parent}",
+                    titled(child)
                 ),
             });
         }
     }
-    // A table exists before another refers to it, so there is always one to which none of the others refers.
-    while order.len() < names.len() {
-        let left = || {
-            names
-                .iter()
-                .filter(|name| !order.iter().any(|done| done == *name))
-        };
-        match left().find(|name| !left().any(|other| refers(other, name))) {
-            Some(next) => order.push((*next).to_string()),
-            None => {
-                return Err(Error::Constraint {
-                    code: "2BP01",
-                    message: "the tables refer to each other".into(),
-                });
-            }
-        }
-    }
-    Ok(order)
+    Ok(())
 }
 
 /// `drop table [if exists] a, b [cascade]`.
@@ -249,7 +251,10 @@ pub(crate) async fn drop(
         Ok(_) => Ok(true),
         Err(e) if taken(context, name)? => Err(e),
         Err(_) if if_exists => Ok(false),
-        Err(e) => Err(e),
+        Err(_) => Err(Error::coded(
+            "42P01",
+            format!("table \"{}\" does not exist", base(name)),
+        )),
     };
     relations::drop(
         scope,
@@ -258,16 +263,25 @@ pub(crate) async fn drop(
         started,
         is_there,
         |scope, context, writing, there| {
-            if cascade {
-                drop_dependents(scope, context, writing, there)?;
+            let gone = if cascade {
+                drop_dependents(scope, context, writing, there)?
             } else {
-                stays_unused(context, there)?;
+                stay_unread(context, there)?;
+                Vec::new()
+            };
+            may_go(&context.tables, there, cascade)?;
+            for name in there {
+                // They may refer to each other.
+                table::redefine(&mut writing.tx, name, |own| {
+                    own.forget_references(|parent| there.contains(&parent));
+                    Ok(())
+                })?;
             }
-            for name in drop_order(&context.tables, there, cascade)? {
-                sequences_may_go(scope, context, &name, there)?;
-                table::drop(&mut writing.tx, &name)?;
+            for name in there {
+                sequences_may_go(scope, context, name, there)?;
+                table::drop(&mut writing.tx, name)?;
             }
-            Ok(())
+            Ok(gone)
         },
     )
     .await
@@ -295,6 +309,15 @@ pub(crate) async fn truncate(
     let names = names.map(table_name).collect::<Result<Vec<_>>>()?;
     let targets: Vec<&str> = names.iter().map(String::as_str).collect();
     let (mut writing, context) = scope.write("TRUNCATE TABLE", &targets, started).await?;
+    let (mut names, mut told) = (names, Vec::new());
+    if matches!(statement.cascade, Some(CascadeOption::Cascade)) {
+        for name in referring_tables(&context.tables, &names) {
+            scope.claim(std::slice::from_ref(&name))?;
+            context.may(&name, Privileges::TRUNCATE)?;
+            told.push(format!("truncate cascades to table \"{}\"", titled(&name)));
+            names.push(name);
+        }
+    }
     may_empty(&context.tables, &names)?;
     let mut rows = 0;
     for name in &names {
@@ -304,7 +327,8 @@ pub(crate) async fn truncate(
         }
     }
     scope.keep(writing).await?;
-    Ok(Answer::changed(Some(rows), &context.clock))
+    let answer = Answer::changed(Some(rows), &context.clock);
+    Ok(told.into_iter().fold(answer, Answer::with_notice))
 }
 
 /// Has the sequences of a table begin anew.

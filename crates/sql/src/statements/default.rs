@@ -14,7 +14,7 @@ use crate::frontend::constant::Constant;
 use crate::frontend::expression::{expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
 use crate::functions::lists::types::is_special;
-use crate::messages::types::type_name;
+use crate::messages::types::exact_name;
 use crate::names::column_name;
 use crate::run::context::StatementContext;
 use crate::run::defaults::text_of;
@@ -30,6 +30,7 @@ pub(crate) async fn fill_insert(
     definition: &Definition,
 ) -> Result<Vec<String>> {
     let overriding = overriding(statement);
+    let definition = &*context.with_domain_defaults(definition);
     statement.partitioned = None;
     let mut named = named(statement, definition);
     if statement.source.is_none() {
@@ -72,7 +73,7 @@ fn typed(value: &mut Expr, definition: &Definition, column: &str) -> Result<()> 
     if let Some(own) = own.filter(|own| is_special(&own.data_type))
         && Constant::of(value) != Some(Constant::Null)
     {
-        let cast = format!("cast(null as {})", type_name(&own.data_type));
+        let cast = format!("cast(null as {})", exact_name(&own.data_type));
         let mut cast = expression(&cast)?;
         if let Expr::Nested(inner) = &mut cast
             && let Expr::Cast { expr, .. } = inner.as_mut()
@@ -98,7 +99,7 @@ fn typed_query(statement: &mut Insert, definition: &Definition, named: &[String]
         .iter()
         .enumerate()
         .map(|(at, name)| match special(name) {
-            Some(own) => format!("cast(\"c{at}\" as {})", type_name(&own.data_type)),
+            Some(own) => format!("cast(\"c{at}\" as {})", exact_name(&own.data_type)),
             None => format!("\"c{at}\""),
         });
     let items: Vec<String> = items.collect();
@@ -411,7 +412,9 @@ pub(crate) fn constants(
     let column = |column: &Column| {
         let values: Vec<Constant<'_>> = match named.iter().position(|name| *name == column.name) {
             Some(at) => rows.iter().map(|row| row[at]).collect(),
-            None if text_of(column).is_none() => vec![Constant::Null; rows.len()],
+            None if text_of(column).is_none() && column.domain.is_none() => {
+                vec![Constant::Null; rows.len()]
+            }
             None => return None,
         };
         Constant::column(&values, &column.data_type)

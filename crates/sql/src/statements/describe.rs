@@ -26,8 +26,10 @@ use crate::messages::tags::shown;
 use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
+use crate::run::kept_plans::Planned;
 use crate::run::visible;
-use crate::statements::{dml, merge, steps};
+use crate::settings::DateSettings;
+use crate::statements::{beside, dml, merge, steps};
 
 /// Texts whose types nothing tells.
 const TEXT: DataType = DataType::Utf8View;
@@ -136,7 +138,9 @@ pub(crate) fn returns(statement: &Statement) -> bool {
         Statement::Explain { .. }
         | Statement::Returning { .. }
         | Statement::Schema(
-            SchemaStatement::ShowPath | SchemaStatement::SetPath { called: true, .. },
+            SchemaStatement::ShowPath
+            | SchemaStatement::ShowDates(_)
+            | SchemaStatement::SetPath { called: true, .. },
         ) => true,
         Statement::Sql(sql) => matches!(
             **sql,
@@ -171,12 +175,19 @@ async fn of_statement(
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
         Statement::Role(RoleStatement::Show) => Ok(Some(texts(&["role"]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
+        Statement::Schema(SchemaStatement::ShowDates(name)) => {
+            Ok(Some(texts(&[DateSettings::shown(name).unwrap_or(name)])))
+        }
         Statement::Schema(SchemaStatement::SetPath { called: true, .. }) => {
             Ok(Some(texts(&["set_config"])))
         }
         Statement::Returning { statement, query } => {
             let name = context.own(&written(&statement)?);
             let table = context.table(&name)?;
+            let mut query = query;
+            if beside::describe(context, &statement, table.definition(), &mut query).await? {
+                return of_query(context, Sql::Query(query)).await.map(Some);
+            }
             let rows = MemTable::try_new(table.definition().schema(), vec![vec![]])?;
             context.written = Some(Arc::new(rows));
             of_query(context, Sql::Query(query)).await.map(Some)
@@ -208,13 +219,26 @@ async fn of_statement(
 
 /// The columns of a query, as people see them.
 pub(crate) async fn of_query(context: &StatementContext, query: Sql) -> Result<SchemaRef> {
+    let (schema, _) = planned_query(context, query).await?;
+    Ok(schema)
+}
+
+/// The columns of a query, as people see them, and its plan.
+///
+/// # Errors
+/// Those of planning it.
+pub(crate) async fn planned_query(
+    context: &StatementContext,
+    query: Sql,
+) -> Result<(SchemaRef, Planned)> {
     grammar::check(&query)?;
     let plan = context.plan(query, None).await?;
     // Types change while the plan is analysed: two sides of a union get one.
-    let plan = rules::logical(&context.state, &plan)?;
+    let optimised = rules::logical(&context.state, &plan)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
-    let fields: Vec<Field> = plan.schema().fields().iter().map(field).collect();
-    Ok(visible::schema(&Arc::new(Schema::new(fields))))
+    let fields: Vec<Field> = optimised.schema().fields().iter().map(field).collect();
+    let schema = visible::schema(&Arc::new(Schema::new(fields)));
+    Ok((schema, Planned { plan, optimised }))
 }
 
 /// The table that a statement writes to.

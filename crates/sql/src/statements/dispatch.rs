@@ -12,8 +12,9 @@ use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
-    alter, arrays, comments, copy, ddl, dml, explain, identity, indexes, like, lookup,
-    materialized, merge, roles, schemas, sequences, show, targets, views,
+    alter, arrays, comments, constrain, copy, ddl, dml, domains, explain, identity, indexes, like,
+    lookup, maintenance, materialized, merge, relations, roles, schemas, sequences, show, targets,
+    types, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -34,7 +35,12 @@ pub(crate) async fn run(
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Schema(statement) => schemas::run(scope, statement, started).await,
         Statement::Role(statement) => roles::run(scope, statement, started).await,
+        Statement::Type(statement) => types::run(scope, statement, started).await,
+        Statement::Domain(statement) => domains::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
+        Statement::Absent(own) => relations::absent(scope, own, started).await,
+        Statement::Maintenance(own) => maintenance::run(scope, own, started).await,
+        Statement::Change(change) => constrain::own(scope, change, started).await,
         Statement::Identity(change) => identity::alter(scope, change, started).await,
         Statement::Materialized(statement) => materialized::run(scope, statement, started).await,
         Statement::Like(statement) => like::create(scope, statement, started).await,
@@ -65,6 +71,13 @@ pub(crate) async fn run(
         ),
         Statement::CopyTo(copy) => copy::to(scope, copy, started).await,
         Statement::CopyFrom(copy) => copy::from(scope, copy, started).await,
+        Statement::Changes(_) => Err(Error::unsupported(
+            "several changes of a table are explained by none: they run by themselves",
+        )),
+        // They are about the transaction.
+        Statement::Constraints(_) => Err(Error::unsupported(
+            "`set constraints` is explained by none: it runs by itself",
+        )),
         Statement::Steps { .. } => Err(Error::unsupported(
             "a `with` that changes tables is explained by none: it runs by itself",
         )),
@@ -113,10 +126,10 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             object_type: ObjectType::MaterializedView,
             if_exists,
             names,
-            cascade: false,
+            cascade,
             temporary: false,
             ..
-        } => materialized::drop(scope, names, if_exists, started).await,
+        } => materialized::drop(scope, names, (if_exists, cascade), started).await,
         Sql::Drop {
             object_type: ObjectType::Sequence,
             if_exists,
@@ -134,7 +147,7 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             temporary: false,
             table: None,
             ..
-        } => indexes::drop(scope, names, if_exists, started).await,
+        } => indexes::drop_all(scope, names, if_exists, started).await,
         Sql::Comment {
             object_type,
             object_name,

@@ -30,6 +30,7 @@ use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::query;
+use crate::statements::beside::{self, Beside};
 use crate::statements::conflict::Conflict;
 use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
@@ -142,17 +143,30 @@ pub(crate) async fn delete(
     started: Instant,
 ) -> Result<Answer> {
     let name = delete_target(&statement)?;
-    if returning.is_some() && statement.using.is_some() {
-        return Err(Error::unsupported(
-            "`returning` is not supported in `delete ... using`: use `where ... in (select ...)`",
-        ));
-    }
     let (mut writing, mut context) = scope.write("DELETE", &[&name], started).await?;
     let table = context.table(&name)?;
     may_return(&context, &name, &returning)?;
     scope.claim(&references::reached(&context.tables, &name))?;
     let mut written = Written::new(&context, table.definition(), returning);
     let mut parents = Parents::new(&context.tables, &name);
+    if statement.using.is_some() && written.is_wanted() {
+        let own = table.definition();
+        let (mut beside, mut rows) = Beside::delete(&mut context, statement, own, &name).await?;
+        let mut ids = RowIds::default();
+        while let Some(batch) = rows.try_next().await? {
+            let first = beside::first_of_each(&batch, |id| ids.0.insert(id), own.columns.len())?;
+            let taken = beside.take(&first)?;
+            written.take(taken.project(&(0..own.columns.len()).collect::<Vec<_>>())?)?;
+        }
+        drop(rows);
+        parents.delete(ids.0.iter());
+        let count = ids.delete(&mut writing.tx, &name)?;
+        let none = Children::new(own);
+        let writing = references::follow(&mut context, writing, &table, &none, parents).await?;
+        return written
+            .finish_beside(scope, context, writing, (count, beside))
+            .await;
+    }
     let all = statement.selection.is_none() && statement.using.is_none();
     let whole = all && !written.is_wanted() && !parents.is_wanted();
     let count = if whole {
@@ -195,8 +209,21 @@ pub(crate) async fn update(
     let table = context.table(&name)?;
     may_return(&context, &name, &returning)?;
     fold_targets(&mut statement)?;
-    default::fill_update(&mut statement, table.definition())?;
-    let rows = rows_of(&mut context, Sql::Update(statement), Some(&name), true).await?;
+    let filled = context.with_domain_defaults(table.definition());
+    default::fill_update(&mut statement, &filled)?;
+    let (beside, rows) = if beside::is_wanted(&statement) {
+        let wanted = (&name[..], returning.is_some());
+        let own = table.definition();
+        let (beside, rows) = Beside::update(&mut context, statement, own, wanted).await?;
+        (Some(beside), rows)
+    } else {
+        let statement = Sql::Update(statement);
+        (
+            None,
+            rows_of(&mut context, statement, Some(&name), true).await?,
+        )
+    };
+    let beside = Mutex::new(beside);
     scope.claim(&references::reached(&context.tables, &name))?;
     let ids = Mutex::new(RowIds::default());
     let mut parents = Parents::new(&context.tables, &name);
@@ -205,7 +232,13 @@ pub(crate) async fn update(
     let generated = GeneratedColumns::new(&mut context, table.definition()).await?;
     let mut written = Written::new(&context, table.definition(), returning);
     let rows = rows.map(|batch| {
-        let (rows, own) = ids.lock().split(&batch?)?;
+        let mut batch = batch?;
+        let mut assigned = false;
+        if let Some(beside) = beside.lock().as_mut() {
+            batch = beside.take(&batch)?;
+            assigned = beside.assigned;
+        }
+        let (rows, own) = ids.lock().split(&batch, assigned)?;
         let rows = generated.fill(rows)?;
         children.take(&rows)?;
         parents.replace(table.definition(), own.iter().copied(), &rows)?;
@@ -217,7 +250,13 @@ pub(crate) async fn update(
         .replace(table.definition(), &checks, rows, width, remove)
         .await?;
     let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
-    written.finish(scope, context, writing, count).await
+    match beside.into_inner() {
+        Some(beside) => {
+            let answer = written.finish_beside(scope, context, writing, (count, beside));
+            answer.await
+        }
+        None => written.finish(scope, context, writing, count).await,
+    }
 }
 
 /// The rows that the query inside a statement returns; of a `delete` that is not `whole`, only their ids.
@@ -313,13 +352,21 @@ impl RowIds {
         Ok(batch.project(&(0..last).collect::<Vec<_>>())?)
     }
 
-    /// The same for rows that must each come once; returns the ids, too.
-    fn split(&mut self, batch: &RecordBatch) -> Result<(RecordBatch, ScalarBuffer<u64>)> {
+    /// The same for rows that must each come once, also of those with queries that are `assigned`; returns the ids, too.
+    fn split(
+        &mut self,
+        batch: &RecordBatch,
+        assigned: bool,
+    ) -> Result<(RecordBatch, ScalarBuffer<u64>)> {
         let last = batch.num_columns().saturating_sub(1);
         if self.take(batch, last)? < batch.num_rows() {
             return Err(Error::coded(
                 "21000",
-                "a row matches more than once; make the `from` clause or the condition unique",
+                if assigned {
+                    "more than one row returned by a subquery used as an expression"
+                } else {
+                    "a row matches more than once; make the `from` clause or the condition unique"
+                },
             ));
         }
         let ids = batch.column(last).as_primitive::<UInt64Type>().values();

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
+use crate::frontend::changes::only_types;
 use crate::frontend::parse::{Statement, Step};
 use crate::frontend::steps::Touched;
 use crate::resources::sequences::SessionNumbers;
@@ -73,6 +74,11 @@ impl Shared {
             user: Some(user),
             ..self
         }
+    }
+
+    /// The tables that go with the session.
+    pub(crate) fn temporary(&self) -> &Temporary {
+        &self.temporary
     }
 
     /// Where names are looked up.
@@ -195,10 +201,12 @@ impl Entered {
                     None => own.as_mut(),
                 },
             );
+            let before = std::mem::take(&mut answer.notices);
             answer = dispatch::run(&mut scope, statement, started).await?;
+            answer.notices.splice(0..0, before);
         }
         if let Some(own) = own {
-            own.commit().await?;
+            own.commit(&self.temporary).await?;
         }
         Ok(answer)
     }
@@ -238,7 +246,7 @@ impl Entered {
         done.check(&context, &touched)?;
         let answer = dispatch::run(&mut scope, last, started).await?;
         if let Some(own) = own {
-            own.commit().await?;
+            own.commit(&self.temporary).await?;
         }
         Ok(answer)
     }
@@ -277,7 +285,12 @@ pub(crate) async fn within(
     if let Some(control) = Control::of(&statement)? {
         let mut open = shared.lock().await;
         return control
-            .run(&instance, shared.path(), &mut open, started)
+            .run(
+                &instance,
+                (shared.path(), shared.temporary()),
+                &mut open,
+                started,
+            )
             .await;
     }
     let mut entered = Entered::new(Arc::clone(&instance), shared).await?;
@@ -294,6 +307,7 @@ pub(crate) async fn within(
         } => entered.steps(before, (*last, touched), started).await?,
         Statement::Prepare { name, prepared } => names.prepare(name, prepared).map(|()| done())?,
         Statement::Deallocate(name) => names.deallocate(name.as_deref()).map(|()| done())?,
+        Statement::Changes(changes) => entered.all(changes, started).await?,
         other => match changes(other) {
             Ok(changes) => entered.all(changes, started).await?,
             Err(other) => dispatch::run(&mut entered.scope(), *other, started).await?,
@@ -309,7 +323,33 @@ fn changes(statement: Statement) -> std::result::Result<Vec<Statement>, Box<Stat
         return Err(Box::new(statement));
     };
     match *sql {
-        Sql::AlterTable(mut alter) if alter.operations.len() > 1 => {
+        Sql::Drop {
+            object_type: ObjectType::Index,
+            if_exists,
+            names,
+            cascade,
+            restrict,
+            purge,
+            temporary,
+            table,
+        } if names.len() > 1 => {
+            let each = names.into_iter().map(|name| {
+                Statement::Sql(Box::new(Sql::Drop {
+                    object_type: ObjectType::Index,
+                    if_exists,
+                    names: vec![name],
+                    cascade,
+                    restrict,
+                    purge,
+                    temporary,
+                    table: table.clone(),
+                }))
+            });
+            Ok(each.collect())
+        }
+        Sql::AlterTable(mut alter)
+            if alter.operations.len() > 1 && !only_types(&alter.operations) =>
+        {
             let operations = std::mem::take(&mut alter.operations);
             let each = operations.into_iter().map(|operation| {
                 let mut one = alter.clone();

@@ -67,7 +67,7 @@ pub(crate) async fn explain(
     }
     if context.instance.executor.is_native()
         && queries
-        && let Some(native) = native::prepare(&context, &plan).await?
+        && let Some(native) = native::prepare(&context, &plan, None).await?
     {
         context.clock.planned();
         lines.extend(native.explain());

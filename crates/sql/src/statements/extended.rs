@@ -1,6 +1,7 @@
 //! Statements that are prepared once and run with parameters, `copy` through a connection, and what else a server needs
 //! of a session.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,6 +30,7 @@ use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
 use crate::run::instance::Instance;
+use crate::run::kept_plans::{PlanKey, Slot};
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::session::Session;
@@ -53,6 +55,51 @@ pub struct PreparedStatement {
     is_query: bool,
     /// What it asks for, if it is a query for the row of one key.
     asked: Option<KeyQuery>,
+    /// Where its plan is kept, if it has no parameters.
+    kept: Option<Arc<Slot>>,
+}
+
+/// Most descriptions that a session keeps, and most bytes of the text of one.
+const DESCRIPTIONS: usize = 32;
+const LONGEST: usize = 16 << 10;
+
+/// Statements that a session has prepared last, and what planning looked at: drivers prepare the same text again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Described(Mutex<VecDeque<Description>>);
+
+#[derive(Debug)]
+struct Description {
+    text: String,
+    declared: Vec<Option<DataType>>,
+    key: PlanKey,
+    prepared: PreparedStatement,
+}
+
+impl Described {
+    /// The statement, if preparing it would make the same one.
+    fn find(
+        &self,
+        text: &str,
+        declared: &[Option<DataType>],
+        key: &PlanKey,
+    ) -> Option<PreparedStatement> {
+        let all = self.0.lock();
+        let mut all = all.iter();
+        let found = all.find(|own| own.text == text && own.declared == declared && own.key.is(key));
+        found.map(|own| own.prepared.clone())
+    }
+
+    fn keep(&self, description: Description) {
+        if description.text.len() > LONGEST {
+            return;
+        }
+        let mut all = self.0.lock();
+        all.retain(|own| own.text != description.text || own.declared != description.declared);
+        if all.len() >= DESCRIPTIONS {
+            all.pop_front();
+        }
+        all.push_back(description);
+    }
 }
 
 impl PreparedStatement {
@@ -123,27 +170,20 @@ impl Session {
                     verb,
                     is_query,
                     asked: None,
+                    kept: None,
                 }));
             }
             let (instance, open) = (Arc::clone(self.instance()), self.shared());
             let declared = declared.to_vec();
             let room = self.room_of(&readied);
-            let work = async move {
-                let mut entered = Entered::new(instance, open).await?;
-                let mut context = entered.scope().read(Instant::now()).await?;
-                let parameters = describe::parameters(&context, &readied, &declared).await?;
-                let shape = readied.shape(&parameters)?;
-                let columns = describe::columns(&mut context, shape).await?;
-                entered.succeed();
-                Ok(PreparedStatement {
-                    asked: readied.key_query(),
-                    readied: Reading::Done(readied),
-                    parameters,
-                    columns,
-                    verb,
-                    is_query,
-                })
+            let described = Arc::clone(self.described_before());
+            let said = Said {
+                text: text.to_owned(),
+                declared,
+                verb,
+                is_query,
             };
+            let work = looked_at((instance, open), described, readied, said);
             self.with_room(room, work).await.map(Some)
         }
         .boxed()
@@ -166,6 +206,7 @@ impl Session {
                 verb: "SELECT",
                 is_query: true,
                 asked: Some(asked),
+                kept: None,
             }))
     }
 
@@ -230,7 +271,8 @@ impl Session {
                     None => return Err(Error::coded("42601", "expected a statement")),
                 },
             };
-            self.stream_parsed(bound, started).await
+            self.stream_parsed(bound, statement.kept.clone(), started)
+                .await
         }
         .boxed()
     }
@@ -273,7 +315,7 @@ impl Session {
                 statement,
                 depth: *depth,
             };
-            self.stream_parsed(parsed, Instant::now()).await
+            self.stream_parsed(parsed, None, Instant::now()).await
         }
         .boxed()
     }
@@ -313,6 +355,66 @@ impl Session {
         let work = copied(instance, open, transfer.clone(), rows.boxed());
         self.with_room(0, work).boxed()
     }
+}
+
+/// What is said of a statement that is prepared.
+struct Said {
+    text: String,
+    declared: Vec<Option<DataType>>,
+    verb: &'static str,
+    is_query: bool,
+}
+
+/// Looks at a statement that has been read, to know its parameters and columns; not if it was looked at before and nothing
+/// has changed since.
+async fn looked_at(
+    (instance, open): (Arc<Instance>, Shared),
+    described: Arc<Described>,
+    readied: Readied,
+    said: Said,
+) -> Result<PreparedStatement> {
+    let mut entered = Entered::new(Arc::clone(&instance), open).await?;
+    let mut context = entered.scope().read(Instant::now()).await?;
+    let key = PlanKey::of(&context);
+    let known = key.as_ref();
+    let known = known.and_then(|key| described.find(&said.text, &said.declared, key));
+    if let Some(known) = known {
+        entered.succeed();
+        return Ok(known);
+    }
+    let parameters = describe::parameters(&context, &readied, &said.declared).await?;
+    let (columns, kept) = match readied.shape(&parameters)? {
+        Statement::Sql(query) if said.is_query => {
+            let (columns, planned) = describe::planned_query(&context, *query).await?;
+            // Values are constants of the text: with others it has another plan.
+            let kept = if parameters.is_empty() {
+                instance.plans.keep(&context, planned)?
+            } else {
+                None
+            };
+            (Some(columns), kept)
+        }
+        shape => (describe::columns(&mut context, shape).await?, None),
+    };
+    entered.succeed();
+    let prepared = PreparedStatement {
+        asked: readied.key_query(),
+        readied: Reading::Done(readied),
+        parameters,
+        columns,
+        verb: said.verb,
+        is_query: said.is_query,
+        kept,
+    };
+    if let Some(key) = key {
+        described.keep(Description {
+            text: said.text,
+            declared: said.declared,
+            key,
+            prepared: prepared.clone(),
+        });
+    }
+    Ok(prepared)
 }
 
 fn no_direction() -> Error {

@@ -37,7 +37,7 @@ fn names(scope: &Scope<'_>, things: &Things) -> Result<Vec<String>> {
         let names = if sequences {
             permanent(tables.sequences())
         } else {
-            [permanent(tables.names()), tables.views()].concat()
+            permanent([tables.names(), tables.views()].concat())
         };
         let names = names.into_iter();
         let names = names.filter(|name| schemas.iter().any(|own| own == schema_of(name)));

@@ -19,9 +19,10 @@ use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::query;
+use crate::statements::cascade::drop_dependents;
 use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
-use crate::statements::views::stays_unused;
+use crate::statements::views::stay_unread;
 use crate::statements::write::Writing;
 
 /// Runs such a statement.
@@ -156,7 +157,7 @@ fn is_there(context: &StatementContext, name: &str) -> Result<()> {
 pub(crate) async fn drop(
     scope: &mut Scope<'_>,
     names: Vec<ObjectName>,
-    if_exists: bool,
+    (if_exists, cascade): (bool, bool),
     started: Instant,
 ) -> Result<Answer> {
     let there = |context: &StatementContext, name: &str| match is_there(context, name) {
@@ -171,12 +172,17 @@ pub(crate) async fn drop(
         names,
         started,
         there,
-        |_, context, writing, there| {
-            stays_unused(context, there)?;
+        |scope, context, writing, there| {
+            let gone = if cascade {
+                drop_dependents(scope, context, writing, there)?
+            } else {
+                stay_unread(context, there)?;
+                Vec::new()
+            };
             for name in there {
                 table::drop(&mut writing.tx, name)?;
             }
-            Ok(())
+            Ok(gone)
         },
     )
     .await

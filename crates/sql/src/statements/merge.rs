@@ -400,6 +400,7 @@ async fn compiled(
     clause: Clause,
 ) -> Result<Compiled> {
     let (rows, other) = seen;
+    let definition = &*context.with_domain_defaults(definition);
     let condition = match clause.condition {
         None => None,
         Some(condition) => {

@@ -1,12 +1,12 @@
 //! Sequences that belong to columns: those of identity columns, of `serial`, and of `owned by`.
 
-use table::{Definition, Generated, Tables};
+use table::{Column, Definition, Generated, Position, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::NewSequence;
 use crate::frontend::sequences::SequenceOptions;
 use crate::messages::nearest::unknown_column;
-use crate::names::schema_of;
+use crate::names::{base, schema_of};
 use crate::run::context::StatementContext;
 use crate::run::defaults::next_of;
 use crate::run::instance::Instance;
@@ -55,6 +55,48 @@ pub(crate) fn create(
         names.push(name);
     }
     Ok(())
+}
+
+/// The numbers that `rows` rows get which are there when a column of a new sequence is added: an expression over them. The
+/// sequence goes on behind these.
+///
+/// # Errors
+/// If there are more rows than numbers; those of the store.
+pub(crate) fn numbered(
+    scope: &Scope<'_>,
+    writing: &mut Writing,
+    column: &Column,
+    options: &SequenceOptions,
+    rows: u64,
+) -> Result<String> {
+    let Some(name) = column.sequences.first() else {
+        return Err(Error::Defect {
+            message: "a column of numbers has no sequence".into(),
+        });
+    };
+    let number = scope.instance.sequences.new_number(&writing.tx)?;
+    let mut own = options.new_sequence(number)?;
+    let last = i128::from(rows.saturating_sub(1)) * i128::from(own.increment);
+    let last = i64::try_from(i128::from(own.start) + last).ok();
+    let last = last.filter(|last| (own.min..=own.max).contains(last));
+    let Some(last) = last else {
+        return Err(Error::coded(
+            "2200H",
+            format!(
+                "nextval: reached the end of sequence \"{}\" for the rows that are there",
+                base(name)
+            ),
+        ));
+    };
+    own.first = Position {
+        value: last,
+        called: true,
+    };
+    table::change_sequence(&mut writing.tx, name, &own)?;
+    Ok(format!(
+        "cast({} + (row_number() over () - 1) * ({}) as bigint)",
+        own.start, own.increment
+    ))
 }
 
 /// `base`, or that with a number behind it, that is free.

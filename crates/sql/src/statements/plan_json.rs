@@ -31,7 +31,7 @@ pub(crate) async fn explain(
 ) -> Result<Answer> {
     if context.instance.executor.is_native()
         && title.is_none()
-        && let Some(native) = native::prepare(&context, plan).await?
+        && let Some(native) = native::prepare(&context, plan, None).await?
     {
         context.clock.planned();
         let ran_on = native.ran_on();

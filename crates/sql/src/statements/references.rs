@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array, new_null_array};
-use arrow::compute::{concat_batches, take, take_record_batch};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options, concat_batches, take, take_record_batch};
 use futures::{Stream, StreamExt};
 use memory::Traffic;
 use store::Snapshot;
@@ -21,6 +20,10 @@ use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::instance::Instance;
+use crate::statements::deferred::{self, Pending, any_mixed};
+use crate::statements::referred::{
+    in_order, lost, missing, mixed, parent, picked, referenced, referring,
+};
 use crate::statements::write::Writing;
 
 /// The rows that a statement writes to a table, as far as they refer to others.
@@ -35,18 +38,30 @@ struct Referring {
     foreign: ForeignKey,
     seen: KeySet,
     values: Vec<RecordBatch>,
+    /// Whether a row has a part of a key that is to be there whole or not at all.
+    mixed: bool,
 }
 
 impl Children {
     pub(crate) fn new(definition: &Definition) -> Children {
+        Children::of_columns(definition, None)
+    }
+
+    /// Only those foreign keys that have one of these columns.
+    fn of_columns(definition: &Definition, columns: Option<&[usize]>) -> Children {
         let referring = |rule: &Rule| Referring {
             rule: rule.clone(),
             foreign: definition.foreign_keys[rule.foreign_key].clone(),
             seen: KeySet::default(),
             values: Vec::new(),
+            mixed: false,
+        };
+        let own = |rule: &&Rule| {
+            let mut its = definition.foreign_keys[rule.foreign_key].columns.iter();
+            columns.is_none_or(|columns| its.any(|at| columns.contains(at)))
         };
         Children {
-            rules: definition.rules.iter().map(referring).collect(),
+            rules: definition.rules.iter().filter(own).map(referring).collect(),
             definition: definition.clone(),
         }
     }
@@ -62,6 +77,7 @@ impl Children {
         let rows = table::normalise(rows, &self.definition)?;
         for own in &mut self.rules {
             let columns = rows.project(&own.foreign.columns)?;
+            own.mixed |= own.rule.full && any_mixed(columns.columns());
             let new = own.seen.take(columns.columns())?;
             let places = (0..).zip(new).filter(|(_, new)| *new == Some(true));
             let places: UInt32Array = places.map(|(row, _)| row).collect();
@@ -72,32 +88,61 @@ impl Children {
         Ok(())
     }
 
-    /// That the rows that they refer to are among `tables`, which have what was written.
-    async fn check(&self, tables: &Tables) -> Result<()> {
+    /// The keys that are not among `tables`, which have what was written.
+    async fn missing(&self, tables: &Tables) -> Result<Vec<Pending>> {
+        let mut pending = Vec::new();
         for own in &self.rules {
-            let Some((parent, key)) = parent(tables, &own.foreign) else {
-                return Err(lost(&own.rule));
+            let of = |values: Vec<ArrayRef>, mixed| Pending {
+                child: self.definition.name.clone(),
+                rule: own.rule.name.clone(),
+                values,
+                mixed,
+                parent: None,
             };
+            if own.mixed {
+                pending.push(of(Vec::new(), true));
+            }
+            if own.values.is_empty() {
+                continue;
+            }
+            let (parent, key) = parent(tables, &own.foreign, &own.rule)?;
             for values in &own.values {
-                let columns = in_order(parent.definition(), key, &own.foreign, values.columns());
+                let columns = in_order(parent.definition(), key, &own.foreign, values.columns())?;
                 let found = parent.find(key, &columns).await?;
-                if let Some(row) = found.iter().position(Option::is_none) {
-                    return Err(Error::Constraint {
-                        code: "23503",
-                        message: format!(
-                            "insert or update on table \"{}\" violates foreign key constraint \"{}\": Key ({})=({}) is not present in table \"{}\".",
-                            self.definition.name,
-                            own.rule.name,
-                            names(&self.definition, &own.foreign.columns),
-                            shown(values.columns(), row),
-                            own.foreign.parent
-                        ),
-                    });
+                let lost = (0..).zip(&found).filter(|(_, found)| found.is_none());
+                let lost: UInt32Array = lost.map(|(row, _)| row).collect();
+                if !lost.is_empty() {
+                    pending.push(of(picked(values.columns(), &lost)?, false));
                 }
             }
         }
-        Ok(())
+        Ok(pending)
     }
+}
+
+/// Looks at what rows refer to that is not there, now, or notes it for the end of the transaction.
+async fn settle(
+    context: &StatementContext,
+    tables: &Tables,
+    writing: &mut Writing,
+    pending: Vec<Pending>,
+) -> Result<()> {
+    for own in pending {
+        let child = tables.get(&own.child).map(|child| child.definition());
+        let rule = child.and_then(|child| deferred::rules(child, &own.rule).next());
+        if rule.is_some_and(|rule| defers(context, &own.child, rule)) {
+            writing.pending.push(own);
+        } else {
+            deferred::check(tables, &[own]).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a foreign key of `table` is looked at when the transaction ends.
+fn defers(context: &StatementContext, table: &str, rule: &Rule) -> bool {
+    let said = context.deferrals.as_ref();
+    said.is_some_and(|said| said.defers(table, rule))
 }
 
 /// That all rows of `own` refer to rows of `tables` by the foreign keys of `definition`.
@@ -121,7 +166,18 @@ pub(crate) async fn all_refer(
             children.take(&batch)?;
         }
     }
-    children.check(tables).await
+    let missing = children.missing(tables).await?;
+    let Some(first) = missing.first() else {
+        return Ok(());
+    };
+    let Some(rule) = deferred::rules(definition, &first.rule).next() else {
+        return Ok(());
+    };
+    Err(if first.mixed {
+        mixed(definition, rule)
+    } else {
+        self::missing(definition, rule, &first.values, 0)
+    })
 }
 
 impl Instance {
@@ -139,59 +195,6 @@ impl Instance {
             _ => Ok(()),
         }
     }
-}
-
-/// The table that a foreign key refers to, and its key.
-fn parent<'t>(tables: &'t Tables, foreign: &ForeignKey) -> Option<(&'t Arc<Table>, &'t Key)> {
-    let parent = tables.get(&foreign.parent)?;
-    Some((parent, table::referred_key(parent.definition(), foreign)?))
-}
-
-fn lost(rule: &Rule) -> Error {
-    Error::Constraint {
-        code: "42830",
-        message: format!(
-            "foreign key constraint \"{}\" refers to a key that holds no more: drop the constraint",
-            rule.name
-        ),
-    }
-}
-
-/// `columns`, which stand in the order of the foreign key, in that of the key.
-fn in_order(
-    parent: &Definition,
-    key: &Key,
-    foreign: &ForeignKey,
-    columns: &[ArrayRef],
-) -> Vec<ArrayRef> {
-    let place = |column: &usize| {
-        let name = &parent.columns[*column].name;
-        foreign
-            .parent_columns
-            .iter()
-            .position(|other| other == name)
-    };
-    let places = key.columns.iter().filter_map(place);
-    places.map(|place| columns[place].clone()).collect()
-}
-
-fn names(definition: &Definition, columns: &[usize]) -> String {
-    let names: Vec<&str> = columns
-        .iter()
-        .map(|c| &definition.columns[*c].name[..])
-        .collect();
-    names.join(", ")
-}
-
-fn shown(columns: &[ArrayRef], row: usize) -> String {
-    let options = FormatOptions::new();
-    let value = |column: &ArrayRef| {
-        let format = ArrayFormatter::try_new(column, &options);
-        let text = format.and_then(|format| format.value(row).try_to_string());
-        text.unwrap_or_else(|_| "?".to_owned())
-    };
-    let values: Vec<String> = columns.iter().map(value).collect();
-    values.join(", ")
 }
 
 /// The rows of a table that a statement deletes or replaces, if others may refer to them.
@@ -266,7 +269,7 @@ pub(crate) fn reached(tables: &Tables, name: &str) -> Vec<String> {
     let mut at = 0;
     while at < all.len() {
         for (child, rule) in children_of(tables, &all[at]) {
-            let passes = rule.on_delete != Action::NoAction || rule.on_update != Action::NoAction;
+            let passes = rule.on_delete.changes_rows() || rule.on_update.changes_rows();
             let child = &child.definition().name;
             if passes && !all.contains(child) {
                 all.push(child.clone());
@@ -275,6 +278,22 @@ pub(crate) fn reached(tables: &Tables, name: &str) -> Vec<String> {
         at += 1;
     }
     all
+}
+
+/// The tables that have a foreign key that holds to one of `names`, or to one of these tables, and are none of `names`.
+pub(crate) fn referring_tables(tables: &Tables, names: &[String]) -> Vec<String> {
+    let mut all = names.to_vec();
+    let mut at = 0;
+    while at < all.len() {
+        for (child, _) in children_of(tables, &all[at]) {
+            let child = &child.definition().name;
+            if !all.contains(child) {
+                all.push(child.clone());
+            }
+        }
+        at += 1;
+    }
+    all.split_off(names.len())
 }
 
 /// That no table outside `names` has a foreign key that holds to one of them, of which all rows go.
@@ -330,6 +349,7 @@ pub(crate) async fn follow(
             new,
         });
     }
+    let mut changed = Vec::new();
     while let Some(change) = changes.pop() {
         let tables = written(context, &writing)?;
         for (child, rule) in children_of(&tables, &change.table) {
@@ -339,11 +359,21 @@ pub(crate) async fn follow(
             let child = tables.get(name).cloned().ok_or_else(|| lost(&rule))?;
             let (next, more) = pass(context, writing, (&tables, &child), &rule, &change).await?;
             writing = next;
-            changes.extend(more);
+            if let Some((more, own)) = more {
+                changes.push(more);
+                changed.extend(own);
+            }
         }
     }
-    if children.rules.iter().any(|own| !own.values.is_empty()) {
-        children.check(&*written(context, &writing)?).await?;
+    let wanted = |own: &Referring| own.mixed || !own.values.is_empty();
+    let all = std::iter::once(children).chain(&changed);
+    let all: Vec<&Children> = all.filter(|own| own.rules.iter().any(wanted)).collect();
+    if !all.is_empty() {
+        let tables = written(context, &writing)?;
+        for own in all {
+            let missing = own.missing(&tables).await?;
+            settle(context, &tables, &mut writing, missing).await?;
+        }
     }
     Ok(writing)
 }
@@ -380,19 +410,19 @@ fn written(context: &StatementContext, writing: &Writing) -> Result<Arc<Tables>>
     Ok(catalog.tables(&writing.tx.view())?)
 }
 
-/// Does what a rule asks for when rows of its parent have gone or changed.
+/// Does what a rule asks for when rows of its parent have gone or changed. Returns the rows that it has changed, and what
+/// these refer to now.
+#[expect(clippy::too_many_lines, reason = "one thing after the other")]
 async fn pass(
     context: &mut StatementContext,
-    writing: Writing,
+    mut writing: Writing,
     (tables, child): (&Tables, &Arc<Table>),
     rule: &Rule,
     change: &Change,
-) -> Result<(Writing, Option<Change>)> {
+) -> Result<(Writing, Option<(Change, Option<Children>)>)> {
     let definition = child.definition();
     let foreign = &definition.foreign_keys[rule.foreign_key];
-    let Some((parent, key)) = parent(tables, foreign) else {
-        return Err(lost(rule));
-    };
+    let (parent, key) = parent(tables, foreign, rule)?;
     let action = match change.new {
         Some(_) => rule.on_update,
         None => rule.on_delete,
@@ -404,45 +434,57 @@ async fn pass(
         Ok(rows.project(&places)?.columns().to_vec())
     };
     let old = own(&change.old)?;
-    let kept: Vec<bool> = match &change.new {
-        // Each row takes its own children with it, also where another row gets its key.
-        Some(new) if action != Action::NoAction => KeyMap::same(&old, &own(new)?)?,
-        _ => {
-            let old = in_order(parent.definition(), key, foreign, &old);
-            let there = parent.find(key, &old).await?;
-            there.iter().map(Option::is_some).collect()
-        }
-    };
-    let gone = (0..).zip(kept).filter(|(_, kept)| !kept);
-    let gone: UInt32Array = gone.map(|(row, _)| row).collect();
+    let new = change.new.as_ref().map(&own).transpose()?;
+    let gone = gone((parent, key), foreign, (&old, new), action).await?;
     let lost_keys = picked(&old, &gone)?;
-    let keys = KeyMap::of(&lost_keys)?;
-    if keys.rows().is_empty() {
-        return Ok((writing, None));
-    }
-    let (ids, of) = referring(child, foreign, &keys).await?;
+    let (ids, of) = referring(child, foreign, &lost_keys).await?;
     if ids.is_empty() {
         return Ok((writing, None));
     }
-    if action == Action::NoAction {
+    if action == Action::NoAction && defers(context, &definition.name, rule) {
+        writing.pending.push(Pending {
+            child: definition.name.clone(),
+            rule: rule.name.clone(),
+            values: lost_keys,
+            mixed: false,
+            parent: Some(change.table.clone()),
+        });
+        return Ok((writing, None));
+    }
+    if !action.changes_rows() {
         let row = of[0] as usize;
         return Err(referenced(&change.table, rule, definition, &lost_keys, row));
     }
     let all: Vec<usize> = (0..definition.columns.len()).collect();
     let before = child.fetch(&all, &ids).await?;
+    let columns = match change.new {
+        None if !rule.delete_columns.is_empty() => {
+            let places = rule.delete_columns.iter();
+            places.map(|place| foreign.columns[*place]).collect()
+        }
+        _ => foreign.columns.clone(),
+    };
     let values = match (action, &change.new) {
-        (Action::SetNull, _) => {
-            let null = |at: &usize| new_null_array(before.column(*at).data_type(), ids.len());
-            Some(foreign.columns.iter().map(null).collect())
+        (Action::SetNull | Action::SetDefault, _) => {
+            Some(set(context, definition, (&columns, ids.len()), action).await?)
         }
         (Action::Cascade, Some(new)) => {
             let new = picked(&own(new)?, &gone)?;
-            Some(picked(&new, &UInt32Array::from(of))?)
+            let new = picked(&new, &UInt32Array::from(of))?;
+            Some(of_types(definition, &columns, &new)?)
         }
         _ => None,
     };
     let after = match values {
-        Some(values) => Some(put(context, definition, &before, (&foreign.columns, values)).await?),
+        Some(values) => Some(put(context, definition, &before, (&columns, values)).await?),
+        None => None,
+    };
+    let refer = match &after {
+        Some(after) => {
+            let mut refer = Children::of_columns(definition, Some(&columns));
+            refer.take(after)?;
+            Some(refer)
+        }
         None => None,
     };
     let name = &definition.name;
@@ -452,35 +494,66 @@ async fn pass(
         old: before,
         new: after,
     };
-    Ok((writing, Some(more)))
+    Ok((writing, Some((more, refer))))
 }
 
-/// The rows at `places` of columns.
-fn picked(columns: &[ArrayRef], places: &UInt32Array) -> Result<Vec<ArrayRef>> {
-    let columns = columns.iter().map(|column| take(column, places, None));
-    Ok(columns.collect::<std::result::Result<_, _>>()?)
+/// Values with the types of these columns.
+///
+/// # Errors
+/// If one has no such value.
+fn of_types(
+    definition: &Definition,
+    columns: &[usize],
+    values: &[ArrayRef],
+) -> Result<Vec<ArrayRef>> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let columns = columns.iter().zip(values);
+    let cast = columns
+        .map(|(at, value)| cast_with_options(value, &definition.columns[*at].data_type, &strict));
+    Ok(cast.collect::<std::result::Result<_, _>>()?)
 }
 
-/// The error of rows of `child` that refer to a key that is gone, the one in `row` of `columns`.
-fn referenced(
-    parent: &str,
-    rule: &Rule,
-    child: &Definition,
-    columns: &[ArrayRef],
-    row: usize,
-) -> Error {
-    let foreign = &child.foreign_keys[rule.foreign_key];
-    Error::Constraint {
-        code: "23503",
-        message: format!(
-            "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{}\": Key ({})=({}) is still referenced from table \"{}\".",
-            rule.name,
-            child.name,
-            foreign.parent_columns.join(", "),
-            shown(columns, row),
-            child.name
-        ),
+/// NULLs, or the defaults of columns, for so many rows.
+async fn set(
+    context: &mut StatementContext,
+    definition: &Definition,
+    (columns, rows): (&[usize], usize),
+    action: Action,
+) -> Result<Vec<ArrayRef>> {
+    let same = UInt32Array::from(vec![0; rows]);
+    let mut values = Vec::with_capacity(columns.len());
+    for at in columns {
+        let column = &definition.columns[*at];
+        values.push(if action == Action::SetDefault {
+            take(&context.default_value(column).await?, &same, None)?
+        } else {
+            new_null_array(&column.data_type, rows)
+        });
     }
+    Ok(values)
+}
+
+/// The keys of `old` that no row has any more once `action` is to be taken.
+async fn gone(
+    (parent, key): (&Arc<Table>, &Key),
+    foreign: &ForeignKey,
+    (old, new): (&[ArrayRef], Option<Vec<ArrayRef>>),
+    action: Action,
+) -> Result<UInt32Array> {
+    let kept: Vec<bool> = match new {
+        // Each row takes its own children with it, also where another row gets its key.
+        Some(new) if action != Action::NoAction => KeyMap::same(old, &new)?,
+        _ => {
+            let old = in_order(parent.definition(), key, foreign, old)?;
+            let there = parent.find(key, &old).await?;
+            there.iter().map(Option::is_some).collect()
+        }
+    };
+    let gone = (0..).zip(kept).filter(|(_, kept)| !kept);
+    Ok(gone.map(|(row, _)| row).collect())
 }
 
 /// Rows with other values in some columns.
@@ -504,38 +577,5 @@ async fn put(
     let rows = RecordBatch::try_from_iter_with_nullable(columns)?;
     let generated = GeneratedColumns::new(context, definition).await?;
     let rows = table::normalise(&generated.fill(rows)?, definition)?;
-    Checks::new(context, definition).await?.test(&rows)?;
-    Ok(rows)
-}
-
-/// The ids of the rows of `child` that refer to one of `keys`, and the row of each among these.
-async fn referring(
-    child: &Arc<Table>,
-    foreign: &ForeignKey,
-    keys: &KeyMap,
-) -> Result<(Vec<u64>, Vec<u32>)> {
-    let scan = Scan::new(Arc::clone(child), foreign.columns.clone(), true);
-    let pool = child.snapshot().pool().clone();
-    let traffic = Traffic::new(pool.nodes());
-    let (mut ids, mut of) = (Vec::new(), Vec::new());
-    for (_, morsel) in scan.morsels() {
-        let opened = scan.open(&pool, morsel, &[], &traffic, || 0).await?;
-        let Some(mut cursor) = opened else { continue };
-        while let Some(batch) = cursor.next(BATCH_ROWS)? {
-            let (columns, last) = batch.columns().split_at(foreign.columns.len());
-            let Some(rows) = last
-                .first()
-                .and_then(|ids| ids.as_any().downcast_ref::<UInt64Array>())
-            else {
-                continue;
-            };
-            for (row, found) in keys.get(columns)?.into_iter().enumerate() {
-                if let Some(found) = found {
-                    ids.push(rows.value(row));
-                    of.push(found);
-                }
-            }
-        }
-    }
-    Ok((ids, of))
+    Checks::new(context, definition).await?.test(rows)
 }

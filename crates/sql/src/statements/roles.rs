@@ -9,6 +9,8 @@ use table::{ROLES, Role, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::roles::{RoleOptions, RoleStatement};
+use crate::frontend::schemas;
+use crate::limits;
 use crate::names::{CATALOG, check_new, quoted};
 use crate::rights::{self, GIVEN, denied, is_role, no_role};
 use crate::run::answer::Answer;
@@ -27,6 +29,11 @@ pub(crate) async fn run(
     match statement {
         RoleStatement::Create { name, options } => create(scope, &name, options, started).await,
         RoleStatement::Alter { name, options } => alter(scope, &name, options, started).await,
+        RoleStatement::Configure {
+            name,
+            setting,
+            value,
+        } => configure(scope, &name, (setting, value), started).await,
         RoleStatement::Drop { names, if_exists } => drop(scope, &names, if_exists, started).await,
         RoleStatement::Members {
             grants,
@@ -134,6 +141,9 @@ fn apply(role: &mut Role, options: &RoleOptions) -> Result<()> {
     }
     if let Some(password) = &options.password {
         role.verifier = verifier(password.clone())?;
+    }
+    if let Some(connections) = options.connections {
+        role.connections = connections;
     }
     Ok(())
 }
@@ -281,9 +291,65 @@ async fn alter(
     let own = scope.role().as_deref() == Some(name) && options == only_password;
     if !own {
         Master::of(scope, &context).check("alter", Some(before), &after)?;
+        let own = scope.role().as_deref() == Some(name) && !context.rights.is_all();
+        if own && after.connections != before.connections {
+            return Err(denied(format!(
+                "permission denied to alter role: only superusers change the limits of their own role \"{name}\""
+            )));
+        }
     }
     if before.superuser && before.login && !(after.superuser && after.login) {
         stays_manageable(scope, &context.tables, &[name])?;
+    }
+    table::put_role(&mut writing.tx, name, &after)?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// `alter role ... set` and `reset`; no setting stands for all, no value for what there is without it.
+async fn configure(
+    scope: &mut Scope<'_>,
+    name: &str,
+    (setting, value): (Option<String>, Option<String>),
+    started: Instant,
+) -> Result<Answer> {
+    let (mut writing, context) = scope.write("ALTER ROLE", &[ROLES], started).await?;
+    let Some(before) = context.tables.role(name) else {
+        return Err(if GIVEN.contains(&name) {
+            Error::coded("42939", format!("role \"{name}\" is reserved"))
+        } else {
+            no_role(name)
+        });
+    };
+    let mut after = before.clone();
+    match (&setting, value) {
+        (None, _) => after.settings.clear(),
+        (Some(setting), Some(value)) => {
+            let value = limits::normal(setting, &value)?;
+            if setting == limits::PATH {
+                schemas::setting(&value)?;
+            }
+            after.settings.insert(setting.clone(), value);
+        }
+        (Some(setting), None) => {
+            // That there is such a setting.
+            if setting != limits::PATH {
+                limits::normal(setting, "0")?;
+            }
+            after.settings.remove(setting);
+        }
+    }
+    let changes = |setting: &String| before.settings.get(setting) != after.settings.get(setting);
+    let mut all = before.settings.keys().chain(after.settings.keys());
+    let bounds = all.any(|setting| limits::bounds(setting) && changes(setting));
+    // Everybody may say where their own names are looked up, and nobody how much they may have.
+    if bounds || scope.role().as_deref() != Some(name) {
+        Master::of(scope, &context).check("alter", Some(before), &after)?;
+        if bounds && scope.role().as_deref() == Some(name) && !context.rights.is_all() {
+            return Err(denied(format!(
+                "permission denied to alter role: only superusers change the limits of their own role \"{name}\""
+            )));
+        }
     }
     table::put_role(&mut writing.tx, name, &after)?;
     scope.keep(writing).await?;

@@ -17,13 +17,16 @@ use crate::names::{
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::search_path::{no_schema, text_of};
+use crate::settings::DateSettings;
 use crate::statements::cascade::drop_dependents;
+use crate::statements::domains::{self, children_first};
 use crate::statements::owned;
 use crate::statements::owner;
 use crate::statements::relations::{missing, taken};
 use crate::statements::scope::Scope;
 use crate::statements::texts;
 use crate::statements::transaction::clock;
+use crate::statements::types;
 use crate::statements::write::Writing;
 
 /// Runs such a statement.
@@ -77,6 +80,21 @@ pub(crate) async fn run(
             } else {
                 Ok(Answer::changed(None, &clock(&scope.instance, started)))
             }
+        }
+        SchemaStatement::SetDates { name, value, local } => {
+            let path = scope.session_path();
+            let dates = path.dates().with(name, value.as_deref())?;
+            // For the transaction alone, it lasts until the end of this statement where there is none.
+            if !(local && scope.is_alone()) {
+                path.set_dates(dates, local);
+            }
+            Ok(Answer::changed(None, &clock(&scope.instance, started)))
+        }
+        SchemaStatement::ShowDates(name) => {
+            let dates = scope.session_path().dates();
+            let text = dates.get(name).unwrap_or_default().to_owned();
+            let shown_as = DateSettings::shown(name).unwrap_or(name);
+            shown(scope, shown_as, text, started)
         }
         SchemaStatement::ShowPath => {
             let text = text_of(&scope.session_path().setting());
@@ -147,6 +165,7 @@ struct Contents {
     tables: Vec<String>,
     views: Vec<String>,
     sequences: Vec<String>,
+    types: Vec<String>,
 }
 
 impl Contents {
@@ -160,6 +179,7 @@ impl Contents {
             tables: within(tables.names()),
             views: within(tables.views()),
             sequences: within(tables.sequences()),
+            types: within(tables.types().into_iter().chain(tables.domains()).collect()),
         }
     }
 
@@ -169,6 +189,7 @@ impl Contents {
             ("table", &self.tables),
             ("view", &self.views),
             ("sequence", &self.sequences),
+            ("type", &self.types),
         ];
         let mut first = kinds
             .into_iter()
@@ -275,6 +296,18 @@ fn empty(
             Err(e) => return Err(e.into()),
         }
     }
+    let of_schema = contents.types.iter().map(String::as_str);
+    let gone: Vec<&str> = all.iter().copied().chain(of_schema.clone()).collect();
+    let (domains, enums): (Vec<&str>, Vec<&str>) =
+        of_schema.partition(|name| context.tables.domain(name).is_some());
+    for name in children_first(&context.tables, &domains) {
+        types::goes(&context.tables, name, &gone)?;
+        table::drop_domain(&mut writing.tx, name)?;
+    }
+    for name in enums {
+        types::goes(&context.tables, name, &gone)?;
+        table::drop_type(&mut writing.tx, name)?;
+    }
     Ok(())
 }
 
@@ -296,6 +329,18 @@ async fn rename(scope: &mut Scope<'_>, name: &str, to: &str, started: Instant) -
     let renamed =
         |own: &str| (table::schema_of(own) == Some(name)).then(|| catalog_name(to, base(own)));
     texts::renamed(scope, &context, &mut writing, &renamed)?;
+    for own in context
+        .tables
+        .types()
+        .into_iter()
+        .chain(context.tables.domains())
+    {
+        if table::schema_of(own) == Some(name) {
+            types::is_unnamed(&context.tables, own)?;
+            scope.claim(&types::tables_of(&context.tables, own))?;
+            scope.claim(&domains::tables_of(&context.tables, own))?;
+        }
+    }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
 }

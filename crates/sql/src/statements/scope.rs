@@ -333,13 +333,13 @@ impl<'t> Scope<'t> {
         context.given = Arc::clone(&self.given);
         context
             .with_path(self.path())
-            .with_settings(
-                self.caller
-                    .settings
-                    .now(text_of(&self.caller.path.setting())),
-            )
+            .with_settings(self.caller.settings.now(
+                text_of(&self.caller.path.setting()),
+                self.caller.path.dates(),
+            ))
             .with_rights(rights, self.caller.role())
             .with_numbers(&self.numbers, read_only)
+            .within_limits(self.caller.user.as_ref())
             .of_user(self.caller.user.as_ref(), self.caller.path.role().as_ref())?
             .with_frames(&self.caller.frames)
     }
@@ -357,7 +357,7 @@ impl<'t> Scope<'t> {
         names: &[&str],
         started: Instant,
     ) -> Result<(Writing, StatementContext)> {
-        let (writing, context) = match &mut self.transaction {
+        let (mut writing, context) = match &mut self.transaction {
             None => {
                 let writing = Writing::begin(&self.instance).await?;
                 let context = StatementContext::new(&self.instance, writing.tx.base(), started)?;
@@ -370,6 +370,7 @@ impl<'t> Scope<'t> {
             }
         };
         let context = self.of_caller(context)?;
+        writing.charge(context.budget());
         access::check(&context, what, names)?;
         if what.starts_with("CREATE") {
             let names = names.iter().filter(|name| **name != ROLES);
@@ -454,7 +455,13 @@ impl<'t> Scope<'t> {
     pub(crate) async fn keep(&mut self, mut writing: Writing) -> Result<()> {
         self.own_made(&mut writing)?;
         match &mut self.transaction {
-            None => writing.commit().await,
+            None => {
+                if self.temporary.has_ends() {
+                    let tables = self.instance.catalog.fork().tables(&writing.tx.view())?;
+                    self.temporary.end(&tables, &mut writing.tx)?;
+                }
+                writing.commit().await
+            }
             Some(transaction) => transaction.keep(writing),
         }
     }

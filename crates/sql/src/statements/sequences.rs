@@ -139,7 +139,7 @@ pub(crate) async fn drop(
                 stays_unused(context, name, &format!("sequence {name}"), &[])?;
                 table::drop_sequence(&mut writing.tx, name)?;
             }
-            Ok(())
+            Ok(Vec::new())
         },
     )
     .await

@@ -30,11 +30,13 @@ use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
+use crate::run::kept_plans::Slot;
 use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::run::{native, query};
 use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::explain;
+use crate::statements::extended::Described;
 use crate::statements::looked_up;
 use crate::statements::prepare::Names;
 use crate::statements::references;
@@ -83,6 +85,7 @@ pub struct Session {
     instance: Arc<Instance>,
     open: Shared,
     prepared: Names,
+    described: Arc<Described>,
     /// Whether its statements may name files.
     files: bool,
 }
@@ -105,6 +108,7 @@ impl Session {
             open: Shared::new(&instance),
             instance,
             prepared: Names::default(),
+            described: Arc::default(),
             files: true,
         }
     }
@@ -258,15 +262,16 @@ impl Session {
         }
         let mut statements = self.parsed(text).await?;
         match (statements.pop(), statements.is_empty()) {
-            (Some(parsed), true) => self.stream_parsed(parsed, started).await,
+            (Some(parsed), true) => self.stream_parsed(parsed, None, started).await,
             _ => Err(Error::coded("42601", "expected exactly one statement")),
         }
     }
 
-    /// Runs one statement that was read.
+    /// Runs one statement that was read, by the plan that was kept of it if there is one.
     pub(super) async fn stream_parsed(
         &self,
         Parsed { statement, depth }: Parsed,
+        kept: Option<Arc<Slot>>,
         started: Instant,
     ) -> Result<AnswerStream> {
         let verb = verb(&statement);
@@ -279,7 +284,7 @@ impl Session {
         let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
                 let depth = self.room(depth, false);
-                self.stream_query(*sql, depth, started).await?
+                self.stream_query((*sql, kept), depth, started).await?
             }
             other => {
                 let (open, names) = (self.open.clone(), self.prepared.clone());
@@ -315,6 +320,11 @@ impl Session {
 
     pub(super) fn instance(&self) -> &Arc<Instance> {
         &self.instance
+    }
+
+    /// The statements that it has prepared last.
+    pub(super) fn described_before(&self) -> &Arc<Described> {
+        &self.described
     }
 
     /// The transaction of this session.
@@ -394,7 +404,7 @@ impl Session {
 
     async fn stream_query(
         &self,
-        query: Sql,
+        query: (Sql, Option<Arc<Slot>>),
         depth: usize,
         started: Instant,
     ) -> Result<AnswerStream> {
@@ -502,7 +512,7 @@ fn append(
 async fn deliver(
     instance: Arc<Instance>,
     open: Shared,
-    query: Sql,
+    query: (Sql, Option<Arc<Slot>>),
     (started, opened): (Instant, oneshot::Sender<Result<(SchemaRef, Clock)>>),
     sender: mpsc::Sender<Result<RecordBatch>>,
 ) {
@@ -535,12 +545,12 @@ async fn deliver(
 async fn begin(
     instance: Arc<Instance>,
     open: Shared,
-    query: Sql,
+    (query, kept): (Sql, Option<Arc<Slot>>),
     started: Instant,
 ) -> Result<(SendableRecordBatchStream, Clock, Option<u64>)> {
     let mut entered = Entered::new(instance, open).await?;
     let context = entered.scope().read(started).await?;
-    let (stream, clock) = query::open(context, query).await?;
+    let (stream, clock) = query::open(context, query, kept.as_deref()).await?;
     let number = entered.succeed();
     Ok((stream, clock, number))
 }

@@ -13,7 +13,7 @@ use table::{json_type, jsonb_type, timetz_type};
 use crate::error::{Error, Result};
 use crate::frontend::steps::{Touched, conflict};
 use crate::functions::convert::convert;
-use crate::messages::types::JSON_TYPE;
+use crate::messages::types::{JSON_TYPE, enum_type_of};
 use crate::names::written;
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
@@ -159,8 +159,11 @@ pub(super) fn table(
     Ok(Arc::new(MemTable::try_new(own, vec![batches])?))
 }
 
-/// The type that a column has within statements: JSON leaves them as texts.
+/// The type that a column has within statements: JSON and enums leave them as texts.
 fn own_type(field: &Field) -> DataType {
+    if let Some(own) = enum_type_of(field) {
+        return own;
+    }
     match field.metadata().get(JSON_TYPE).map(String::as_str) {
         Some("json") => json_type(),
         Some("jsonb") => jsonb_type(),

@@ -5,10 +5,10 @@
 
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, CommentObject, CreateTable,
-    Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias, TableConstraint,
-    TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,
+    CreateView, Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias,
+    TableConstraint, TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,
 };
-use table::Tables;
+use table::{Tables, within};
 
 use crate::error::{Error, Result};
 use crate::frontend::fixed;
@@ -16,7 +16,7 @@ use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::messages::nearest::unknown_table;
-use crate::names::{PG_TEMP, base, exact, known, quoted, table_name, written};
+use crate::names::{PG_TEMP, base, exact, known, quoted, table_name, temporary, written};
 use crate::search_path::SearchPath;
 use crate::statements::scope::Scope;
 
@@ -26,9 +26,18 @@ use crate::statements::scope::Scope;
 /// Those of reading the catalog.
 pub(crate) fn named(scope: &mut Scope<'_>, statement: &mut Statement) -> Result<()> {
     match statement {
+        Statement::View { view, .. } => {
+            let temporary = is_temporary_view(view)?;
+            if !temporary {
+                scope.without_temporary();
+            }
+        }
         // They outlive the session.
-        Statement::View { .. } | Statement::Materialized(_) => scope.without_temporary(),
-        Statement::Sql(sql) => is_temporary(sql)?,
+        Statement::Materialized(_) => scope.without_temporary(),
+        Statement::Sql(sql) => {
+            is_temporary(sql)?;
+            refers_to_itself(scope.temporary().schema(), sql)?;
+        }
         _ => {}
     }
     if scope.sees_one_schema() {
@@ -48,6 +57,7 @@ fn plainly(statement: &mut Statement) -> Result<()> {
     match statement {
         Statement::Explain { statement, .. } => return plainly(statement),
         Statement::Identity(change) => change.table = known(&change.table),
+        Statement::Change(change) => change.table = known(&change.table),
         Statement::Merge(merge) => merge.target = known(&merge.target),
         Statement::Sequence(SequenceStatement::Alter { name, .. }) => *name = known(name),
         Statement::Materialized(MaterializedStatement::Refresh { name, .. }) => *name = known(name),
@@ -61,6 +71,25 @@ fn plainly(statement: &mut Statement) -> Result<()> {
         *table = known(table);
     }
     Ok(())
+}
+
+/// Whether a view goes with the session: `create view pg_temp.v` is `create temporary view v`.
+fn is_temporary_view(view: &mut CreateView) -> Result<bool> {
+    let name = written(&view.name)?;
+    match table::schema_of(&name) {
+        Some(PG_TEMP) => {
+            view.temporary = true;
+            view.name = ObjectName::from(vec![Ident::with_quote('"', base(&name))]);
+        }
+        Some(_) if view.temporary => {
+            return Err(Error::coded(
+                "42P16",
+                "cannot create temporary relation in non-temporary schema",
+            ));
+        }
+        _ => {}
+    }
+    Ok(view.temporary)
 }
 
 /// `create table pg_temp.t` is `create temporary table t`.
@@ -85,6 +114,34 @@ fn is_temporary(sql: &mut Sql) -> Result<()> {
     Ok(())
 }
 
+/// Puts the name that a temporary table gets in the places where it refers to itself.
+fn refers_to_itself(schema: &str, sql: &mut Sql) -> Result<()> {
+    let Sql::CreateTable(create) = sql else {
+        return Ok(());
+    };
+    if !create.temporary {
+        return Ok(());
+    }
+    let own = written(&create.name)?;
+    let options = create.columns.iter_mut().flat_map(|c| &mut c.options);
+    let options = options.filter_map(|own| match &mut own.option {
+        ColumnOption::ForeignKey(key) => Some(key),
+        _ => None,
+    });
+    let constraints = create.constraints.iter_mut().filter_map(|own| match own {
+        TableConstraint::ForeignKey(key) => Some(key),
+        _ => None,
+    });
+    for key in options.chain(constraints) {
+        let parent = written(&key.foreign_table)?;
+        if parent == own || parent == within(PG_TEMP, &own) {
+            let new = temporary(schema, &own);
+            key.foreign_table = ObjectName::from(vec![Ident::with_quote('"', new)]);
+        }
+    }
+    Ok(())
+}
+
 /// Where names are looked up.
 struct Names<'n> {
     path: &'n SearchPath,
@@ -99,6 +156,10 @@ impl Names<'_> {
             Statement::Sql(sql) | Statement::Returning { statement: sql, .. } => self.of_sql(sql),
             Statement::Explain { statement, .. } => self.of_statement(statement),
             Statement::Identity(change) => {
+                self.resolve(&mut change.table);
+                Ok(())
+            }
+            Statement::Change(change) => {
                 self.resolve(&mut change.table);
                 Ok(())
             }
@@ -178,8 +239,11 @@ impl Names<'_> {
 
     fn of_comment(&self, kind: CommentObject, name: &mut ObjectName) -> Result<()> {
         match kind {
-            // Looked up among the keys, and in no path.
-            CommentObject::Index | CommentObject::Schema => Ok(()),
+            // Looked up among the keys or types, or in no path.
+            CommentObject::Index
+            | CommentObject::Schema
+            | CommentObject::Type
+            | CommentObject::Domain => Ok(()),
             CommentObject::Column => {
                 let Some(column) = name.0.pop() else {
                     return Ok(());

@@ -21,8 +21,11 @@ use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
+use crate::run::deferrals::Deferrals;
 use crate::run::instance::Instance;
 use crate::search_path::{Saved, SessionPath};
+use crate::statements::deferred::{self, Pending};
+use crate::statements::temporary::Temporary;
 use crate::statements::write::Writing;
 
 /// What was asked of a transaction when it began.
@@ -78,6 +81,10 @@ struct Level {
     tx: Option<store::Transaction>,
     tables: Option<Arc<Tables>>,
     arrays: Option<Own>,
+    /// What `set constraints` has said up to here.
+    deferrals: Deferrals,
+    /// What is looked at when the transaction ends.
+    pending: Vec<Pending>,
     /// What the path of the session was.
     path: Option<Saved>,
 }
@@ -199,10 +206,12 @@ code: "25P02",
     fn context(&mut self, instance: &Arc<Instance>, started: Instant) -> Result<StatementContext> {
         let top = self.top();
         let (own, arrays) = (top.tables.clone(), top.arrays.clone());
+        let deferrals = top.deferrals.clone();
         let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
         let tables = own.unwrap_or_else(|| Arc::clone(&seen.tables));
         let mut context = StatementContext::over(instance, &seen.snapshot, tables, started);
         context.arrays.own = arrays;
+        context.deferrals = Some(deferrals);
         Ok(context)
     }
 
@@ -238,6 +247,7 @@ code: "25P02",
                 message: format!("cannot execute {what} in a read-only transaction"),
             });
         }
+        self.is_settled(what, names)?;
         match &self.writes {
             None => self.begin_writing(instance, names).await?,
             Some(writes) => {
@@ -343,7 +353,86 @@ code: "25P02",
         let level = self.top();
         level.tx.as_mut().ok_or_else(no_snapshot)?.adopt(writing.tx);
         level.tables = Some(tables);
+        level.pending.extend(writing.pending);
         Ok(())
+    }
+
+    /// That no constraint of what a statement changes is to be looked at later: it would be another one then.
+    fn is_settled(&self, what: &str, names: &[&str]) -> Result<()> {
+        let shown = match what.split_once(' ') {
+            Some(("ALTER" | "DROP", _)) => what,
+            Some(("TRUNCATE", _)) => "TRUNCATE",
+            _ => return Ok(()),
+        };
+        let pending = self.levels.last().map_or(&[][..], |level| &level.pending);
+        let schema = what.ends_with("SCHEMA");
+        let waits = |name: &&&str| schema || pending.iter().any(|own| own.is_of(name));
+        match names.iter().find(waits).filter(|_| !pending.is_empty()) {
+            None => Ok(()),
+            Some(name) => Err(Error::coded(
+                "55006",
+                format!(
+                    "cannot {shown} \"{}\" because it has pending trigger events",
+                    table::titled(name)
+                ),
+            )),
+        }
+    }
+
+    /// `set constraints`: `named` are tables and names of foreign keys; none: all.
+    ///
+    /// # Errors
+    /// If they are to be looked at now, and rows refer to what is not there.
+    pub(crate) async fn set_constraints(
+        &mut self,
+        named: Option<Vec<(String, String)>>,
+        deferred: bool,
+    ) -> Result<()> {
+        if !deferred {
+            let ours = |own: &Pending| match &named {
+                None => true,
+                Some(named) => named
+                    .iter()
+                    .any(|(table, name)| own.child == *table && own.rule == *name),
+            };
+            let (now, later): (Vec<Pending>, Vec<Pending>) =
+                std::mem::take(&mut self.top().pending)
+                    .into_iter()
+                    .partition(ours);
+            self.top().pending = later;
+            self.check(&now).await?;
+        }
+        let deferrals = &mut self.top().deferrals;
+        match named {
+            None => deferrals.set_all(deferred),
+            Some(named) => named
+                .iter()
+                .for_each(|(table, name)| deferrals.set(table, name, deferred)),
+        }
+        Ok(())
+    }
+
+    /// That no row refers to what is `pending` and not there in what was written.
+    async fn check(&mut self, pending: &[Pending]) -> Result<()> {
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let view = self.top().tx.as_ref().ok_or_else(no_snapshot)?.view();
+        let writes = self.writes.as_ref().ok_or_else(no_snapshot)?;
+        let tables = writes.catalog.tables(&view)?;
+        deferred::check(&tables, pending).await
+    }
+
+    /// The tables that a statement sees, which may have to wait for the turn to write first.
+    ///
+    /// # Errors
+    /// Those of reading the catalog, and of waiting.
+    pub(crate) async fn looked(&mut self, instance: &Arc<Instance>) -> Result<Arc<Tables>> {
+        if let Some(tables) = self.look(instance)? {
+            return Ok(tables);
+        }
+        self.begin_writing(instance, &[]).await?;
+        self.tables().ok_or_else(no_snapshot)
     }
 
     /// The same of a statement that has changed these arrays.
@@ -369,6 +458,8 @@ code: "25P02",
             tx: top.tx.as_ref().map(store::Transaction::nested),
             tables: top.tables.clone(),
             arrays: top.arrays.clone(),
+            deferrals: top.deferrals.clone(),
+            pending: top.pending.clone(),
             path: None,
         };
         let path = self.path.as_ref().map(|path| path.save());
@@ -427,14 +518,17 @@ code: "25P02",
             }
             outer.tables = inner.tables;
             outer.arrays = inner.arrays;
+            outer.deferrals = inner.deferrals;
+            outer.pending = inner.pending;
         }
     }
 
     /// Makes everything durable and visible.
     ///
     /// # Errors
-    /// [`Error::Transaction`] if a statement has failed: nothing is committed then; those of the store.
-    pub(crate) async fn commit(mut self) -> Result<()> {
+    /// [`Error::Transaction`] if a statement has failed, [`Error::Constraint`] if rows refer to what is not there: nothing is
+    /// committed then; those of the store.
+    pub(crate) async fn commit(mut self, temporary: &Temporary) -> Result<()> {
         if self.failed {
             return Err(Error::Transaction {
                 code: "25P02",
@@ -442,7 +536,12 @@ code: "25P02",
             });
         }
         self.fold(1);
-        if let Some(tx) = self.top().tx.take() {
+        let pending = std::mem::take(&mut self.top().pending);
+        self.check(&pending).await?;
+        if let (Some(mut tx), Some(writes)) = (self.top().tx.take(), &self.writes) {
+            if temporary.has_ends() {
+                temporary.end(&*writes.catalog.tables(&tx.view())?, &mut tx)?;
+            }
             let done = tokio::task::spawn_blocking(move || tx.commit()).await;
             done.map_err(Error::of_task)??;
         }

@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
+use arrow::datatypes::Fields;
 use datafusion::sql::sqlparser::ast::{CreateView, ObjectName};
-use table::Tables;
+use table::{Tables, titled};
 
 use crate::error::{Error, Result};
-use crate::names::written;
+use crate::messages::types::type_name;
+use crate::names::{base, check_new, temporary, written};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -23,14 +25,29 @@ pub(crate) async fn create(
     text: &str,
     started: Instant,
 ) -> Result<Answer> {
-    let name = scope.new_name(&written(&view.name)?)?;
+    let name = written(&view.name)?;
+    let name = if view.temporary {
+        check_new(&name)?;
+        temporary(scope.temporary().schema(), &name)
+    } else {
+        scope.new_name(&name)?
+    };
     let (mut writing, context) = scope.write("CREATE VIEW", &[&name], started).await?;
+    if view.temporary {
+        scope.temporary().begin(&context, &mut writing)?;
+    }
     scope.schema_stays(&context, &name)?;
     no_sequence(&context.tables, &name)?;
     let before = context.tables.view(&name);
     if context.tables.get(&name).is_some() || before.is_some() {
         if view.if_not_exists {
             return Ok(Answer::changed(None, &context.clock));
+        }
+        if before.is_none() && view.or_replace {
+            return Err(Error::coded(
+                "42809",
+                format!("\"{}\" is not a view", base(&name)),
+            ));
         }
         if before.is_none() || !view.or_replace {
             return Err(Error::TableExists { name });
@@ -51,18 +68,7 @@ pub(crate) async fn create(
         let rights = Rights::of_owner(&context.tables, &name)?;
         let old = context.view(&name, before, depth, &rights).await?;
         let (old, new) = (old.schema().fields(), plan.schema().fields());
-        let kept = old
-            .iter()
-            .zip(new)
-            .all(|(old, new)| old.name() == new.name() && old.data_type() == new.data_type());
-        if !kept || new.len() < old.len() {
-            return Err(Error::coded(
-                "42P16",
-                format!(
-                    "`create or replace view` keeps the columns of view \"{name}\" and may add others behind them; drop it first"
-                ),
-            ));
-        }
+        may_become(old, new)?;
         table::drop_view(&mut writing.tx, &name)?;
     }
     table::create_view(&mut writing.tx, &name, text)?;
@@ -72,6 +78,32 @@ pub(crate) async fn create(
     }
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
+}
+
+/// That a view with the columns `old` may have `new` in their places.
+fn may_become(old: &Fields, new: &Fields) -> Result<()> {
+    let cannot = |what: String| Error::coded("42P16", what);
+    if new.len() < old.len() {
+        return Err(cannot("cannot drop columns from view".to_owned()));
+    }
+    for (old, new) in old.iter().zip(new) {
+        if old.name() != new.name() {
+            return Err(cannot(format!(
+                "cannot change name of view column \"{}\" to \"{}\"",
+                old.name(),
+                new.name()
+            )));
+        }
+        if old.data_type() != new.data_type() {
+            return Err(cannot(format!(
+                "cannot change data type of view column \"{}\" from {} to {}",
+                old.name(),
+                type_name(old.data_type()),
+                type_name(new.data_type())
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a view of this text names `name`, itself or through other views.
@@ -116,21 +148,54 @@ pub(crate) async fn drop(
         started,
         is_there,
         |scope, context, writing, there| {
-            if cascade {
-                drop_dependents(scope, context, writing, there)?;
+            let gone = if cascade {
+                drop_dependents(scope, context, writing, there)?
             } else {
-                stays_unused(context, there)?;
-            }
+                stay_unread(context, there)?;
+                Vec::new()
+            };
             for name in there {
                 table::drop_view(&mut writing.tx, name)?;
             }
-            Ok(())
+            Ok(gone)
         },
     )
     .await
 }
 
-/// That no view that stays names one of `names`, which go or change.
+/// That no view that stays reads one of `names`, which go.
+///
+/// # Errors
+/// [`Error::Constraint`] with the first that does.
+pub(crate) fn stay_unread(context: &StatementContext, names: &[&str]) -> Result<()> {
+    let Some(view) = context.dependent(names, names)? else {
+        return Ok(());
+    };
+    let tables = &context.tables;
+    let kind = |name: &str| match (tables.view(name), tables.materialized(name)) {
+        (Some(_), _) => "view",
+        (None, Some(_)) => "materialized view",
+        (None, None) => "table",
+    };
+    let text = tables.view(&view);
+    let text = text.or_else(|| tables.materialized(&view).map(|query| query.text));
+    let used = context.uses(text.unwrap_or_default())?;
+    let read = names
+        .iter()
+        .find(|name| used.iter().any(|own| own == *name));
+    let read = read.copied().unwrap_or(names[0]);
+    let what = format!("{} {}", kind(read), titled(read));
+    Err(Error::Constraint {
+        code: "2BP01",
+        message: format!(
+            "cannot drop {what} because other objects depend on it: {} {} depends on {what}",
+            kind(&view),
+            titled(&view)
+        ),
+    })
+}
+
+/// That no view that stays names one of `names`, which change.
 ///
 /// # Errors
 /// [`Error::Constraint`] with the first that does.

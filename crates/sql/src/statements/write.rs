@@ -14,6 +14,7 @@ use crate::resources::budget::{Held, footprint};
 use crate::resources::turn::Turn;
 use crate::run::checks::Checks;
 use crate::run::instance::Instance;
+use crate::statements::deferred::Pending;
 
 /// A transaction with the right to write.
 pub(crate) struct Writing {
@@ -21,6 +22,8 @@ pub(crate) struct Writing {
     budget: Arc<Budget>,
     /// The turn of a statement that is a transaction of its own, from its first look at the tables to the commit.
     pub turn: Option<Turn>,
+    /// What is looked at when the transaction ends; nothing of a statement that is one itself.
+    pub pending: Vec<Pending>,
 }
 
 impl Writing {
@@ -38,6 +41,7 @@ impl Writing {
             tx,
             budget: Arc::clone(&instance.budget),
             turn: Some(turn),
+            pending: Vec::new(),
         })
     }
 
@@ -47,7 +51,13 @@ impl Writing {
             tx,
             budget: Arc::clone(&instance.budget),
             turn: None,
+            pending: Vec::new(),
         }
+    }
+
+    /// Has what is written from now on take its memory from `budget`.
+    pub(crate) fn charge(&mut self, budget: &Arc<Budget>) {
+        self.budget = Arc::clone(budget);
     }
 
     /// Makes everything durable and visible.
@@ -100,8 +110,7 @@ impl Writing {
     ) -> Result<(Writing, u64)> {
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
-            let batch = table::normalise(&batch?, definition)?;
-            checks.test(&batch)?;
+            let batch = checks.test(table::normalise(&batch?, definition)?)?;
             few.push(batch.clone());
             let full = chunker.push(batch);
             if !full.is_empty() {
@@ -115,10 +124,17 @@ impl Writing {
             mut tx,
             budget,
             turn,
+            pending,
         } = self;
         remove(&mut tx)?;
         let (tx, count) = table::insert(tx, &definition.name, &few).await?;
-        Ok((Writing { tx, budget, turn }, count))
+        let writing = Writing {
+            tx,
+            budget,
+            turn,
+            pending,
+        };
+        Ok((writing, count))
     }
 
     /// Deletes rows by their ids, and puts others in their places.
@@ -135,12 +151,18 @@ impl Writing {
             mut tx,
             budget,
             turn,
+            pending,
         } = self;
         table::delete(&mut tx, name, ids)?;
         if let Some(rows) = rows {
             (tx, _) = table::insert(tx, name, std::slice::from_ref(rows)).await?;
         }
-        Ok(Writing { tx, budget, turn })
+        Ok(Writing {
+            tx,
+            budget,
+            turn,
+            pending,
+        })
     }
 
     async fn load(
@@ -151,7 +173,12 @@ impl Writing {
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
-        let Writing { tx, budget, turn } = self;
+        let Writing {
+            tx,
+            budget,
+            turn,
+            pending,
+        } = self;
         let mut blocks = Blocks::new(Loader::new(tx, &definition.name).await?, &budget, width);
         loop {
             for block in full {
@@ -160,8 +187,7 @@ impl Writing {
             full = match rows.next().await {
                 Some(batch) => {
                     let batch = table::normalise(&batch?, definition)?;
-                    checks.test(&batch)?;
-                    chunker.push(batch)
+                    chunker.push(checks.test(batch)?)
                 }
                 None => break,
             };
@@ -170,7 +196,13 @@ impl Writing {
             blocks.encode(rest).await?;
         }
         let (tx, count) = blocks.finish(remove).await?;
-        Ok((Writing { tx, budget, turn }, count))
+        let writing = Writing {
+            tx,
+            budget,
+            turn,
+            pending,
+        };
+        Ok((writing, count))
     }
 }
 

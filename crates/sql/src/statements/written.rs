@@ -12,6 +12,7 @@ use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::query;
+use crate::statements::beside::Beside;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
 
@@ -58,6 +59,28 @@ impl Written {
             self.batches.push(kept);
         }
         Ok(rows)
+    }
+
+    /// The same for rows of several tables.
+    ///
+    /// # Errors
+    /// As [`Written::finish`].
+    pub(super) async fn finish_beside(
+        self,
+        scope: &mut Scope<'_>,
+        mut context: StatementContext,
+        writing: Writing,
+        (count, beside): (u64, Beside),
+    ) -> Result<Answer> {
+        let Some(mut query) = self.query else {
+            scope.keep(writing).await?;
+            return Ok(Answer::changed(Some(count), &context.clock));
+        };
+        beside.give(&mut context, &mut query, self.batches)?;
+        let mut answer = query::run(context, Sql::Query(query)).await?;
+        scope.keep(writing).await?;
+        answer.changed = Some(count);
+        Ok(answer)
     }
 
     /// Keeps what the statement has written, and answers with its `returning`, or with the number of rows alone.

@@ -99,16 +99,16 @@ fn messages_call_them_as_the_session_does() {
         ("create temp table t (a int)", "table \"t\" exists already"),
         ("select c from t", "no column \"c\""),
         (
-            "create temp table u (a int references t)",
-            "has no foreign keys",
+            "create table u (a int references t)",
+            "constraints on permanent tables may reference only permanent tables",
         ),
         (
             "create view v as select * from t",
             "relation \"t\" does not exist",
         ),
         (
-            "create temp table u (a int) on commit drop",
-            "on commit drop",
+            "create table u (a int) on commit drop",
+            "ON COMMIT can only be used on temporary tables",
         ),
     ] {
         let found = message(&sessions, &session, text);

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use arrow::datatypes::DataType;
 use roaring::RoaringBitmap;
 use store::Snapshot;
 
@@ -14,6 +15,7 @@ use crate::format::definition::DefinitionRecord;
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::record::damaged;
 use crate::format::{key, tail};
+use crate::schema::Definition;
 
 /// The table called `name` in its space, `before` being what an earlier snapshot had there.
 ///
@@ -52,7 +54,13 @@ pub(crate) fn body(
         RoaringBitmap::deserialize_from(bytes).ok()
     })
     .ok_or_else(|| damaged("the record of deleted rows"))?;
-    let old_tail = before.map_or(&[][..], |b| &b.tail);
+    // Rows that were decoded with the labels of before are not those of an enum that has others.
+    let types = |own: &Definition| -> Vec<DataType> {
+        let columns = own.columns.iter();
+        columns.map(|column| column.data_type.clone()).collect()
+    };
+    let alike = before.filter(|b| types(&b.definition) == types(&definition));
+    let old_tail = alike.map_or(&[][..], |b| &b.tail);
     let tail = records(snapshot, space, key::TAIL, old_tail, |b| {
         tail::decode(b, &definition)
     })

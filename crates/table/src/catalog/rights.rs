@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use store::Snapshot;
 
 use crate::error::Result;
@@ -21,14 +20,15 @@ pub(super) struct Rights {
 }
 
 /// All records under `prefix`, by what follows it.
-fn records<T: DeserializeOwned>(
+fn records<T>(
     snapshot: &Snapshot,
     prefix: &[u8],
+    read: impl Fn(&[u8], &str) -> Result<T>,
 ) -> Result<BTreeMap<String, Arc<T>>> {
     let entries = snapshot.prefix(key::DIRECTORY, prefix);
     let own = |(entry, record): (Arc<[u8]>, Arc<[u8]>)| {
         let name = String::from_utf8_lossy(&entry[prefix.len()..]).into_owned();
-        let own = rights::read(&record, &name)?;
+        let own = read(&record, &name)?;
         Ok((name, Arc::new(own)))
     };
     entries.map(own).collect()
@@ -53,8 +53,8 @@ impl Rights {
     /// Those of a snapshot.
     pub(super) fn of(snapshot: &Snapshot) -> Result<Rights> {
         Ok(Rights {
-            roles: records(snapshot, key::ROLE)?,
-            acls: records(snapshot, key::ACL)?,
+            roles: records(snapshot, key::ROLE, rights::read_role)?,
+            acls: records(snapshot, key::ACL, rights::read)?,
         })
     }
 

@@ -22,13 +22,14 @@ pub(crate) fn space(tx: &Transaction, name: &str) -> Result<u32> {
     }
 }
 
-/// That no table, view, sequence or array has this name.
+/// That no table, view, sequence, type or array has this name.
 ///
 /// # Errors
 /// [`Error::Exists`]; [`Error::Taken`] if it is an array's.
 pub(crate) fn free_name(tx: &Transaction, name: &str) -> Result<()> {
     let taken = |key: Vec<u8>| tx.get(key::DIRECTORY, &key).is_some();
-    if taken(key::table(name)) || taken(key::view(name)) || taken(key::sequence(name)) {
+    let relation = taken(key::table(name)) || taken(key::view(name));
+    if relation || taken(key::sequence(name)) || taken(key::named_type(name)) {
         return Err(Error::Exists {
             name: name.to_owned(),
         });

@@ -47,8 +47,17 @@ impl ColumnStatistics {
         }
         let zone = zone.filter(|_| known);
         let distinct = match zone {
+            // One that ends where 128 bits do may be of numbers beyond.
+            Some(Zone::Int {
+                min: i128::MIN,
+                max: _,
+            })
+            | Some(Zone::Int {
+                min: _,
+                max: i128::MAX,
+            }) => None,
             Some(Zone::Int { min, max }) => {
-                let span = u64::try_from(max - min).unwrap_or(u64::MAX);
+                let span = u64::try_from(max.saturating_sub(min)).unwrap_or(u64::MAX);
                 Some(rows.min(span.saturating_add(1)))
             }
             _ => labels.filter(|_| coded).map(|l| rows.min(l.into())),

@@ -10,9 +10,10 @@ use crate::catalog::body::body;
 use crate::catalog::rights::{ROLES, Rights};
 use crate::catalog::table::{Body, Table};
 use crate::error::Result;
+use crate::format::named_type::NamedType;
 use crate::format::record::damaged;
-use crate::format::{comments, key, sequence};
-use crate::schema::{Acl, Comments, Role, Sequence, WITHIN};
+use crate::format::{comments, key, named_type, sequence};
+use crate::schema::{Acl, Comments, Domain, EnumType, Role, Sequence, WITHIN};
 
 /// Gives the tables of snapshots. A table that did not change from one snapshot to the next is not
 /// decoded again.
@@ -40,6 +41,9 @@ pub struct Tables {
     /// Tables whose rows are those of queries: whether they are there, and the text.
     materialized: BTreeMap<String, (bool, Arc<str>)>,
     schemas: BTreeSet<String>,
+    /// Types that were created.
+    types: BTreeMap<String, Arc<EnumType>>,
+    domains: BTreeMap<String, Arc<Domain>>,
     rights: Rights,
 }
 
@@ -105,6 +109,7 @@ impl Catalog {
                 }),
             );
         }
+        let (types, domains) = types(snapshot)?;
         let tables = Arc::new(Tables {
             version: snapshot.version(),
             tables,
@@ -113,6 +118,8 @@ impl Catalog {
             comments: comments(snapshot)?,
             materialized: materialized(snapshot)?,
             schemas: schemas(snapshot)?,
+            types,
+            domains,
             rights: Rights::of(snapshot)?,
         });
         let latest = if snapshot.is_open() {
@@ -208,6 +215,25 @@ fn materialized(snapshot: &Snapshot) -> Result<BTreeMap<String, (bool, Arc<str>)
     entries.map(own).collect()
 }
 
+/// The types of a snapshot.
+fn types(snapshot: &Snapshot) -> Result<Types> {
+    let mut types = Types::default();
+    for (entry, record) in snapshot.prefix(key::DIRECTORY, key::TYPE) {
+        let name = String::from_utf8_lossy(&entry[key::TYPE.len()..]).into_owned();
+        match named_type::read(&record, &name)? {
+            NamedType::Enum(own) => _ = types.0.insert(name, Arc::new(own)),
+            NamedType::Domain(own) => _ = types.1.insert(name, Arc::new(own)),
+        }
+    }
+    Ok(types)
+}
+
+/// Enums and domains, by name.
+type Types = (
+    BTreeMap<String, Arc<EnumType>>,
+    BTreeMap<String, Arc<Domain>>,
+);
+
 /// Whether a snapshot has any schema.
 pub fn has_schemas(snapshot: &Snapshot) -> bool {
     has_any(snapshot, key::SCHEMA)
@@ -285,6 +311,46 @@ impl Tables {
         self.sequences.keys().map(String::as_str).collect()
     }
 
+    /// The enum called `name`.
+    pub fn named_type(&self, name: &str) -> Option<&Arc<EnumType>> {
+        self.types.get(name)
+    }
+
+    /// The domain called `name`.
+    pub fn domain(&self, name: &str) -> Option<&Arc<Domain>> {
+        self.domains.get(name)
+    }
+
+    /// The domain called `name` and those that it was made from, the first of them first.
+    pub fn lineage(&self, name: &str) -> Vec<&Arc<Domain>> {
+        let mut found: Vec<&Arc<Domain>> = Vec::new();
+        let mut next = self.domains.get(name);
+        while let Some(own) = next.filter(|own| !found.iter().any(|known| known.name == own.name)) {
+            found.push(own);
+            next = own
+                .parent
+                .as_ref()
+                .and_then(|parent| self.domains.get(parent));
+        }
+        found.reverse();
+        found
+    }
+
+    /// The names of the domains, in alphabetical order.
+    pub fn domains(&self) -> Vec<&str> {
+        self.domains.keys().map(String::as_str).collect()
+    }
+
+    /// Whether an enum or a domain is called `name`.
+    pub fn has_type(&self, name: &str) -> bool {
+        self.types.contains_key(name) || self.domains.contains_key(name)
+    }
+
+    /// The names of the enums, in alphabetical order.
+    pub fn types(&self) -> Vec<&str> {
+        self.types.keys().map(String::as_str).collect()
+    }
+
     /// The query of the table called `name`, if its rows are those of one.
     pub fn materialized(&self, name: &str) -> Option<Materialized<'_>> {
         let (populated, text) = self.materialized.get(name)?;
@@ -327,7 +393,7 @@ impl Tables {
         acls.map(|(name, acl)| (name.as_str(), acl.as_ref()))
     }
 
-    /// Whether the table, view or sequence called `name` is another in `other`, which is of the same store: there is one in only
+    /// Whether the table, view, sequence or type called `name` is another in `other`, which is of the same store: there is one in only
     /// one of them, or it was changed, or dropped and made again. A name that [ends with its schema](crate::within) means
     /// that: whether it is in only one of them, or another thing is said about it. [`ROLES`] means all roles.
     pub fn differs(&self, other: &Tables, name: &str) -> bool {
@@ -354,6 +420,8 @@ impl Tables {
         let same_comments = self.comments.get(name) == other.comments.get(name);
         let same_query = self.materialized.get(name) == other.materialized.get(name);
         !same_view
+            || self.types.get(name) != other.types.get(name)
+            || self.domains.get(name) != other.domains.get(name)
             || !same_sequence
             || !same_comments
             || !same_query
@@ -373,12 +441,15 @@ impl Tables {
     pub fn overlaid(&self, base: &Tables, own: &Tables) -> Tables {
         let (mut tables, mut views) = (self.tables.clone(), self.views.clone());
         let mut sequences = self.sequences.clone();
+        let mut types = self.types.clone();
+        let mut domains = self.domains.clone();
         let mut comments = self.comments.clone();
         let mut materialized = self.materialized.clone();
         let names = [base, own].into_iter();
         let names = names.flat_map(|all| {
             let others = all.views.keys().chain(all.sequences.keys());
-            all.tables.keys().chain(others)
+            let types = all.types.keys().chain(all.domains.keys());
+            all.tables.keys().chain(others).chain(types)
         });
         for name in names.filter(|name| base.differs(own, name)) {
             match own.get(name) {
@@ -392,6 +463,14 @@ impl Tables {
             match own.sequences.get(name) {
                 Some(numbers) => sequences.insert(name.clone(), numbers.clone()),
                 None => sequences.remove(name),
+            };
+            match own.types.get(name) {
+                Some(kind) => types.insert(name.clone(), kind.clone()),
+                None => types.remove(name),
+            };
+            match own.domains.get(name) {
+                Some(kind) => domains.insert(name.clone(), kind.clone()),
+                None => domains.remove(name),
             };
             match own.comments.get(name) {
                 Some(said) => comments.insert(name.clone(), said.clone()),
@@ -422,6 +501,8 @@ impl Tables {
             comments,
             materialized,
             schemas,
+            types,
+            domains,
             rights: self.rights.overlaid(&base.rights, &own.rights),
         }
     }

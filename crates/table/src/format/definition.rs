@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::format::record::damaged;
 use crate::format::record::encode;
 use crate::schema::{
-    Check, Column, Definition, ForeignKey, Generated, Index, JsonKind, Key, Rule, json_kind,
-    json_type, jsonb_type, timetz_type, uuid_type,
+    Check, Column, Deferral, Definition, EnumType, ForeignKey, Generated, Index, JsonKind, Key,
+    OnCommit, Rule, enum_type, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts,
+    map_type, timetz_type, uuid_type,
 };
 
 /// [`DataType`] in the catalog's own numbering, so that the format does not move with Arrow's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum TypeRecord {
+pub(crate) enum TypeRecord {
     Boolean,
     Int(u8),
     UInt(u8),
@@ -37,10 +38,19 @@ enum TypeRecord {
     /// Likewise.
     Interval,
     TimeTz,
+    /// Likewise: the name and the labels.
+    Enum(EnumType),
+    /// Decimals of 39 to 76 digits. Likewise.
+    WideDecimal(u8, i8),
+    /// Maps from keys to values. Likewise.
+    Map(Box<TypeRecord>, Box<TypeRecord>),
+    /// Likewise: a domain's name, and the type behind it. Only columns are of one.
+    Domain(String, Box<TypeRecord>),
 }
 
 impl TypeRecord {
-    fn of(data_type: &DataType) -> Option<TypeRecord> {
+    /// The record of a type; none for one that has no place in the catalog.
+    pub(crate) fn of(data_type: &DataType) -> Option<TypeRecord> {
         use DataType::*;
         Some(match data_type {
             Boolean => TypeRecord::Boolean,
@@ -55,6 +65,7 @@ impl TypeRecord {
             Float32 => TypeRecord::Float(4),
             Float64 => TypeRecord::Float(8),
             Decimal128(p, s) => TypeRecord::Decimal(*p, *s),
+            Decimal256(p, s) => TypeRecord::WideDecimal(*p, *s),
             Date32 => TypeRecord::Date,
             Time32(unit) | Time64(unit) => TypeRecord::Time(power(unit)),
             Timestamp(unit, zone) => {
@@ -66,6 +77,12 @@ impl TypeRecord {
             FixedSizeBinary(16) => TypeRecord::Uuid,
             FixedSizeBinary(12) => TypeRecord::TimeTz,
             Interval(IntervalUnit::MonthDayNano) => TypeRecord::Interval,
+            Map(..) => {
+                let (key, value) = map_parts(data_type)?;
+                let of = |part| Some(Box::new(TypeRecord::of(part)?));
+                TypeRecord::Map(of(key)?, of(value)?)
+            }
+            Struct(_) if is_enum(data_type) => TypeRecord::Enum(enum_type(data_type)?),
             Struct(fields) => match json_kind(data_type) {
                 Some(JsonKind::Text) => TypeRecord::Json,
                 Some(JsonKind::Normal) => TypeRecord::Jsonb,
@@ -80,7 +97,17 @@ impl TypeRecord {
         })
     }
 
-    fn data_type(&self) -> Option<DataType> {
+    /// The same of the type of a column.
+    fn of_column(column: &Column) -> Option<TypeRecord> {
+        let own = TypeRecord::of(&column.data_type)?;
+        Some(match &column.domain {
+            Some(domain) => TypeRecord::Domain(domain.clone(), Box::new(own)),
+            None => own,
+        })
+    }
+
+    /// The type of a record; none for one that is damaged.
+    pub(crate) fn data_type(&self) -> Option<DataType> {
         Some(match self {
             TypeRecord::Boolean => DataType::Boolean,
             TypeRecord::Int(1) => DataType::Int8,
@@ -94,6 +121,9 @@ impl TypeRecord {
             TypeRecord::Float(4) => DataType::Float32,
             TypeRecord::Float(8) => DataType::Float64,
             TypeRecord::Decimal(p, s) => DataType::Decimal128(*p, *s),
+            TypeRecord::WideDecimal(p @ 39..=DECIMAL256_MAX_PRECISION, s) => {
+                DataType::Decimal256(*p, *s)
+            }
             TypeRecord::Date => DataType::Date32,
             TypeRecord::Time(p @ (0 | 3)) => DataType::Time32(unit(*p)?),
             TypeRecord::Time(p) => DataType::Time64(unit(*p)?),
@@ -104,6 +134,10 @@ impl TypeRecord {
             TypeRecord::Binary => DataType::BinaryView,
             TypeRecord::List(item) => {
                 DataType::List(Arc::new(Field::new_list_field(item.data_type()?, true)))
+            }
+            TypeRecord::Map(key, value) => {
+                let key = key.data_type().filter(is_map_key)?;
+                map_type(key, value.data_type()?)
             }
             TypeRecord::Uuid => uuid_type(),
             TypeRecord::TimeTz => timetz_type(),
@@ -116,6 +150,7 @@ impl TypeRecord {
                     .map(|(name, own)| Some(Field::new(name, own.data_type()?, true)));
                 DataType::Struct(fields.collect::<Option<_>>()?)
             }
+            TypeRecord::Enum(own) if own.is_sound() => own.data_type(),
             _ => return None,
         })
     }
@@ -184,6 +219,94 @@ struct Named {
 struct Rounded {
     /// Columns whose values have so many digits behind the second, by position.
     digits: Vec<(usize, u8)>,
+}
+
+/// And behind that, likewise: a version that does not know it looks at such constraints at the end of each statement, as if
+/// they were simple and all rows agreed.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Qualified {
+    /// Rules that say more, by their place among the rules.
+    rules: Vec<(usize, QualifiedRule)>,
+    /// Places of the checks that rows from before need not pass.
+    unchecked: Vec<usize>,
+    /// Expressions and conditions of indexes, by their places.
+    indexes: Vec<(usize, IndexTexts)>,
+    on_commit: OnCommit,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct IndexTexts {
+    items: Vec<(String, String)>,
+    predicate: Option<String>,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct QualifiedRule {
+    delete_columns: Vec<usize>,
+    full: bool,
+    deferral: Deferral,
+    unchecked: bool,
+}
+
+impl Qualified {
+    fn of(definition: &Definition) -> Qualified {
+        let rules = definition.rules.iter().enumerate();
+        let rules = rules.map(|(at, rule)| {
+            let own = QualifiedRule {
+                delete_columns: rule.delete_columns.clone(),
+                full: rule.full,
+                deferral: rule.deferral,
+                unchecked: rule.unchecked,
+            };
+            (at, own)
+        });
+        let checks = definition.checks.iter().enumerate();
+        let indexes = definition.indexes.iter().enumerate();
+        let indexes = indexes.map(|(at, index)| {
+            let own = IndexTexts {
+                items: index.items.clone(),
+                predicate: index.predicate.clone(),
+            };
+            (at, own)
+        });
+        Qualified {
+            on_commit: definition.on_commit,
+            indexes: indexes
+                .filter(|(_, own)| *own != IndexTexts::default())
+                .collect(),
+            rules: rules
+                .filter(|(_, own)| *own != QualifiedRule::default())
+                .collect(),
+            unchecked: checks
+                .filter_map(|(at, check)| check.unchecked.then_some(at))
+                .collect(),
+        }
+    }
+
+    fn put(self, definition: &mut Definition) -> Option<()> {
+        for (at, own) in self.rules {
+            let rule = definition.rules.get_mut(at)?;
+            rule.delete_columns = own.delete_columns;
+            rule.full = own.full;
+            rule.deferral = own.deferral;
+            rule.unchecked = own.unchecked;
+            let key = definition.foreign_keys.get(rule.foreign_key)?;
+            let beyond = |at: &usize| *at >= key.columns.len();
+            if rule.delete_columns.iter().any(beyond) {
+                return None;
+            }
+        }
+        definition.on_commit = self.on_commit;
+        for (at, own) in self.indexes {
+            let index = definition.indexes.get_mut(at)?;
+            index.items = own.items;
+            index.predicate = own.predicate;
+        }
+        for at in self.unchecked {
+            definition.checks.get_mut(at)?.unchecked = true;
+        }
+        Some(())
+    }
 }
 
 impl Rounded {
@@ -257,8 +380,13 @@ impl DefinitionRecord {
                         let (named, rest): (Named, _) = postcard::take_from_bytes(rest).ok()?;
                         definition.indexes = named.indexes;
                         if !rest.is_empty() {
-                            let rounded: Rounded = postcard::from_bytes(rest).ok()?;
+                            let (rounded, rest): (Rounded, _) =
+                                postcard::take_from_bytes(rest).ok()?;
                             rounded.put(&mut definition)?;
+                            if !rest.is_empty() {
+                                let own: Qualified = postcard::from_bytes(rest).ok()?;
+                                own.put(&mut definition)?;
+                            }
                         }
                     }
                 }
@@ -292,7 +420,9 @@ impl DefinitionRecord {
             indexes: definition.indexes.clone(),
         };
         let rounded = Rounded::of(definition);
-        let has_rounded = rounded != Rounded::default();
+        let qualified = Qualified::of(definition);
+        let has_qualified = qualified != Qualified::default();
+        let has_rounded = has_qualified || rounded != Rounded::default();
         let has_named = has_rounded || named != Named::default();
         let has_made = has_named || made != Made::default();
         let has_held = has_made || held != Held::default();
@@ -311,6 +441,9 @@ impl DefinitionRecord {
         if has_rounded {
             bytes.extend(encode(&rounded, &definition.name)?);
         }
+        if has_qualified {
+            bytes.extend(encode(&qualified, &definition.name)?);
+        }
         Ok(bytes)
     }
 
@@ -318,7 +451,7 @@ impl DefinitionRecord {
         let columns = definition
             .columns
             .iter()
-            .map(|c| Some((c.name.clone(), TypeRecord::of(&c.data_type)?, c.nullable)))
+            .map(|c| Some((c.name.clone(), TypeRecord::of_column(c)?, c.nullable)))
             .collect::<Option<Vec<_>>>()?;
         Some(DefinitionRecord {
             name: definition.name.clone(),
@@ -333,6 +466,10 @@ impl DefinitionRecord {
             .columns
             .into_iter()
             .map(|(name, record, nullable)| {
+                let (record, domain) = match record {
+                    TypeRecord::Domain(domain, record) => (*record, Some(domain)),
+                    record => (record, None),
+                };
                 Some(Column {
                     name,
                     data_type: record.data_type()?,
@@ -341,6 +478,7 @@ impl DefinitionRecord {
                     generated: None,
                     sequences: vec![],
                     digits: None,
+                    domain,
                 })
             })
             .collect::<Option<Vec<_>>>()?;
@@ -353,6 +491,7 @@ impl DefinitionRecord {
             rules: vec![],
             checks: vec![],
             indexes: vec![],
+            on_commit: OnCommit::Preserve,
         })
     }
 }

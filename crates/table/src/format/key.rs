@@ -27,6 +27,9 @@ pub(crate) const ROLE: &[u8] = b"u";
 /// Prefix of owners and grants: `o` and the name of what they are of, of a schema with what separates it from names; the
 /// value is a byte for the version of the record, and the record.
 pub(crate) const ACL: &[u8] = b"o";
+/// Prefix of types: `y` and the name; the value is a byte for the version of the record, a letter for the kind of type, and
+/// the record.
+pub(crate) const TYPE: &[u8] = b"y";
 /// Prefix of the entries of arrays, which share the directory: tables and views must not have their names.
 const ARRAY: &[u8] = b"a";
 /// The table's definition.
@@ -99,6 +102,10 @@ pub(crate) fn role(name: &str) -> Vec<u8> {
 
 pub(crate) fn acl(name: &str) -> Vec<u8> {
     [ACL, name.as_bytes()].concat()
+}
+
+pub(crate) fn named_type(name: &str) -> Vec<u8> {
+    [TYPE, name.as_bytes()].concat()
 }
 
 pub(crate) fn schema(name: &str) -> Vec<u8> {

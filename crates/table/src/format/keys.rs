@@ -13,7 +13,7 @@ pub(crate) enum Form {
     Wide,
     /// Floats: 8 bytes in the order of the numbers; the zeros are equal, NaN equals NaN and is greater than all others.
     Float,
-    /// Texts, bytes and uuids: their bytes, 0 written as 0 255, and two zeros at the end.
+    /// Texts, bytes, uuids and decimals of more than 38 digits: their bytes as they lie in pages, 0 written as 0 255, and two zeros at the end.
     Bytes,
 }
 
@@ -23,7 +23,10 @@ impl Form {
         match data_type {
             DataType::UInt64 | DataType::Decimal128(..) => Form::Wide,
             DataType::Float32 | DataType::Float64 => Form::Float,
-            DataType::Utf8View | DataType::BinaryView | DataType::FixedSizeBinary(_) => Form::Bytes,
+            DataType::Utf8View
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
+            | DataType::Decimal256(..) => Form::Bytes,
             _ => Form::Narrow,
         }
     }

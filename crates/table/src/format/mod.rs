@@ -7,6 +7,7 @@ pub(crate) mod definition;
 pub(crate) mod dictionary;
 pub(crate) mod key;
 pub(crate) mod keys;
+pub(crate) mod named_type;
 pub(crate) mod nested;
 pub(crate) mod page;
 pub(crate) mod record;

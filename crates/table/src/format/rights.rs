@@ -1,13 +1,55 @@
 //! The records of roles, and of whom things belong to.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Result;
 use crate::format::record::{damaged, encode};
+use crate::schema::Role;
 
 /// The first byte of a record: what follows is as this version writes it. Another byte is of a later one.
 const VERSION: u8 = 1;
+
+/// The first byte of the record of a role with limits: they follow what a role without has.
+const LIMITED: u8 = 2;
+
+/// The record of a role. One without limits is as versions before them wrote it.
+///
+/// # Errors
+/// Of none that there are.
+pub(crate) fn write_role(role: &Role, name: &str) -> Result<Vec<u8>> {
+    if role.settings.is_empty() && role.connections.is_none() {
+        return write(role, name);
+    }
+    let limits = encode(&(&role.settings, role.connections), name)?;
+    Ok([&[LIMITED][..], &encode(role, name)?, &limits].concat())
+}
+
+/// A role from its record. Nothing may follow.
+///
+/// # Errors
+/// [`crate::Error::Damaged`] if it does not decode.
+pub(crate) fn read_role(bytes: &[u8], name: &str) -> Result<Role> {
+    type Limits = (BTreeMap<String, String>, Option<u32>);
+    let Some(record) = bytes.strip_prefix(&[LIMITED]) else {
+        return read(bytes, name);
+    };
+    let role = postcard::take_from_bytes::<Role>(record).ok();
+    let read = role.and_then(|(role, rest)| {
+        let limits = postcard::take_from_bytes::<Limits>(rest).ok()?;
+        Some((role, limits))
+    });
+    match read {
+        Some((role, ((settings, connections), []))) => Ok(Role {
+            settings,
+            connections,
+            ..role
+        }),
+        _ => Err(damaged(name, "who may do what with it")),
+    }
+}
 
 /// The record of a role or an ACL.
 ///
@@ -53,9 +95,19 @@ mod tests {
             member_of: [("staff".to_owned(), true)].into(),
             ..Role::default()
         };
-        assert_eq!(
-            read::<Role>(&write(&role, "ann").unwrap(), "ann").unwrap(),
-            role
-        );
+        let bytes = write_role(&role, "ann").unwrap();
+        assert_eq!(bytes, write(&role, "ann").unwrap());
+        assert_eq!(read_role(&bytes, "ann").unwrap(), role);
+        let limited = Role {
+            settings: [("memory_limit".to_owned(), "64MB".to_owned())].into(),
+            connections: Some(3),
+            ..role
+        };
+        let bytes = write_role(&limited, "ann").unwrap();
+        assert_eq!(read_role(&bytes, "ann").unwrap(), limited);
+        for cut in 1..bytes.len() {
+            assert!(read_role(&bytes[..cut], "ann").is_err(), "{cut}");
+        }
+        assert!(read_role(&[&bytes[..], &[0]].concat(), "ann").is_err());
     }
 }

@@ -12,8 +12,8 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
 use crate::format::keys::Form;
-use crate::format::nested::uuid_text;
-use crate::schema::{Definition, Key};
+use crate::format::nested::{from_storage, uuid_text};
+use crate::schema::{Definition, Key, enum_type};
 
 /// The most characters of a value that the error shows.
 const SHOWN: usize = 100;
@@ -55,6 +55,11 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
             let (eight, rest) = key.split_first_chunk::<8>()?;
             *key = rest;
             let number = (u64::from_be_bytes(*eight) ^ 1 << 63) as i64;
+            if let Some(own) = enum_type(data_type) {
+                let mut labels = own.labels.into_iter();
+                let label = labels.find(|label| i64::from(label.number) == number)?;
+                return Some(Arc::new(StringViewArray::from(vec![label.text])));
+            }
             narrow(data_type, number).ok()
         }
         Form::Wide => {
@@ -88,6 +93,10 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
                 DataType::Utf8View => {
                     let text = String::from_utf8(text).ok()?;
                     Some(Arc::new(StringViewArray::from(vec![text])))
+                }
+                DataType::Decimal256(..) => {
+                    let bytes: ArrayRef = Arc::new(BinaryViewArray::from(vec![&text[..]]));
+                    from_storage(bytes, data_type)
                 }
                 DataType::FixedSizeBinary(16) => {
                     Some(Arc::new(StringViewArray::from(vec![uuid_text(&text)])))

@@ -4,11 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
-use arrow::datatypes::{Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
 
 use crate::error::{Error, Result};
 use crate::format::keys::{Form, push_bytes, push_float};
+use crate::format::nested::to_storage;
 use crate::scan::{ints_of, wides_of};
+use crate::schema::is_enum;
 
 /// The keys of the rows of some arrays, as bytes: equal exactly where the values are.
 #[derive(Debug, Default)]
@@ -38,6 +40,8 @@ impl Keys {
         let mut values = Vec::with_capacity(columns.len());
         let mut null: Option<Vec<bool>> = None;
         for column in columns {
+            let stored = is_enum(column.data_type()).then(|| to_storage(column));
+            let column = &stored.transpose()?.unwrap_or_else(|| column.clone());
             values.push(match Form::of(column.data_type()) {
                 Form::Narrow => {
                     let mut numbers = Vec::with_capacity(rows);
@@ -139,6 +143,9 @@ fn bytes(column: &ArrayRef) -> Result<BinaryViewArray> {
     }
     if let Some(ids) = column.as_fixed_size_binary_opt() {
         return Ok(BinaryViewArray::from_iter(ids.iter()));
+    }
+    if matches!(column.data_type(), DataType::Decimal256(..)) {
+        return Ok(to_storage(column)?.as_binary_view().clone());
     }
     match column.as_binary_view_opt() {
         Some(bytes) => Ok(bytes.clone()),

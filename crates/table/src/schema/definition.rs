@@ -6,6 +6,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::schema::domains::DOMAIN;
+use crate::schema::enums::is_enum;
 use crate::schema::types::stored_type;
 
 /// A table: its name, columns and keys.
@@ -31,6 +33,20 @@ pub struct Definition {
     pub checks: Vec<Check>,
     /// Indexes that are known by their names and hold nothing: statistics of blocks do what they would.
     pub indexes: Vec<Index>,
+    /// What becomes of its rows at the end of a transaction. Whoever commits sees to it.
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of the rows of a temporary table at the end of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnCommit {
+    /// They stay.
+    #[default]
+    Preserve,
+    /// They go.
+    DeleteRows,
+    /// The table goes.
+    Drop,
 }
 
 /// An index that is declared: its name and its columns. Nothing is kept for it.
@@ -40,8 +56,14 @@ pub struct Index {
     pub name: String,
     /// The method that was asked for, such as `btree`.
     pub method: String,
-    /// Its columns, at least one.
+    /// Its columns, at least one; those that its expressions name, if it has some.
     pub columns: Vec<IndexColumn>,
+    /// What it is made of, if that is not only columns: the text of each expression, and of its order behind it.
+    #[serde(skip)]
+    pub items: Vec<(String, String)>,
+    /// The condition on its rows, as a text.
+    #[serde(skip)]
+    pub predicate: Option<String>,
 }
 
 /// A column of a declared index.
@@ -80,6 +102,30 @@ pub struct Rule {
     pub on_delete: Action,
     /// When its key changes.
     pub on_update: Action,
+    /// Places in the columns of the foreign key of those that `on_delete` sets to NULL or their defaults; all if empty.
+    #[serde(skip)]
+    pub delete_columns: Vec<usize>,
+    /// Whether a row has all of the key or nothing of it: `match full`.
+    #[serde(skip)]
+    pub full: bool,
+    /// When it is looked at.
+    #[serde(skip)]
+    pub deferral: Deferral,
+    /// Whether rows that were there before it need not agree: `not valid`.
+    #[serde(skip)]
+    pub unchecked: bool,
+}
+
+/// When a constraint is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deferral {
+    /// At the end of each statement, always.
+    #[default]
+    Never,
+    /// At the end of each statement, unless a transaction says otherwise.
+    Immediate,
+    /// At the end of the transaction, unless it says otherwise.
+    Deferred,
 }
 
 /// What becomes of rows that refer to one that goes or changes.
@@ -91,6 +137,17 @@ pub enum Action {
     Cascade,
     /// Their columns become NULL.
     SetNull,
+    /// Their columns get their defaults. Builds before 0.4 refuse tables that have it.
+    SetDefault,
+    /// There may be none, not even if another row gets the key in the same statement. Likewise.
+    Restrict,
+}
+
+impl Action {
+    /// Whether rows that refer are changed, and not only looked for.
+    pub fn changes_rows(self) -> bool {
+        !matches!(self, Action::NoAction | Action::Restrict)
+    }
 }
 
 /// A condition on the rows of a table.
@@ -100,6 +157,9 @@ pub struct Check {
     pub name: String,
     /// The condition, in the language of whoever declared it.
     pub text: String,
+    /// Whether rows that were there before it need not agree: `not valid`.
+    #[serde(skip)]
+    pub unchecked: bool,
 }
 
 /// A column of a [`Definition`].
@@ -121,6 +181,8 @@ pub struct Column {
     /// To how many digits behind the second its values are rounded, of a timestamp, a time or an interval; `None` if they keep
     /// all that their type has.
     pub digits: Option<u8>,
+    /// The name in the catalog of the [`Domain`](crate::Domain) that it is of; `data_type` is the type behind that.
+    pub domain: Option<String>,
 }
 
 /// Where the metadata of a field has the digits behind the second to which the values of a column are
@@ -186,6 +248,13 @@ pub fn referred_key<'d>(parent: &'d Definition, foreign: &ForeignKey) -> Option<
     })
 }
 
+/// Whether rows with a column of the type `child` may refer to a key with one of the type `parent`: each value of the one is
+/// one of the other, or equal to none.
+pub fn may_refer(child: &DataType, parent: &DataType) -> bool {
+    let whole = |own: &DataType| matches!(own, DataType::Int16 | DataType::Int32 | DataType::Int64);
+    child == parent || whole(child) && (whole(parent) || matches!(parent, DataType::Decimal128(..)))
+}
+
 impl Definition {
     /// A definition with the columns of `schema` and no keys; types are normalised by
     /// [`stored_type`].
@@ -211,6 +280,7 @@ impl Definition {
                     .metadata()
                     .get(SECOND_DIGITS)
                     .and_then(|digits| digits.parse().ok()),
+                domain: field.metadata().get(DOMAIN).cloned(),
             });
         }
         let definition = Definition {
@@ -222,6 +292,7 @@ impl Definition {
             rules: vec![],
             checks: vec![],
             indexes: vec![],
+            on_commit: OnCommit::Preserve,
         };
         definition.validate()?;
         Ok(definition)
@@ -284,16 +355,18 @@ impl Definition {
         let all = all.chain(self.foreign_keys.iter().flat_map(|key| &key.columns));
         let mut all = all.chain(self.keys.iter().flat_map(|key| &key.columns));
         let nested = |c: &&usize| {
-            matches!(
-                self.columns[**c].data_type,
-                DataType::List(_) | DataType::Struct(_) | DataType::Interval(_)
-            )
+            let own = &self.columns[**c].data_type;
+            let nested = matches!(
+                own,
+                DataType::List(_) | DataType::Struct(_) | DataType::Map(..) | DataType::Interval(_)
+            );
+            nested && !is_enum(own)
         };
         if let Some(column) = all.find(nested) {
             return Err(Error::Key {
                 table: self.name.clone(),
                 what: format!(
-                    "arrays, structs, intervals and JSON stand in no key, but column '{}' would",
+                    "arrays, structs, maps, intervals and JSON stand in no key, but column '{}' would",
                     self.columns[*column].name
                 ),
             });
@@ -310,16 +383,7 @@ impl Definition {
                 });
             }
         }
-        if let Some(rule) = self
-            .rules
-            .iter()
-            .find(|r| r.foreign_key >= self.foreign_keys.len())
-        {
-            return Err(Error::Key {
-                table: self.name.clone(),
-                what: format!("\"{}\" is of no foreign key", rule.name),
-            });
-        }
+        self.validate_rules()?;
         for key in &self.foreign_keys {
             if key.columns.len() != key.parent_columns.len() || key.columns.is_empty() {
                 let what = format!(
@@ -331,6 +395,29 @@ impl Definition {
                     what,
                 });
             }
+        }
+        Ok(())
+    }
+
+    /// That the foreign keys that hold are of foreign keys that there are, and set columns of them.
+    fn validate_rules(&self) -> Result<()> {
+        for rule in &self.rules {
+            let what = match self.foreign_keys.get(rule.foreign_key) {
+                None => "is of no foreign key",
+                Some(key)
+                    if rule
+                        .delete_columns
+                        .iter()
+                        .any(|at| *at >= key.columns.len()) =>
+                {
+                    "sets a column that it has not"
+                }
+                Some(_) => continue,
+            };
+            return Err(Error::Key {
+                table: self.name.clone(),
+                what: format!("\"{}\" {what}", rule.name),
+            });
         }
         Ok(())
     }
@@ -353,6 +440,17 @@ impl Definition {
             columns,
             primary,
         });
+    }
+
+    /// Takes out the foreign keys to the tables that `refers` says, and the rules of these.
+    pub fn forget_references(&mut self, refers: impl Fn(&str) -> bool) {
+        while let Some(at) = self.foreign_keys.iter().position(|key| refers(&key.parent)) {
+            self.foreign_keys.remove(at);
+            self.rules.retain(|rule| rule.foreign_key != at);
+            for rule in &mut self.rules {
+                rule.foreign_key -= usize::from(rule.foreign_key > at);
+            }
+        }
     }
 
     /// A name for a constraint: `wanted`, with a number behind it if another has that.

@@ -2,6 +2,8 @@
 
 mod comments;
 mod definition;
+mod domains;
+mod enums;
 mod names;
 mod normalise;
 mod rights;
@@ -11,12 +13,18 @@ mod types;
 
 pub use comments::Comments;
 pub use definition::{
-    Action, Check, Column, Definition, ForeignKey, Generated, Index, IndexColumn, Key, MAX_COLUMNS,
-    Rule, SECOND_DIGITS, referred_key,
+    Action, Check, Column, Deferral, Definition, ForeignKey, Generated, Index, IndexColumn, Key,
+    MAX_COLUMNS, OnCommit, Rule, SECOND_DIGITS, may_refer, referred_key,
 };
+pub use domains::{DOMAIN, Domain};
+pub(crate) use enums::replaced;
+pub use enums::{EnumType, Label, enum_name, enum_type, enum_within, is_enum, places};
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
 pub use rights::{Acl, Grant, Privileges, Role};
 pub use rounding::to_second_digits;
 pub use sequence::{Position, Sequence};
-pub use types::{JsonKind, json_kind, json_type, jsonb_type, stored_type, timetz_type, uuid_type};
+pub use types::{
+    JsonKind, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type, stored_type,
+    timetz_type, uuid_type,
+};

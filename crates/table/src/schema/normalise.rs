@@ -7,14 +7,15 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
+use crate::schema::enums::{from_texts, is_enum};
 use crate::schema::rounding::to_second_digits;
-use crate::schema::types::json_kind;
+use crate::schema::types::{json_kind, map_parts};
 
 /// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
 fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
     use DataType::{
         Binary, Duration, FixedSizeBinary, FixedSizeList, Interval, LargeBinary, LargeList,
-        LargeListView, List, ListView, Null, Struct,
+        LargeListView, List, ListView, Map, Null, Struct,
     };
     match to {
         List(_) => !matches!(
@@ -23,13 +24,22 @@ fn is_of_another_kind(from: &DataType, to: &DataType) -> bool {
         ),
         FixedSizeBinary(_) => !matches!(from, Null | Binary | LargeBinary),
         Interval(_) => !matches!(from, Null | Interval(_) | Duration(_)),
-        Struct(_) if json_kind(to).is_some() => *from != Null,
-        Struct(own) => match from {
-            Null => false,
-            Struct(given) if json_kind(from).is_none() => is_other_struct(given, own),
+        Map(..) => match (from, map_parts(from), map_parts(to)) {
+            (Null, _, _) => false,
+            (_, Some((key, value)), Some((own_key, own_value))) => {
+                is_of_another_kind(key, own_key) || is_of_another_kind(value, own_value)
+            }
             _ => true,
         },
-        _ => matches!(from, List(_) | Struct(_)),
+        Struct(_) if json_kind(to).is_some() || is_enum(to) => *from != Null,
+        Struct(own) => match from {
+            Null => false,
+            Struct(given) if json_kind(from).is_none() && !is_enum(from) => {
+                is_other_struct(given, own)
+            }
+            _ => true,
+        },
+        _ => matches!(from, List(_) | Struct(_) | Map(..)),
     }
 }
 
@@ -66,6 +76,8 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
     for ((field, own), column) in fields.zip(batch.columns()) {
         let column = if column.data_type() == field.data_type() {
             column.clone()
+        } else if let Some(values) = from_texts(column, field.data_type())? {
+            values
         } else if is_of_another_kind(column.data_type(), field.data_type()) {
             return Err(Error::Mismatch {
                 table: definition.name.clone(),

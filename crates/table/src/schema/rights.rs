@@ -142,6 +142,12 @@ pub struct Role {
     pub verifier: Option<String>,
     /// The roles that it is a member of, and whether it may make others members.
     pub member_of: BTreeMap<String, bool>,
+    /// What the sessions of its user begin with, by the names of settings, as they are shown.
+    #[serde(skip)]
+    pub settings: BTreeMap<String, String>,
+    /// Most sessions that its user may have at a time; none: as many as there is room for.
+    #[serde(skip)]
+    pub connections: Option<u32>,
 }
 
 impl Default for Role {
@@ -153,6 +159,8 @@ impl Default for Role {
             login: false,
             verifier: None,
             member_of: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            connections: None,
         }
     }
 }

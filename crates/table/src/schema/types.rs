@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use crate::schema::enums::{enum_within, is_enum};
+
 /// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
-/// become views, dictionaries the type of their values, other decimals `Decimal128`, all kinds of lists `List`, intervals
+/// become views, dictionaries the type of their values, decimals of up to 38 digits `Decimal128`, all kinds of lists `List`, intervals
 /// months, days and nanoseconds. 16 bytes are a [uuid](uuid_type), 12 a [time with a zone](timetz_type). Structs stay as they
-/// are, with fields that may all be NULL; one is [JSON](json_type). `None` if such values cannot be stored.
+/// are, with fields that may all be NULL; one is [JSON](json_type), and some are [enums](crate::enum_type). Maps get the names
+/// that [`map_type`] gives. `None` if such values cannot be stored.
 pub fn stored_type(from: &DataType) -> Option<DataType> {
     of_depth(from, MOST_DIMENSIONS, MOST_LEVELS)
 }
@@ -31,6 +34,7 @@ fn of_depth(from: &DataType, depth: usize, levels: usize) -> Option<DataType> {
         Date64 => Timestamp(TimeUnit::Millisecond, None),
         Decimal32(p, s) | Decimal64(p, s) => Decimal128(*p, *s),
         Decimal256(p, s) if *p <= 38 => Decimal128(*p, *s),
+        Decimal256(_, _) => from.clone(),
         Utf8 | LargeUtf8 | Utf8View | Null => Utf8View,
         FixedSizeBinary(16) => uuid_type(),
         FixedSizeBinary(12) => timetz_type(),
@@ -49,12 +53,54 @@ fn of_depth(from: &DataType, depth: usize, levels: usize) -> Option<DataType> {
             )?;
             List(Arc::new(Field::new_list_field(item, true)))
         }
+        Struct(_) if is_enum(from) => from.clone(),
         Struct(fields) => match json_kind(from) {
             Some(kind) => kind.data_type(),
             None => Struct(stored_fields(fields, levels.checked_sub(1)?)?),
         },
+        Map(..) => {
+            let (key, value) = map_parts(from)?;
+            let key = of_depth(key, MOST_DIMENSIONS, levels.checked_sub(1)?)?;
+            let value = of_depth(value, MOST_DIMENSIONS, levels.checked_sub(1)?)?;
+            // Whoever changes an enum finds it in columns and arrays.
+            let fits = is_map_key(&key) && enum_within(&value).is_none();
+            fits.then(|| map_type(key, value))?
+        }
         _ => return None,
     })
+}
+
+/// The type of maps from keys to values of these types: values may be NULL, keys not.
+pub fn map_type(key: DataType, value: DataType) -> DataType {
+    let fields = Fields::from(vec![
+        Field::new("key", key, false),
+        Field::new("value", value, true),
+    ]);
+    let entries = Field::new("entries", DataType::Struct(fields), false);
+    DataType::Map(Arc::new(entries), false)
+}
+
+/// The types of the keys and of the values of a map, if it is one.
+pub fn map_parts(data_type: &DataType) -> Option<(&DataType, &DataType)> {
+    let DataType::Map(entries, _) = data_type else {
+        return None;
+    };
+    match entries.data_type() {
+        DataType::Struct(fields) => match &fields[..] {
+            [key, value] => Some((key.data_type(), value.data_type())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether values of a stored type may be keys of maps: what has parts may not, nor JSON and intervals, which are equal in
+/// more than one form.
+pub fn is_map_key(data_type: &DataType) -> bool {
+    !matches!(
+        data_type,
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) | DataType::Interval(_)
+    )
 }
 
 /// The fields of a struct as they are stored: at least one, no two of a name, and each may be NULL.
@@ -64,6 +110,10 @@ fn stored_fields(fields: &Fields, levels: usize) -> Option<Fields> {
         return None;
     }
     let stored = fields.iter().map(|field| {
+        if enum_within(field.data_type()).is_some() {
+            // Whoever changes an enum finds it in columns and arrays.
+            return None;
+        }
         let data_type = of_depth(field.data_type(), MOST_DIMENSIONS, levels)?;
         Some(Field::new(field.name(), data_type, true))
     });

@@ -50,7 +50,8 @@ pub fn redefine(
     put(tx, &after)
 }
 
-fn put(tx: &mut Transaction, definition: &Definition) -> Result<()> {
+/// Keeps the definition of a table.
+pub(super) fn put(tx: &mut Transaction, definition: &Definition) -> Result<()> {
     definition.validate()?;
     let space = space(tx, &definition.name)?;
     let record = DefinitionRecord::write(definition)?;
@@ -209,6 +210,7 @@ pub fn add_column(
             rules: vec![],
             checks: vec![],
             indexes: vec![],
+            on_commit: before.on_commit,
             name: name.to_owned(),
         };
         let batch = RecordBatch::try_from_iter_with_nullable([(&own.name, values, true)])?;

@@ -11,7 +11,7 @@ use crate::schema::{Acl, Role};
 /// # Errors
 /// Of none that there are.
 pub fn put_role(tx: &mut Transaction, name: &str, role: &Role) -> Result<()> {
-    let record = rights::write(role, name)?;
+    let record = rights::write_role(role, name)?;
     tx.put(key::DIRECTORY, &key::role(name), &record);
     Ok(())
 }

@@ -4,9 +4,12 @@ use store::Transaction;
 
 use crate::catalog::space::{all, definition, free_name};
 use crate::error::{Error, Result};
-use crate::format::key;
+use crate::format::named_type::NamedType;
+use crate::format::{key, named_type};
 use crate::schema::{Generated, schema_of, within};
 use crate::write::alter::{redefine, rename};
+use crate::write::domains::change_domain;
+use crate::write::types::change_type;
 use crate::write::{comments, rights};
 
 /// The record of a schema: the version of the record.
@@ -69,6 +72,7 @@ pub fn rename_schema(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
             Kind::Table => rename(tx, &from, &to)?,
             Kind::View => rename_view(tx, &from, &to)?,
             Kind::Sequence => rename_sequence(tx, &from, &to)?,
+            Kind::Type => rename_type(tx, &from, &to)?,
         }
     }
     tx.delete(key::DIRECTORY, &entry);
@@ -114,6 +118,25 @@ pub fn rename_sequence(tx: &mut Transaction, name: &str, to: &str) -> Result<()>
     Ok(())
 }
 
+/// Renames a type, also in the definitions of tables.
+fn rename_type(tx: &mut Transaction, name: &str, to: &str) -> Result<()> {
+    let Some(record) = tx.get(key::DIRECTORY, &key::named_type(name)) else {
+        return Err(Error::NoTable {
+            name: name.to_owned(),
+        });
+    };
+    match named_type::read(&record, name)? {
+        NamedType::Enum(mut own) => {
+            to.clone_into(&mut own.name);
+            change_type(tx, name, &own)
+        }
+        NamedType::Domain(mut own) => {
+            to.clone_into(&mut own.name);
+            change_domain(tx, name, &own)
+        }
+    }
+}
+
 /// Puts an entry of the directory under another name.
 fn moved(tx: &mut Transaction, entry: fn(&str) -> Vec<u8>, name: &str, to: &str) -> Result<()> {
     let Some(record) = tx.get(key::DIRECTORY, &entry(name)) else {
@@ -135,6 +158,7 @@ enum Kind {
     Table,
     View,
     Sequence,
+    Type,
 }
 
 /// The names of all that is in a schema.
@@ -143,6 +167,7 @@ fn inside(tx: &Transaction, schema: &str) -> Result<Vec<(Kind, String)>> {
         (Kind::Table, key::TABLE),
         (Kind::View, key::VIEW),
         (Kind::Sequence, key::SEQUENCE),
+        (Kind::Type, key::TYPE),
     ];
     let mut found = Vec::new();
     for (kind, prefix) in kinds {

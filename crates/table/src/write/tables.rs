@@ -96,6 +96,25 @@ pub fn truncate(tx: &mut Transaction, name: &str) -> Result<()> {
     changed(tx, name, space)
 }
 
+/// Puts the columns, constraints and rows of the table `from` in the place of those of `name`, which keeps its name and what
+/// is known by it: foreign keys that refer to it, comments, rights. `from` is no more. That the keys that others refer to
+/// are there is for the caller to know.
+///
+/// # Errors
+/// [`Error::NoTable`]; those of [`Definition::validate`].
+pub fn take_over(tx: &mut Transaction, name: &str, from: &str) -> Result<()> {
+    let (old, new) = (space(tx, name)?, space(tx, from)?);
+    let mut own = definition(tx, from)?;
+    clear(tx, name, old)?;
+    tx.delete_space(old);
+    tx.delete(key::DIRECTORY, &key::table(from));
+    tx.put(key::DIRECTORY, &key::table(name), &new.to_le_bytes());
+    own.name = name.to_owned();
+    own.validate()?;
+    tx.put(new, key::DEFINITION, &DefinitionRecord::write(&own)?);
+    changed(tx, name, new)
+}
+
 /// Frees every page of a table and removes its rows.
 fn clear(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
     for (entry, bytes) in tx.prefix(space, key::BLOCK).collect::<Vec<_>>() {

@@ -61,11 +61,11 @@ impl SinkFactory {
                 groups: self.groups()?,
                 spilled: SpilledGroups::default(),
             })),
-            (Sink::Rows { .. }, Some(out)) => SinkState::Sent(ResultSender::new(
+            (Sink::Rows { .. }, Some(out)) => SinkState::Sent(Box::new(ResultSender::new(
                 out.clone(),
                 self.spill.clone(),
                 self.vars.clone(),
-            )),
+            ))),
             _ => SinkState::Rows(Box::new(RowSink {
                 rows: RowsBuilder::new(&self.vars),
                 spilled: vec![],
@@ -104,15 +104,24 @@ impl SinkFactory {
 pub(crate) enum SinkState {
     Rows(Box<RowSink>),
     /// Rows of the answer, sent as they come.
-    Sent(ResultSender),
+    Sent(Box<ResultSender>),
     Aggregate(Box<AggregateSink>),
 }
 
 impl SinkState {
     /// The rows added from now on come from this morsel of the source.
     pub fn start(&mut self, piece: u64) {
-        if let SinkState::Rows(row_sink) = self {
-            row_sink.rows.start(piece);
+        match self {
+            SinkState::Rows(row_sink) => row_sink.rows.start(piece),
+            SinkState::Sent(rows) => rows.start(piece),
+            _ => {}
+        }
+    }
+
+    /// The rows are of this pipeline of the stage.
+    pub fn of_pipeline(&mut self, pipeline: usize) {
+        if let SinkState::Sent(rows) = self {
+            rows.of_pipeline(pipeline);
         }
     }
 
@@ -151,7 +160,7 @@ impl SinkState {
 
     pub(crate) fn sent(self) -> Result<ResultSender> {
         match self {
-            SinkState::Sent(rows) => Ok(rows),
+            SinkState::Sent(rows) => Ok(*rows),
             _ => Err(Error::internal("another sink where an answer was expected")),
         }
     }

@@ -61,7 +61,7 @@ pub(super) fn create_view(statement: &CreateView) -> Result<()> {
         comment,
         with_no_schema_binding,
         if_not_exists: _,
-        temporary,
+        temporary: _,
         copy_grants,
         to,
         params,
@@ -78,7 +78,6 @@ pub(super) fn create_view(statement: &CreateView) -> Result<()> {
         (*or_alter, "create or alter view"),
         (*materialized, "create materialized view"),
         (*secure, "create secure view"),
-        (*temporary, "create temporary view"),
         (
             columns.iter().any(typed),
             "a type or an option of a view's column",

@@ -73,7 +73,10 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "it is a table of cases")]
     fn what_is_refused_is_named() {
         for (text, named) in [
-            ("select * from t tablesample bernoulli (10)", "tablesample"),
+            (
+                "select * from t tablesample bernoulli (10) repeatable (1)",
+                "repeatable",
+            ),
             ("select * from t sample 10", "sample"),
             (
                 "select * from (select 1) q tablesample (10 percent)",
@@ -93,7 +96,7 @@ mod tests {
             ("select * ilike 'c%' from t", "* ilike"),
             ("select * rename (a as b) from t", "* rename"),
             ("select top 3 * from t", "top"),
-            ("select a into u from t", "select into"),
+            ("select * from (select a into u from t) q", "select into"),
             ("select a from t prewhere a > 1", "prewhere"),
             ("select a from t connect by prior a = b", "connect by"),
             ("select a from t cluster by a", "cluster by"),
@@ -134,7 +137,6 @@ mod tests {
             ("update or replace t set a = 1", "update or"),
             ("delete from t limit 1", "limit"),
             ("delete from t order by a", "order by"),
-            ("truncate table t cascade", "cascade"),
             ("create table t (a int) without rowid", "without rowid"),
             ("create table t (a int) engine = memory", "engine"),
             ("create table t (a int) comment 'x'", "comment"),
@@ -229,6 +231,8 @@ mod tests {
             "deallocate all",
             "create or replace view v (x) as select 1",
             "alter table t add column b int default 1",
+            "truncate table t cascade",
+            "select a into u from t",
             "update t set a = a + 1 where b in (select b from u)",
             "select case a when 1 then 2 end, a is distinct from b, (a, b) = (1, 2), -a ^ 2 from t",
             "select 1_000, 0.000_1, 1e3",

@@ -159,7 +159,7 @@ pub(super) fn check(expr: &Expr) -> Result<()> {
         )),
         Expr::Named { .. } => Err(refused("as in a struct")),
         Expr::Dictionary(_) => Err(Error::invalid("a struct has fields")),
-        Expr::Map(_) => Err(Error::unsupported("maps are not supported")),
+        Expr::Map(_) => Err(Error::unsupported("a map cannot stand here")),
         Expr::Array(_) => Err(Error::unsupported("arrays are not supported")),
         Expr::MatchAgainst { .. } => Err(refused("match against")),
         Expr::Wildcard(_) | Expr::QualifiedWildcard(_, _) => {
@@ -174,12 +174,12 @@ pub(super) fn check(expr: &Expr) -> Result<()> {
 
 fn binary(op: &BinaryOperator) -> Result<()> {
     use BinaryOperator::{
-        And, Arrow, ArrowAt, AtArrow, BitwiseAnd, BitwiseOr, BitwiseXor, Divide, DuckIntegerDivide,
-        Eq, Gt, GtEq, HashArrow, HashLongArrow, HashMinus, LongArrow, Lt, LtEq, Minus, Modulo,
-        Multiply, MyIntegerDivide, NotEq, Or, PGBitwiseShiftLeft, PGBitwiseShiftRight, PGExp,
-        PGILikeMatch, PGLikeMatch, PGNotILikeMatch, PGNotLikeMatch, PGOverlap, PGRegexIMatch,
-        PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, Plus, Question, QuestionAnd, QuestionPipe,
-        Spaceship, StringConcat,
+        And, Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, BitwiseAnd, BitwiseOr, BitwiseXor, Divide,
+        DuckIntegerDivide, Eq, Gt, GtEq, HashArrow, HashLongArrow, HashMinus, LongArrow, Lt, LtEq,
+        Minus, Modulo, Multiply, MyIntegerDivide, NotEq, Or, PGBitwiseShiftLeft,
+        PGBitwiseShiftRight, PGExp, PGILikeMatch, PGLikeMatch, PGNotILikeMatch, PGNotLikeMatch,
+        PGOverlap, PGRegexIMatch, PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, Plus, Question,
+        QuestionAnd, QuestionPipe, Spaceship, StringConcat,
     };
     match op {
         Plus | Minus | Multiply | Divide | Modulo | StringConcat | Gt | Lt | GtEq | LtEq
@@ -187,8 +187,8 @@ fn binary(op: &BinaryOperator) -> Result<()> {
         | PGBitwiseShiftRight | DuckIntegerDivide | MyIntegerDivide | PGRegexMatch
         | PGRegexIMatch | PGRegexNotMatch | PGRegexNotIMatch | PGLikeMatch | PGILikeMatch
         | PGNotLikeMatch | PGNotILikeMatch => Ok(()),
-        Arrow | LongArrow | HashArrow | HashLongArrow | HashMinus | AtArrow | ArrowAt
-        | PGOverlap | Question | QuestionAnd | QuestionPipe => Ok(()),
+        Arrow | LongArrow | HashArrow | HashLongArrow | HashMinus | AtArrow | ArrowAt | AtAt
+        | AtQuestion | PGOverlap | Question | QuestionAnd | QuestionPipe => Ok(()),
         // The row of a table, which no statement writes so.
         BinaryOperator::Custom(name) if name == WHOLE || name == WHOLE_OUTER => Ok(()),
         // The generic grammar's name of `^`.

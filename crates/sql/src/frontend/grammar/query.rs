@@ -1,7 +1,7 @@
 //! Queries: clauses, tables, joins.
 
 use datafusion::sql::sqlparser::ast::{
-    ConnectByKind, Cte, ExprWithAliasAndOrderBy, Fetch, ForClause, FunctionArg, GroupByExpr,
+    ConnectByKind, Cte, Expr, ExprWithAliasAndOrderBy, Fetch, ForClause, FunctionArg, GroupByExpr,
     GroupByWithModifier, Join, JoinConstraint, JoinOperator, LimitClause, LockClause, LockType,
     NamedWindowDefinition, NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind,
     OrderByOptions, PipeOperator, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 use crate::frontend::{graphs, operators, readers};
+use crate::names::column_name;
 
 /// Checks the clauses around the body of a query.
 pub(super) fn check(query: &Query) -> Result<()> {
@@ -239,6 +240,7 @@ pub(super) fn select(select: &Select) -> Result<()> {
         };
         return Err(refused_for(what, instead));
     }
+    grouped(group_by, projection)?;
     from.iter().try_for_each(table_with_joins)?;
     named_window.iter().try_for_each(|definition| {
         let NamedWindowDefinition(_, expr) = definition;
@@ -247,6 +249,47 @@ pub(super) fn select(select: &Select) -> Result<()> {
             NamedWindowExpr::WindowSpec(spec) => window(spec),
         }
     })
+}
+
+/// Refuses grouping sets with one expression under two names, which the planner takes for one key.
+fn grouped(group_by: &GroupByExpr, projection: &[SelectItem]) -> Result<()> {
+    let GroupByExpr::Expressions(keys, _) = group_by else {
+        return Ok(());
+    };
+    let (mut sets, mut all) = (false, Vec::new());
+    for key in keys {
+        match key {
+            Expr::Rollup(own) | Expr::Cube(own) | Expr::GroupingSets(own) => {
+                sets = true;
+                all.extend(own.iter().flatten());
+            }
+            other => all.push(other),
+        }
+    }
+    if !sets {
+        return Ok(());
+    }
+    let meant = |key: &Expr| {
+        let Expr::Identifier(ident) = key else {
+            return key.clone();
+        };
+        let name = column_name(ident);
+        let found = projection.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if column_name(alias) == name => Some(expr),
+            _ => None,
+        });
+        found.unwrap_or(key).clone()
+    };
+    let meant: Vec<Expr> = all.iter().map(|key| meant(key)).collect();
+    for (at, key) in all.iter().enumerate() {
+        let twice = (0..at).any(|other| all[other] != *key && meant[other] == meant[at]);
+        if twice {
+            return Err(Error::unsupported(
+                "not supported: one expression under two names among the keys of grouping sets",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the window in the parentheses after `over`. Names of other windows have been replaced already.

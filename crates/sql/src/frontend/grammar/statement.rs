@@ -1,12 +1,12 @@
 //! Statements that write, define or show.
 
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, ConstraintCharacteristics, CreateTable, Delete,
-    ForeignKeyConstraint, HiveDistributionStyle, HiveFormat, IndexColumn, Insert,
-    KeyOrIndexDisplay, NullsDistinctOption, ObjectName, ObjectNamePart, ObjectType, OnCommit,
-    OnInsert, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, Set, ShowStatementOptions,
-    SqliteOnConflict, Statement, TableFactor, TableObject, Truncate, TruncateTableTarget,
-    UniqueConstraint, Update, UpdateTableFromKind,
+    Assignment, AssignmentTarget, ConstraintCharacteristics, ConstraintReferenceMatchKind,
+    CreateTable, DeferrableInitial, Delete, ForeignKeyConstraint, HiveDistributionStyle,
+    HiveFormat, IndexColumn, Insert, KeyOrIndexDisplay, NullsDistinctOption, ObjectName,
+    ObjectNamePart, ObjectType, OnInsert, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, Set,
+    ShowStatementOptions, SqliteOnConflict, Statement, TableFactor, TableObject, Truncate,
+    TruncateTableTarget, UniqueConstraint, Update, UpdateTableFromKind,
 };
 
 use crate::error::{Error, Result};
@@ -320,7 +320,7 @@ fn truncate(statement: &Truncate) -> Result<()> {
         if_exists,
         // Whether the sequences of the tables begin anew.
         identity: _,
-        cascade,
+        cascade: _,
         on_cluster,
     } = statement;
     // No table inherits from another: both mean the table.
@@ -333,7 +333,6 @@ fn truncate(statement: &Truncate) -> Result<()> {
     none_of(&[
         (partitions.is_some(), "truncate ... partition"),
         (*if_exists, "truncate ... if exists"),
-        (cascade.is_some(), "truncate ... cascade or restrict"),
         (on_cluster.is_some(), "on cluster"),
     ])
 }
@@ -367,7 +366,8 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         clone,
         version,
         comment,
-        on_commit,
+        // Refused for tables that are not temporary where they are made.
+        on_commit: _,
         on_cluster,
         primary_key,
         order_by,
@@ -466,10 +466,6 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         (location.is_some(), "location"),
         (*without_rowid, "without rowid"),
         (comment.is_some(), "comment"),
-        (
-            matches!(on_commit, Some(OnCommit::DeleteRows | OnCommit::Drop)),
-            "on commit drop or delete rows",
-        ),
         (on_cluster.is_some(), "on cluster"),
         (primary_key.is_some(), "primary key after the columns"),
         (order_by.is_some(), "order by"),
@@ -560,8 +556,12 @@ pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
         match_kind,
         characteristics,
     } = key;
-    none_of(&[(match_kind.is_some(), "match in a foreign key")])?;
-    characteristic(characteristics)
+    if matches!(match_kind, Some(ConstraintReferenceMatchKind::Partial)) {
+        return Err(Error::unsupported("MATCH PARTIAL not yet implemented"));
+    }
+    // When it is looked at, and `not enforced`, are read where they are used.
+    let _: &Option<ConstraintCharacteristics> = characteristics;
+    Ok(())
 }
 
 fn characteristic(characteristics: &Option<ConstraintCharacteristics>) -> Result<()> {
@@ -574,8 +574,12 @@ fn characteristic(characteristics: &Option<ConstraintCharacteristics>) -> Result
     else {
         return Ok(());
     };
-    none_of(&[(
-        deferrable.is_some() || initially.is_some(),
-        "deferrable or initially",
-    )])
+    let deferred = matches!(initially, Some(DeferrableInitial::Deferred));
+    if *deferrable == Some(true) || deferred {
+        return Err(refused_for(
+            "deferrable for a primary or unique key",
+            "leave it out: such a key is looked at when a statement has written all of its rows",
+        ));
+    }
+    Ok(())
 }

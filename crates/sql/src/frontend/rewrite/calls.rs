@@ -10,7 +10,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::rewrite::{escapes, operators, precision, sets, similar, special};
+use crate::frontend::constant::Constant;
+use crate::frontend::rewrite::{escapes, named, operators, precision, sets, similar, special};
+use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
 use crate::names::column_name;
 
@@ -54,11 +56,12 @@ const PARTS: [(&str, DateTimeField); 14] = [
 ];
 
 /// Functions that are called without parentheses.
-const VALUES: [&str; 6] = [
+const VALUES: [&str; 7] = [
     "current_catalog",
     "current_role",
     "current_schema",
     "current_user",
+    "localtime",
     "localtimestamp",
     "session_user",
 ];
@@ -95,6 +98,7 @@ impl VisitorMut for Calls {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         signed_power(expr);
+        similar::like_any(expr);
         ControlFlow::Continue(())
     }
 
@@ -144,6 +148,15 @@ impl VisitorMut for Calls {
                 *negated,
             )
             .map(Some),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr: inner,
+                data_type: DataType::Custom(name, modifiers),
+                array: false,
+                format: None,
+            } if modifiers.is_empty() && name.to_string().eq_ignore_ascii_case("jsonpath") => {
+                Ok(Some(special::call(path::OF, vec![(**inner).clone()])))
+            }
             Expr::AtTimeZone {
                 timestamp,
                 time_zone,
@@ -215,16 +228,50 @@ fn value(ident: &Ident) -> Rewritten {
     if !VALUES.contains(&name.as_str()) {
         return Ok(None);
     }
-    if name == "localtimestamp" {
-        return Ok(Some(Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(function("now", vec![])),
-            data_type: DataType::Timestamp(None, TimezoneInfo::None),
-            array: false,
-            format: None,
-        }));
+    if let Some(shown) = of_clock(&name, None) {
+        return Ok(Some(shown));
     }
     Ok(Some(function(&name, vec![])))
+}
+
+/// What clocks of the session show at the beginning of the statement, with so many digits behind the second: `current_date`
+/// and its kind.
+fn of_clock(name: &str, digits: Option<u64>) -> Option<Expr> {
+    let data_type = match name {
+        "current_date" | "today" if digits.is_none() => DataType::Date,
+        "current_time" => DataType::Time(digits, TimezoneInfo::WithTimeZone),
+        "localtime" => DataType::Time(digits, TimezoneInfo::None),
+        "localtimestamp" => DataType::Timestamp(digits, TimezoneInfo::None),
+        "current_timestamp" if digits.is_some() => {
+            DataType::Timestamp(digits, TimezoneInfo::WithTimeZone)
+        }
+        _ => return None,
+    };
+    Some(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(function("now", vec![])),
+        data_type,
+        array: false,
+        format: None,
+    })
+}
+
+/// The call of such a function.
+fn clock_called(function: &Function, name: &str) -> Option<Expr> {
+    if is_clause_there(function) {
+        return None;
+    }
+    if let FunctionArguments::None = function.args {
+        return of_clock(name, None);
+    }
+    match &plain_arguments(function)?[..] {
+        [] => of_clock(name, None),
+        [digits] => match Constant::of(digits)? {
+            Constant::Whole(digits) => of_clock(name, Some(u64::try_from(digits).ok()?)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// A call of `name`.
@@ -283,6 +330,9 @@ fn call(function: &mut Function) -> Rewritten {
     let Some(name) = part.as_ident().map(column_name) else {
         return Ok(None);
     };
+    if let Some(shown) = clock_called(function, &name) {
+        return Ok(Some(shown));
+    }
     if let FunctionArguments::None = function.args
         && VALUES.contains(&name.as_str())
     {
@@ -308,8 +358,7 @@ fn call(function: &mut Function) -> Rewritten {
         }
         return Ok(None);
     }
-    if name == "make_interval" {
-        with_places(function);
+    if named::in_places(&name, function)? {
         return Ok(None);
     }
     if is_clause_there(function) {
@@ -450,35 +499,6 @@ fn overlapping(left: &Expr, right: &Expr) -> Option<Expr> {
     };
     let all = left.iter().chain(right).cloned().collect();
     Some(special::call(OVERLAPS, all))
-}
-
-/// The names of the parts of `make_interval`.
-const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
-
-/// `make_interval(days => 10)` with all parts in their places.
-fn with_places(function: &mut Function) {
-    let FunctionArguments::List(list) = &mut function.args else {
-        return;
-    };
-    let mut places: Vec<Option<FunctionArgExpr>> = vec![None; INTERVAL_PARTS.len()];
-    for (at, arg) in list.args.iter().enumerate() {
-        let (place, value) = match arg {
-            FunctionArg::Unnamed(value) => (Some(at), value),
-            FunctionArg::Named { name, arg, .. } => {
-                let name = column_name(name);
-                let place = INTERVAL_PARTS.iter().position(|part| *part == name);
-                (place, arg)
-            }
-            FunctionArg::ExprNamed { .. } => return,
-        };
-        match place.and_then(|place| places.get_mut(place)) {
-            Some(free @ None) => *free = Some(value.clone()),
-            _ => return,
-        }
-    }
-    let zero = || FunctionArgExpr::Expr(Expr::value(Value::Number("0".into(), false)));
-    let places = places.into_iter().map(|value| value.unwrap_or_else(zero));
-    list.args = places.map(FunctionArg::Unnamed).collect();
 }
 
 fn unwrapped(expr: &Expr) -> &Expr {

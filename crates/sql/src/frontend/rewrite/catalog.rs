@@ -34,6 +34,15 @@ impl VisitorMut for Catalog {
         if let Some(other) = part_of_expanded(expr).or_else(|| name_of_relation(expr)) {
             *expr = other;
         }
+        if let Expr::BinaryOp {
+            left,
+            op: BinaryOperator::Eq | BinaryOperator::NotEq,
+            right,
+        } = expr
+        {
+            numbered(left, right);
+            numbered(right, left);
+        }
         // What `psql` asks about each column of a table, by queries within its query.
         let Expr::Subquery(query) = expr else {
             return ControlFlow::Continue(());
@@ -238,13 +247,37 @@ fn without_schema(name: &mut ObjectName) {
     }
 }
 
+/// A type that is named, as its number, if a column is compared with it. Elsewhere its name stands for it.
+fn numbered(column: &Expr, named: &mut Expr) {
+    let is_column = matches!(column, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    let Expr::Cast {
+        expr: inner,
+        data_type: DataType::Custom(name, _),
+        ..
+    } = named
+    else {
+        return;
+    };
+    let mut name = name.clone();
+    without_schema(&mut name);
+    if is_column && name.to_string().eq_ignore_ascii_case("regtype") && is_text(inner) {
+        let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
+        *named = called("regtype", inner);
+    }
+}
+
 fn is_default(collation: &ObjectName) -> bool {
     let last = collation.0.last().and_then(ObjectNamePart::as_ident);
     last.is_some_and(|name| name.value == "default")
 }
 
 fn is_text(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if value.value.clone().into_string().is_some())
+    match expr {
+        // What a parameter becomes.
+        Expr::Nested(inner) => is_text(inner),
+        Expr::Value(value) => value.value.clone().into_string().is_some(),
+        _ => false,
+    }
 }
 
 /// `operator(pg_catalog.~)` is `~`.

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident, ObjectName,
-    OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
+    AccessExpr, ArrayElemTypeDef, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident,
+    ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
     TrimWhereField, TypedString, Visit, VisitMut, Visitor, VisitorMut,
 };
 
@@ -378,6 +378,9 @@ fn type_word(data_type: &DataType) -> String {
             }
         }
         DataType::Interval { .. } => "interval",
+        DataType::Array(
+            ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
+        ) => return type_word(item),
         other => {
             let text = other.to_string().to_lowercase();
             return text

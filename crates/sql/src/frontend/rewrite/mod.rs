@@ -9,21 +9,30 @@ mod calls;
 mod catalog;
 mod columns;
 mod escapes;
+mod expanded;
+mod framed;
+mod named;
+mod names;
 mod operators;
 mod precision;
 mod qualified;
 mod rows;
+mod samples;
 mod series;
 mod sets;
 mod shape;
 mod similar;
 mod special;
+mod subscripts;
 mod tokens;
 mod tree;
 
 pub(crate) use calls::names;
+pub(crate) use framed::framed;
+pub(crate) use names::{insert_alias, key_columns};
+pub(crate) use subscripts::subscripts;
 pub(crate) use tokens::{
-    abort, continued, end, explained, numbers, questions, structs, substrings, tables,
+    abort, continued, end, explained, numbers, questions, rows_from, structs, substrings, tables,
     without_materialized,
 };
 pub(crate) use tree::{query, statement};

@@ -27,7 +27,7 @@ pub(super) fn is_one(name: &str, args: &[Expr]) -> bool {
     match args.len() {
         1 => type_called(name).is_some(),
         2 => of_json(name).is_some(),
-        4 => name == "regexp_replace" && is_number(&args[3]),
+        4 => name == "regexp_replace" && (is_number(&args[3]) || odd_options(&args[3]).is_some()),
         5 | 6 => name == "regexp_replace",
         _ => false,
     }
@@ -37,6 +37,16 @@ pub(super) fn is_one(name: &str, args: &[Expr]) -> bool {
 pub(super) fn call(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
     let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
     if name == "regexp_replace" {
+        if let [.., options] = &args[..]
+            && args.len() == 4
+            && let Some(options) = odd_options(options)
+        {
+            let number = |number: &str| Expr::value(Value::Number(number.into(), false));
+            let nth = if options.contains('g') { "0" } else { "1" };
+            let others = special::text(&options.replace('g', ""));
+            args.truncate(3);
+            args.extend([number("1"), number(nth), others]);
+        }
         return Some(special::call(regexps::REPLACE, args));
     }
     if let Some(data_type) = type_called(name) {
@@ -93,6 +103,19 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 
 fn is_number(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)))
+}
+
+/// Options of a regular expression, written out, of which the planner's function does not have all.
+fn odd_options(options: &Expr) -> Option<String> {
+    let Expr::Value(value) = options else {
+        return None;
+    };
+    match &value.value {
+        Value::SingleQuotedString(text) if text.chars().any(|option| !"gi".contains(option)) => {
+            Some(text.clone())
+        }
+        _ => None,
+    }
 }
 
 /// The type that a function casts to which is called as it.

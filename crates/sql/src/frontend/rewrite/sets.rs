@@ -5,8 +5,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, TableAlias, TableAliasColumnDef, TableFactor, VisitorMut,
+    ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, TableAlias, TableAliasColumnDef,
+    TableFactor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
@@ -14,8 +15,10 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{DIALECT, parser};
 use crate::frontend::flow::flow;
+use crate::frontend::rewrite::named::placed;
 use crate::frontend::rewrite::series::{SERIES, whole_arguments};
-use crate::frontend::rewrite::special::call;
+use crate::frontend::rewrite::special::{self, call};
+use crate::frontend::rewrite::tokens::ROWS_FROM;
 use crate::functions::json;
 use crate::functions::lists::names;
 use crate::messages::tags::tagged;
@@ -30,11 +33,7 @@ struct Rows {
 
 /// The rows of the function `name`, if it is one that gives several.
 fn rows(name: &str, args: &[FunctionArg]) -> Option<Rows> {
-    let args = args.iter().map(|arg| match arg {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-        _ => None,
-    });
-    let args: Vec<Expr> = args.collect::<Option<_>>()?;
+    let args = placed(name, args)?;
     let one = |function: &str, args: Vec<Expr>| vec![(call(function, args), name.to_string())];
     let columns = match (name, args.len()) {
         (SERIES, 2 | 3) => one(names::SERIES, args),
@@ -44,6 +43,30 @@ fn rows(name: &str, args: &[FunctionArg]) -> Option<Rows> {
         ("regexp_matches", 2 | 3) => one(names::MATCHES, args),
         ("regexp_split_to_table", 2 | 3) => one("regexp_split_to_array", args),
         ("string_to_table", 2 | 3) => one("string_to_array", args),
+        ("jsonb_path_query" | "jsonb_path_query_tz", 2..=4) => one(json::path::QUERY, args),
+        (ROWS_FROM, _) => {
+            let mut all = Vec::new();
+            for arg in args {
+                let Expr::Function(function) = arg else {
+                    return None;
+                };
+                let FunctionArguments::List(list) = &function.args else {
+                    return None;
+                };
+                let own = name_of(&function.name)?;
+                let plain = list.args.iter().map(|arg| match arg {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                    _ => None,
+                });
+                if own == "unnest" {
+                    let plain = plain.collect::<Option<Vec<Expr>>>()?;
+                    all.extend(plain.into_iter().map(|expr| (expr, own.clone())));
+                } else {
+                    all.extend(rows(&own, &list.args)?.columns);
+                }
+            }
+            all
+        }
         (_, 1) => {
             let (prefix, columns) = of_json(name)?;
             let of = |(function, column): &(&str, &str)| {
@@ -91,6 +114,29 @@ fn flat(expr: Expr) -> Expr {
         expr
     } else {
         call(names::VALUES, vec![expr])
+    }
+}
+
+/// The array whose items a function gives as rows, where they have one column.
+pub(super) fn values(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let name = name_of(&function.name)?;
+    if name == "unnest" {
+        return match &list.args[..] {
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))] => Some(arg.clone()),
+            _ => None,
+        };
+    }
+    // What it finds for a row are arrays, which have no numbers.
+    if name == "regexp_matches" {
+        return None;
+    }
+    let mut columns = rows(&name, &list.args)?.columns.into_iter();
+    match (columns.next(), columns.next()) {
+        (Some((values, _)), None) => Some(values),
+        _ => None,
     }
 }
 
@@ -179,6 +225,10 @@ fn table(factor: &mut TableFactor) -> Result<()> {
             with_ordinality,
             ..
         } => {
+            if let Some(records) = recorded(name, &args.args, alias, *with_ordinality)? {
+                *factor = records;
+                return Ok(());
+            }
             if let Some(row) = single(name, &args.args, alias.as_ref())? {
                 *factor = row;
                 return Ok(());
@@ -199,6 +249,10 @@ fn table(factor: &mut TableFactor) -> Result<()> {
             ..
         } => {
             without_catalog(name);
+            if let Some(records) = recorded(name, args, alias, *with_ordinality)? {
+                *factor = records;
+                return Ok(());
+            }
             if !*with_ordinality && streamed(name, args, alias) {
                 return Ok(());
             }
@@ -212,6 +266,103 @@ fn table(factor: &mut TableFactor) -> Result<()> {
     *factor = unnested(rows, alias, numbered)?;
     Ok(())
 }
+
+/// `json_to_recordset(j) as x(a int, b text)` and its kind: `unnest` of arrays, one for each column, if it is such a call.
+///
+/// # Errors
+/// For columns without types, and for types that are not read from JSON.
+fn recorded(
+    name: &ObjectName,
+    args: &[FunctionArg],
+    alias: &mut Option<TableAlias>,
+    numbered: bool,
+) -> Result<Option<TableFactor>> {
+    let Some(own) = name_of(name) else {
+        return Ok(None);
+    };
+    let Some((_, prefix, all)) = RECORDS.iter().find(|(called, ..)| *called == own) else {
+        return Ok(None);
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(json))] = args else {
+        return Ok(None);
+    };
+    let listed = alias.as_mut().filter(|alias| !alias.columns.is_empty());
+    let Some(alias) = listed else {
+        return Err(Error::coded(
+            "42601",
+            "a column definition list is required for functions returning \"record\"",
+        ));
+    };
+    let mut columns = Vec::with_capacity(alias.columns.len());
+    for column in &mut alias.columns {
+        let Some(data_type) = column.data_type.take() else {
+            return Err(Error::coded(
+                "42601",
+                "a column definition list is required for functions returning \"record\"",
+            ));
+        };
+        let key = column_name(&column.name);
+        let values = values_of(&own, prefix, *all, (json, &key), data_type)?;
+        columns.push((values, key));
+    }
+    let rows = Rows {
+        columns,
+        called: own,
+    };
+    unnested(rows, Some(alias.clone()), numbered).map(Some)
+}
+
+/// An array of the values that records of JSON have under a key, of the type of a column.
+fn values_of(
+    own: &str,
+    prefix: &str,
+    all: bool,
+    (json, key): (&Expr, &str),
+    data_type: DataType,
+) -> Result<Expr> {
+    let json_type = matches!(data_type, DataType::JSON | DataType::JSONB);
+    let odd = match &data_type {
+        DataType::Array(_) => true,
+        DataType::Character(length) | DataType::Char(length) => length.is_some(),
+        DataType::CharacterVarying(length)
+        | DataType::CharVarying(length)
+        | DataType::Varchar(length) => length.is_some(),
+        _ => false,
+    };
+    if odd {
+        return Err(Error::unsupported(format!(
+            "columns of type {} are not supported for {own}: name a type without a length, or json, and cast it",
+            data_type.to_string().to_lowercase()
+        )));
+    }
+    let function = match (json_type, all) {
+        (true, true) => "parts of records",
+        (true, false) => "part of record",
+        (false, true) => "texts of records",
+        (false, false) => "text of record",
+    };
+    let key = special::text(key);
+    let values = call(&format!("{prefix} {function}"), vec![json.clone(), key]);
+    Ok(if matches!(data_type, DataType::Text) {
+        values
+    } else {
+        Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(values),
+            data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(data_type), None)),
+            array: false,
+            format: None,
+        }
+    })
+}
+
+/// The functions that give records, their kind of JSON, and whether they give several.
+const RECORDS: [(&str, &str, bool); 4] = [
+    ("json_to_record", "json", false),
+    ("json_to_recordset", "json", true),
+    ("jsonb_to_record", "jsonb", false),
+    ("jsonb_to_recordset", "jsonb", true),
+];
 
 /// Whether this is `pg_get_keywords()`, which is a table of `pg_catalog` here; it gets its whole name.
 fn keywords(name: &mut ObjectName) -> bool {

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Fetch, Function, GroupByExpr, Ident, LimitClause, NamedWindowDefinition, NamedWindowExpr,
-    Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    SetOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions, WindowSpec, WindowType,
+    BinaryOperator, Expr, Fetch, Function, GroupByExpr, Ident, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor,
+    SelectItem, SetExpr, SetOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::rewrite::framed;
 use crate::names::column_name;
 
 /// `from t` becomes `select * from t`, `fetch first 3 rows only` becomes `limit 3`, `order by all`
@@ -23,6 +25,9 @@ impl VisitorMut for Shape {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
         body(&mut query.body);
+        if let Err(e) = ties(query) {
+            return ControlFlow::Break(Box::new(e));
+        }
         fetch(query);
         if let Some(order_by) = &mut query.order_by {
             order_by_all(order_by, &query.body);
@@ -94,6 +99,115 @@ fn fetch(query: &mut Query) {
         _ => return,
     }
     query.fetch = None;
+}
+
+/// Sort keys of a query as keys of a window over its rows: names and numbers of output columns stand for what they are.
+fn ranked(select: &Select, keys: Vec<OrderByExpr>) -> Option<Vec<OrderByExpr>> {
+    let mut ranked = Vec::with_capacity(keys.len());
+    for mut key in keys {
+        let output = match &key.expr {
+            Expr::Value(value) => match &value.value {
+                Value::Number(number, _) => number.parse::<usize>().ok().and_then(|number| {
+                    match select.projection.get(number.checked_sub(1)?)? {
+                        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                            Some(expr.clone())
+                        }
+                        _ => None,
+                    }
+                }),
+                _ => None,
+            },
+            Expr::Identifier(ident) => {
+                let mut items = select.projection.iter();
+                let named = items.find_map(|item| match item {
+                    SelectItem::ExprWithAlias { expr, alias }
+                        if column_name(alias) == column_name(ident) =>
+                    {
+                        Some(expr.clone())
+                    }
+                    _ => None,
+                });
+                named.or_else(|| Some(key.expr.clone()))
+            }
+            other => Some(other.clone()),
+        };
+        match output {
+            Some(expr) => key.expr = expr,
+            None => return None,
+        }
+        ranked.push(key);
+    }
+    Some(ranked)
+}
+
+/// `fetch first 2 rows with ties`: the rows whose rank in the order is among the first.
+///
+/// # Errors
+/// Without an order, and for queries whose rows have no rank.
+fn ties(query: &mut Query) -> Result<(), Error> {
+    let Some(Fetch {
+        with_ties: true,
+        percent: false,
+        quantity,
+    }) = &query.fetch
+    else {
+        return Ok(());
+    };
+    let keys = match query.order_by.as_ref().map(|order| &order.kind) {
+        Some(OrderByKind::Expressions(keys)) => keys.clone(),
+        Some(OrderByKind::All(_)) => return Ok(()),
+        None => {
+            return Err(Error::coded(
+                "42601",
+                "WITH TIES cannot be specified without ORDER BY clause",
+            ));
+        }
+    };
+    let refused = || {
+        Err(Error::unsupported(
+            "`fetch ... with ties` is supported for a plain `select` without `distinct` alone: put the query into `from`",
+        ))
+    };
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return refused();
+    };
+    if select.distinct.is_some() || select.qualify.is_some() {
+        return refused();
+    }
+    let Some(ranked) = ranked(select, keys) else {
+        return refused();
+    };
+    let one = || Expr::value(Value::Number("1".into(), false));
+    let rows = quantity.clone().unwrap_or_else(one);
+    let most = match &query.limit_clause {
+        None => rows,
+        Some(LimitClause::LimitOffset {
+            limit: None,
+            offset: Some(Offset { value, .. }),
+            ..
+        }) => Expr::BinaryOp {
+            left: Box::new(Expr::Nested(Box::new(value.clone()))),
+            op: BinaryOperator::Plus,
+            right: Box::new(Expr::Nested(Box::new(rows))),
+        },
+        Some(_) => return refused(),
+    };
+    let mut rank = crate::frontend::rewrite::special::call("rank", vec![]);
+    if let Expr::Function(function) = &mut rank {
+        function.over = Some(WindowType::WindowSpec(WindowSpec {
+            window_name: None,
+            partition_by: vec![],
+            order_by: ranked,
+            window_frame: None,
+        }));
+    }
+    select.qualify = Some(Expr::BinaryOp {
+        left: Box::new(rank),
+        op: BinaryOperator::LtEq,
+        right: Box::new(most),
+    });
+    query.fetch = None;
+    Ok(())
 }
 
 /// Replaces `order by all` by the numbers of all columns, unless `*` hides how many there are.
@@ -242,16 +356,19 @@ fn resolved(
     if !spec.partition_by.is_empty() {
         return twice("`partition by`");
     }
+    // A frame that the parser does not know is the last key.
+    let frame = spec.order_by.pop_if(|key| framed::is_mark(key));
     if !spec.order_by.is_empty() && !base.order_by.is_empty() {
         return twice("`order by`");
     }
-    if base.window_frame.is_some() {
+    if base.window_frame.is_some() || base.order_by.last().is_some_and(framed::is_mark) {
         return twice("frame");
     }
     spec.partition_by = base.partition_by.clone();
     if spec.order_by.is_empty() {
         spec.order_by = base.order_by.clone();
     }
+    spec.order_by.extend(frame);
     Ok(spec)
 }
 

@@ -4,6 +4,45 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value
 
 use crate::error::{Error, Result};
 
+/// `a like any (array['x%', 'y%'])` is `a like 'x%' or a like 'y%'`; other arrays are left, and refused.
+pub(super) fn like_any(expr: &mut Expr) {
+    let (Expr::Like {
+        any: true, pattern, ..
+    }
+    | Expr::ILike {
+        any: true, pattern, ..
+    }) = &*expr
+    else {
+        return;
+    };
+    let mut array = &**pattern;
+    while let Expr::Nested(inner) = array {
+        array = inner;
+    }
+    let Expr::Array(array) = array else {
+        return;
+    };
+    let mut found: Option<Expr> = None;
+    for item in &array.elem {
+        let mut one = expr.clone();
+        if let Expr::Like { any, pattern, .. } | Expr::ILike { any, pattern, .. } = &mut one {
+            *any = false;
+            **pattern = item.clone();
+        }
+        found = Some(match found {
+            None => one,
+            Some(before) => Expr::BinaryOp {
+                left: Box::new(before),
+                op: BinaryOperator::Or,
+                right: Box::new(one),
+            },
+        });
+    }
+    if let Some(found) = found {
+        *expr = Expr::Nested(Box::new(found));
+    }
+}
+
 /// `value [not] similar to pattern [escape 'c']` as a match of a regular expression.
 ///
 /// # Errors

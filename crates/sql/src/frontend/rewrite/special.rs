@@ -16,7 +16,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 18] = [
+pub(super) const NAMES: [&str; 24] = [
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
@@ -26,10 +26,16 @@ pub(super) const NAMES: [&str; 18] = [
     "json_each_text",
     "json_object_agg",
     "json_object_keys",
+    "json_to_record",
+    "json_to_recordset",
     "jsonb_agg",
     "jsonb_array_elements",
     "jsonb_each",
     "jsonb_object_agg",
+    "jsonb_path_query",
+    "jsonb_path_query_tz",
+    "jsonb_to_record",
+    "jsonb_to_recordset",
     "regexp_matches",
     "regexp_split_to_table",
     "row",
@@ -78,6 +84,11 @@ pub(super) fn expr(expr: &mut Expr) -> Result<Option<Expr>> {
             let fields = std::mem::take(fields).into_iter();
             let args = fields.flat_map(|field| [text(&column_name(&field.key)), *field.value]);
             Some(call(names::STRUCT, args.collect()))
+        }
+        Expr::Map(map) => {
+            let entries = std::mem::take(&mut map.entries).into_iter();
+            let args = entries.flat_map(|entry| [*entry.key, *entry.value]);
+            Some(call(names::MAP, args.collect()))
         }
         Expr::CompoundFieldAccess { root, access_chain } => Some(accessed(root, access_chain)?),
         Expr::AnyOp {

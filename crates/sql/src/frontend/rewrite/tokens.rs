@@ -159,7 +159,18 @@ pub(crate) fn without_materialized(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithS
 }
 
 /// Texts between which there is nothing but the end of a line as one text, as the standard has it.
-pub(crate) fn continued(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+///
+/// # Errors
+/// For two texts on one line, of which the parser would take the second for a name.
+pub(crate) fn continued(
+    tokens: Vec<TokenWithSpan>,
+) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
+    let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    // Its options are pairs of texts.
+    let first = tokens.iter().find(|token| !is_blank(token));
+    let copies = first.is_some_and(
+        |first| matches!(&first.token, Token::Word(word) if word.keyword == Keyword::COPY),
+    );
     let mut read: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for token in tokens {
         if let Token::SingleQuotedString(more) = &token.token
@@ -171,10 +182,63 @@ pub(crate) fn continued(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             read.truncate(at + 1);
             continue;
         }
+        let last = read.iter().rfind(|token| !is_blank(token));
+        if let (Token::SingleQuotedString(second), Some(Token::SingleQuotedString(_)), false) =
+            (&token.token, last.map(|last| &last.token), copies)
+        {
+            let start = token.span.start;
+            return Err(ParserError::ParserError(format!(
+                "Expected: an operator or a comma, found: '{}' at Line: {}, Column: {}",
+                second.replace('\'', "''"),
+                start.line,
+                start.column
+            )));
+        }
         read.push(token);
     }
-    read
+    Ok(read)
 }
+
+/// `rows from (f(1), g(2))` as a call that the parser knows: `"rows from"(f(1), g(2))`.
+pub(crate) fn rows_from(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let whole: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let keyword = |place: usize| match whole.get(place).map(|&at| &tokens[at].token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let before = |place: usize| match place.checked_sub(1) {
+        Some(before) => {
+            let comma = tokens[whole[before]].token == Token::Comma;
+            comma
+                || matches!(
+                    keyword(before),
+                    Keyword::FROM | Keyword::JOIN | Keyword::LATERAL
+                )
+        }
+        None => false,
+    };
+    let found: Vec<(usize, usize)> = (0..whole.len())
+        .filter(|&place| {
+            keyword(place) == Keyword::ROWS
+                && keyword(place + 1) == Keyword::FROM
+                && before(place)
+                && whole
+                    .get(place + 2)
+                    .is_some_and(|&at| tokens[at].token == Token::LParen)
+        })
+        .map(|place| (whole[place], whole[place + 1]))
+        .collect();
+    for (rows, from) in found.into_iter().rev() {
+        tokens[rows].token = Token::make_word(ROWS_FROM, Some('"'));
+        tokens.remove(from);
+    }
+    tokens
+}
+
+/// The name of the call that `rows from` becomes.
+pub(super) const ROWS_FROM: &str = "rows from";
 
 /// Where the last token stands that is no blank, if a line has ended since and there is no other comment.
 fn before_line(tokens: &[TokenWithSpan]) -> Option<usize> {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Fields};
+use arrow::datatypes::{DataType, Fields, TimeUnit, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err, plan_err};
 use table::{JsonKind, json_kind, json_type, jsonb_type};
@@ -14,9 +14,10 @@ use crate::functions::items::to_texts;
 use crate::functions::json::normal;
 use crate::functions::json::value::{texts, values};
 use crate::functions::lists::types::{
-    fields, is_list, is_struct, item, list_of, lists, plain, range,
+    fields, is_list, is_map, is_struct, item, list_of, lists, plain, range,
 };
 use crate::functions::own::Own;
+use crate::functions::temporal::local::Local;
 use crate::messages::types::type_name;
 
 type Returns = fn(&[DataType]) -> Result<DataType>;
@@ -109,7 +110,7 @@ fn pairs(types: &[DataType]) -> Result<Vec<DataType>> {
     let keys = types.iter().step_by(2);
     if keys
         .clone()
-        .any(|key| is_list(key) || matches!(key, DataType::Struct(_)))
+        .any(|key| is_list(key) || is_map(key) || matches!(key, DataType::Struct(_)))
     {
         return plan_err!("key value must be scalar, not array, composite, or json");
     }
@@ -136,7 +137,10 @@ fn two_arrays(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// The JSON of values, `null` for NULL.
-fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
+///
+/// # Errors
+/// Those of writing them.
+pub(crate) fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
     let quoted = |text: &str| {
         let mut out = String::new();
         normal::quote(text, &mut out);
@@ -167,6 +171,9 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
         };
         return Ok((0..own.len()).map(of).collect());
     }
+    if is_map(data_type) {
+        return entries(values.as_map());
+    }
     if let Some(fields) = fields(data_type) {
         return members(values, fields, &vec![false; values.len()]);
     }
@@ -180,6 +187,8 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
                 .collect());
         }
         DataType::Timestamp(_, zone) => moments(values, zone.is_some())?,
+        // As ISO 8601 has them, whatever the style of the session.
+        DataType::Date32 => Local::PLAIN.within(|| to_texts(values))?,
         _ => to_texts(values)?,
     };
     let found: StringArray = cast(&found, &DataType::Utf8)?.as_string::<i32>().clone();
@@ -191,8 +200,34 @@ fn json_of(values: &ArrayRef) -> Result<Vec<String>> {
     Ok(found.iter().map(of).collect())
 }
 
+/// Maps as objects, whose members are called as keys are written.
+fn entries(maps: &MapArray) -> Result<Vec<String>> {
+    let keys = keys_of(maps.keys(), "a key of a map")?;
+    let values = json_of(maps.values())?;
+    let offsets = maps.value_offsets();
+    let of = |row: usize| {
+        if maps.is_null(row) {
+            return "null".to_string();
+        }
+        let mut out = "{".to_string();
+        for (place, at) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
+            out.push_str(if place > 0 { "," } else { "" });
+            normal::quote(keys.value(at), &mut out);
+            out.push(':');
+            out.push_str(&values[at]);
+        }
+        out.push('}');
+        out
+    };
+    Ok((0..maps.len()).map(of).collect())
+}
+
 /// Moments as ISO 8601 has them.
 fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
+    let clocks = Local::now();
+    if zone && !clocks.is_utc() {
+        return instants(values, clocks);
+    }
     let options = FormatOptions::new()
         .with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.f"))
         .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.f"));
@@ -209,6 +244,29 @@ fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
         })
     };
     Ok(Arc::new((0..values.len()).map(of).collect::<StringArray>()))
+}
+
+/// Instants as ISO 8601 has them, as clocks of the session show them.
+fn instants(values: &ArrayRef, clocks: Local) -> Result<ArrayRef> {
+    let micros = cast(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+    let micros = micros.as_primitive::<TimestampMicrosecondType>();
+    let of = |at: i64| {
+        let (seconds, rest) = (at.div_euclid(1_000_000), at.rem_euclid(1_000_000));
+        let east = clocks.zone.at_instant(seconds).unwrap_or(0);
+        let mut text = String::new();
+        let plain = Local::PLAIN;
+        plain.timestamp(seconds + east, rest * 1_000, false, &mut text);
+        let (text, before) = match text.strip_suffix(" BC") {
+            Some(text) => (text.replacen(' ', "T", 1), " BC"),
+            None => (text.replacen(' ', "T", 1), ""),
+        };
+        let sign = if east < 0 { '-' } else { '+' };
+        let east = east.abs();
+        let offset = format!("{sign}{:02}:{:02}", east / 3_600, east / 60 % 60);
+        format!("{text}{offset}{before}")
+    };
+    let found = micros.iter().map(|at| at.map(of));
+    Ok(Arc::new(found.collect::<StringArray>()))
 }
 
 /// Structs as objects; each with its members on lines of their own where `pretty` says so.

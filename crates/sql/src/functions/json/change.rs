@@ -5,6 +5,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, exec_err, plan_err};
 use table::{JsonKind, jsonb_type};
 
+use crate::error::Error;
 use crate::functions::arguments::is_text;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::normal;
@@ -18,7 +19,8 @@ pub(super) fn all() -> Vec<Own> {
     vec![
         Own::new("jsonb concat", two, jsonb, concat),
         Own::new("jsonb delete", deleted, jsonb, delete),
-        Own::new("jsonb delete path", with_path, jsonb, delete_path),
+        Own::new("jsonb delete path", with_path, jsonb, delete_path).or("jsonb_delete_path"),
+        Own::new("jsonb_set_lax", placed_lax, jsonb, put_lax),
         Own::new("jsonb_set", placed, jsonb, |args, rows| {
             put(args, rows, true)
         }),
@@ -64,7 +66,7 @@ fn made(
 }
 
 /// An object of these members, of which the keys are as they are written, in order.
-fn object(mut members: Vec<(&str, &str)>) -> Result<String> {
+pub(super) fn object(mut members: Vec<(&str, &str)>) -> Result<String> {
     let mut decoded = Vec::with_capacity(members.len());
     for (key, value) in members.drain(..) {
         decoded.push((cut::characters(key)?, key, value));
@@ -76,7 +78,8 @@ fn object(mut members: Vec<(&str, &str)>) -> Result<String> {
     Ok(format!("{{{}}}", members.collect::<Vec<_>>().join(", ")))
 }
 
-fn array(items: &[&str]) -> String {
+/// An array of these items.
+pub(super) fn array(items: &[&str]) -> String {
     format!("[{}]", items.join(", "))
 }
 
@@ -174,7 +177,13 @@ fn without(text: &str, keys: &[&str]) -> Result<String> {
 
 fn with_path(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [json, DataType::List(item)] if *json == jsonb_type() && is_text(item.data_type()) => {
+        [json, DataType::List(item)]
+            if (*json == jsonb_type() || is_text(json)) && is_text(item.data_type()) =>
+        {
+            Ok(vec![jsonb_type(), list_of(DataType::Utf8View)])
+        }
+        // Constants in quotes.
+        [json, path] if (*json == jsonb_type() || is_text(json)) && is_text(path) => {
             Ok(vec![jsonb_type(), list_of(DataType::Utf8View)])
         }
         _ => plan_err!("operator does not exist: #- takes a jsonb and an array of texts"),
@@ -318,6 +327,67 @@ fn put(args: &[ArrayRef], rows: usize, set: bool) -> Result<ArrayRef> {
         };
         changed(text, &path_of(&args[1], row)?, change, 1)
     })
+}
+
+/// As [`placed`], and what is done with a value that is NULL.
+fn placed_lax(types: &[DataType]) -> Result<Vec<DataType>> {
+    let (own, treatment) = types.split_at(types.len().min(4));
+    let mut wanted = placed(own)?;
+    match treatment {
+        [] => {}
+        [ty] if is_text(ty) => wanted.push(DataType::Utf8View),
+        _ => return plan_err!("jsonb_set_lax takes the treatment of NULL as a text"),
+    }
+    Ok(wanted)
+}
+
+/// `jsonb_set` with a value that may be NULL.
+fn put_lax(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let (own, new) = (texts(&args[0]), texts(&args[2]));
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let mut others = args.iter().enumerate().filter(|(at, _)| *at != 2);
+        if others.any(|(at, arg)| at != 4 && arg.is_null(row)) {
+            found.push(None);
+            continue;
+        }
+        let text = own.value(row);
+        let path = path_of(&args[1], row)?;
+        let create = args.get(3).is_none_or(|flag| flag.as_boolean().value(row));
+        let treatment = args.get(4).map(|own| own.as_string_view());
+        let treatment = match treatment {
+            None => "use_json_null",
+            Some(own) if own.is_valid(row) => own.value(row),
+            Some(_) => "",
+        };
+        let known = [
+            "raise_exception",
+            "use_json_null",
+            "delete_key",
+            "return_target",
+        ];
+        if !known.contains(&treatment) {
+            let message = "null_value_treatment must be \"delete_key\", \"return_target\", \"use_json_null\", or \"raise_exception\"";
+            return Err(Error::coded("22023", message).into());
+        }
+        if Kind::of(text).is_scalar() && (new.is_valid(row) || treatment == "use_json_null") {
+            return exec_err!("cannot set path in scalar");
+        }
+        let value = if new.is_valid(row) {
+            changed(text, &path, Change::Set(new.value(row), create), 1)?
+        } else {
+            match treatment {
+                "raise_exception" => {
+                    return Err(Error::coded("22004", "JSON value must not be null").into());
+                }
+                "use_json_null" => changed(text, &path, Change::Set("null", create), 1)?,
+                "delete_key" => changed(text, &path, Change::Delete, 1)?,
+                _ => text.to_string(),
+            }
+        };
+        found.push(Some(value));
+    }
+    values(JsonKind::Normal, found)
 }
 
 /// JSON without members that are null.

@@ -73,12 +73,12 @@ fn parts(text: &str) -> Vec<&str> {
 }
 
 /// The items of an array.
-pub(super) fn items(text: &str) -> Vec<&str> {
+pub(crate) fn items(text: &str) -> Vec<&str> {
     parts(text)
 }
 
 /// The members of an object: keys as they are written, and values.
-pub(super) fn members(text: &str) -> Vec<(&str, &str)> {
+pub(crate) fn members(text: &str) -> Vec<(&str, &str)> {
     let cut = |member| {
         let mut bytes = str::bytes(member).enumerate().skip(1);
         while let Some((at, byte)) = bytes.next() {
@@ -115,7 +115,7 @@ pub(super) fn characters(text: &str) -> Result<String> {
 ///
 /// # Errors
 /// As [`characters`].
-pub(super) fn plain(text: &str) -> Result<Option<String>> {
+pub(crate) fn plain(text: &str) -> Result<Option<String>> {
     match Kind::of(text) {
         Kind::Null => Ok(None),
         Kind::Text => characters(text).map(Some),
@@ -127,7 +127,7 @@ pub(super) fn plain(text: &str) -> Result<Option<String>> {
 ///
 /// # Errors
 /// As [`characters`].
-pub(super) fn member<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>> {
+pub(crate) fn member<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>> {
     let mut found = None;
     for (own, value) in members(text) {
         if characters(own)? == key {

@@ -30,14 +30,30 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("json get path text", by_path, text, |args, rows| {
             path(args, rows, true)
         }),
-        Own::new("json_extract_path", by_keys, json, |args, rows| {
-            keys(args, rows, false)
-        })
-        .or("jsonb_extract_path"),
-        Own::new("json_extract_path_text", by_keys, text, |args, rows| {
-            keys(args, rows, true)
-        })
-        .or("jsonb_extract_path_text"),
+        Own::new(
+            "json_extract_path",
+            |types| by_keys("json_extract_path", types),
+            json,
+            |args, rows| keys(args, rows, false),
+        ),
+        Own::new(
+            "jsonb_extract_path",
+            |types| by_keys("jsonb_extract_path", types),
+            json,
+            |args, rows| keys(args, rows, false),
+        ),
+        Own::new(
+            "json_extract_path_text",
+            |types| by_keys("json_extract_path_text", types),
+            text,
+            |args, rows| keys(args, rows, true),
+        ),
+        Own::new(
+            "jsonb_extract_path_text",
+            |types| by_keys("jsonb_extract_path_text", types),
+            text,
+            |args, rows| keys(args, rows, true),
+        ),
     ]
 }
 
@@ -67,10 +83,10 @@ pub(super) fn by_path(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-fn by_keys(types: &[DataType]) -> Result<Vec<DataType>> {
-    let mut wanted = vec![argument("json_extract_path", types, 0)?];
+fn by_keys(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
+    let mut wanted = vec![argument(name, types, 0)?];
     if !types[1..].iter().all(is_text) {
-        return plan_err!("json_extract_path takes JSON, and texts");
+        return plan_err!("{name} takes JSON, and texts");
     }
     wanted.resize(types.len(), DataType::Utf8View);
     Ok(wanted)
@@ -154,6 +170,11 @@ fn path(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
         }
         follow(text, own.map(|at| keys.value(at)))
     })
+}
+
+/// The part that subscripts name, each a key or a place as a text.
+pub(crate) fn subscripted(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    keys(args, rows, false)
 }
 
 fn keys(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {

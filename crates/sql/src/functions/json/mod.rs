@@ -3,19 +3,22 @@
 //! A value of `json` is as it was written, one of `jsonb` in [normal](normal) form: each key once, in PostgreSQL's order,
 //! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text.
 
+pub(crate) mod assign;
 mod build;
 mod change;
 mod contain;
 pub(crate) mod cut;
-mod get;
-mod normal;
+pub(crate) mod get;
+pub(crate) mod normal;
 mod parts;
+pub(crate) mod path;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
 
 use crate::functions::own::Own;
 
+pub(crate) use build::json_of;
 pub(crate) use parts::TABLES;
 pub(crate) use pretty::IS_JSON;
 
@@ -26,6 +29,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(contain::all())
         .chain(get::all())
         .chain(parts::all())
+        .chain(path::all())
         .chain(pretty::all())
         .collect()
 }

@@ -15,7 +15,7 @@ const STACK: usize = 1 << 20;
 ///
 /// # Errors
 /// If it is none.
-pub(super) fn check(text: &str) -> Result<()> {
+pub(crate) fn check(text: &str) -> Result<()> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Ok(()),
         Err(e) => exec_err!(

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Int32Array, ListArray, ListBuilder, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, AsArray, Int32Array, ListArray, ListBuilder, StringViewArray,
+    StringViewBuilder,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field};
@@ -33,18 +34,25 @@ macro_rules! both {
         [
             Own::new(
                 concat!("json", $name),
-                |types| Ok(vec![named(concat!("json", $name), types)?]),
+                |types| with_key(named(concat!("json", $name), types)?, types),
                 $returns,
                 $run,
             ),
             Own::new(
                 concat!("jsonb", $name),
-                |types| Ok(vec![named(concat!("jsonb", $name), types)?]),
+                |types| with_key(named(concat!("jsonb", $name), types)?, types),
                 $returns,
                 $run,
             ),
         ]
     };
+}
+
+/// JSON, and the key of a member where there is one.
+fn with_key(json: DataType, types: &[DataType]) -> Result<Vec<DataType>> {
+    let mut wanted = vec![json];
+    wanted.resize(types.len().max(1), DataType::Utf8View);
+    Ok(wanted)
 }
 
 pub(super) fn all() -> Vec<Own> {
@@ -73,8 +81,79 @@ pub(super) fn all() -> Vec<Own> {
             rows,
             "json_each"
         )),
+        both!(" texts of records", of_texts, |args, rows| records(
+            args,
+            rows,
+            (true, true)
+        )),
+        both!(" text of record", of_texts, |args, rows| records(
+            args,
+            rows,
+            (false, true)
+        )),
+        both!(" parts of records", lists, |args, rows| records(
+            args,
+            rows,
+            (true, false)
+        )),
+        both!(" part of record", lists, |args, rows| records(
+            args,
+            rows,
+            (false, false)
+        )),
     ];
     all.into_iter().flatten().collect()
+}
+
+/// The values that records have under a key: of each in an array, or of one.
+fn records(args: &[ArrayRef], rows: usize, (all, as_text): (bool, bool)) -> Result<ArrayRef> {
+    let own = texts(&args[0]);
+    let keys = args[1].as_string_view();
+    let kind = json_kind(args[0].data_type()).unwrap_or(JsonKind::Text);
+    let (mut found, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
+    for row in 0..rows {
+        let one = own.is_valid(row).then(|| own.value(row));
+        // Of no JSON there is a record without values, but no set of them.
+        let objects = match (one, all) {
+            (None, true) => vec![],
+            (None, false) => vec![None],
+            (Some(text), true) => match Kind::of(text) {
+                Kind::Array => cut::items(text).into_iter().map(Some).collect(),
+                _ => return exec_err!("cannot call json_to_recordset on a non-array"),
+            },
+            (Some(text), false) => vec![Some(text)],
+        };
+        lengths.push(objects.len());
+        valid.push(true);
+        for object in objects {
+            let value = match object.map(|text| (text, Kind::of(text))) {
+                None => None,
+                Some((text, Kind::Object)) => cut::member(text, keys.value(row))?,
+                Some((_, Kind::Array)) if !all => {
+                    return exec_err!("cannot call json_to_record on an array");
+                }
+                Some(_) if all => {
+                    return exec_err!("argument of json_to_recordset must be an array of objects");
+                }
+                Some(_) => return exec_err!("cannot call json_to_record on a scalar"),
+            };
+            found.push(match value {
+                Some(value) if as_text => cut::plain(value)?,
+                Some(value) if Kind::of(value) == Kind::Null => None,
+                Some(value) => Some(value.to_string()),
+                None => None,
+            });
+        }
+    }
+    let items: ArrayRef = if as_text {
+        Arc::new(StringViewArray::from_iter(found))
+    } else {
+        values(kind, found)?
+    };
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    let nulls = Some(NullBuffer::from(valid));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(field, offsets, items, nulls)?))
 }
 
 fn kinds(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {

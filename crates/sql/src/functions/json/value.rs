@@ -22,7 +22,7 @@ pub(crate) fn texts(values: &ArrayRef) -> StringViewArray {
 }
 
 /// Texts that are valid, and normal if `kind` is, as values.
-pub(super) fn values(
+pub(crate) fn values(
     kind: JsonKind,
     texts: impl IntoIterator<Item = Option<String>>,
 ) -> Result<ArrayRef> {
@@ -50,6 +50,7 @@ pub(super) fn argument(name: &str, types: &[DataType], at: usize) -> Result<Data
     match types.get(at) {
         Some(DataType::Null) => Ok(jsonb_type()),
         // A constant, which is read as JSON.
+        Some(ty) if is_text(ty) && name.starts_with("jsonb") => Ok(jsonb_type()),
         Some(ty) if is_text(ty) && name.starts_with("json") => Ok(json_type()),
         Some(ty) => match json_kind(ty) {
             Some(_) => Ok(ty.clone()),

@@ -4,19 +4,33 @@ use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
+use table::{json_kind, jsonb_type, map_parts};
 
+use crate::error::Error;
+use crate::functions::arguments::is_text;
+use crate::functions::json::get::subscripted;
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::names::{SLICE, SUBSCRIPT};
-use crate::functions::lists::types::{base, dimensions, list_argument, lists, range};
+use crate::functions::lists::types::{
+    base, dimensions, is_map, list_argument, lists, plain, range,
+};
+use crate::functions::maps;
 use crate::functions::own::Own;
 use crate::messages::numbers::is_vector;
+use crate::messages::types::type_name;
 
 pub(super) fn all() -> Vec<Own> {
     vec![
         Own::new(
             SUBSCRIPT,
             places,
-            |types| Ok(base(&types[0]).clone()),
+            |types| {
+                if let Some((_, value)) = map_parts(&types[0]) {
+                    return Ok(plain(value));
+                }
+                let json = json_kind(&types[0]).is_some();
+                Ok(if json { &types[0] } else { base(&types[0]) }.clone())
+            },
             subscript,
         ),
         Own::new(SLICE, bounds, |types| Ok(types[0].clone()), slice),
@@ -26,15 +40,36 @@ pub(super) fn all() -> Vec<Own> {
 
 /// An array, and a position in each of its dimensions.
 fn places(types: &[DataType]) -> Result<Vec<DataType>> {
+    if types.first().is_some_and(|ty| *ty == jsonb_type()) {
+        return of_json(types);
+    }
     of_dimensions(types, 1)
+}
+
+/// JSON, and keys or places, which are texts then.
+fn of_json(types: &[DataType]) -> Result<Vec<DataType>> {
+    let odd = types[1..]
+        .iter()
+        .find(|ty| !(is_text(ty) || ty.is_integer()));
+    if let Some(odd) = odd {
+        let message = format!("subscript type {} is not supported", type_name(odd));
+        return Err(Error::coded("42804", message).into());
+    }
+    let mut wanted = vec![types[0].clone()];
+    wanted.resize(types.len(), DataType::Utf8View);
+    Ok(wanted)
 }
 
 fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
     let list = match types.first() {
+        Some(map) if is_map(map) && each == 1 => return maps::map_and_key("[]", types),
+        Some(ty) if *ty == jsonb_type() => {
+            return Err(Error::coded("0A000", "jsonb subscript does not support slices").into());
+        }
         Some(ty) if dimensions(ty) == 0 => {
             return plan_err!(
                 "cannot subscript type {} because it does not support subscripting",
-                crate::messages::types::type_name(ty)
+                type_name(ty)
             );
         }
         Some(ty) if is_vector(ty) => ty.clone(),
@@ -52,6 +87,12 @@ fn of_dimensions(types: &[DataType], each: usize) -> Result<Vec<DataType>> {
 }
 
 fn subscript(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    if is_map(args[0].data_type()) {
+        return maps::value(args, rows);
+    }
+    if json_kind(args[0].data_type()).is_some() {
+        return subscripted(args, rows);
+    }
     let mut arrays = args[0].clone();
     let first = i64::from(!is_vector(arrays.data_type()));
     // The place of each row's item among all items of the level.

@@ -52,7 +52,7 @@ pub(crate) fn compared(left: &ArrayRef, right: &ArrayRef) -> Result<Vec<Option<O
 }
 
 /// The values with one zero and one NaN.
-fn normal(values: &ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn normal(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(match values.data_type() {
         DataType::Float32 => {
             let one = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };

@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::names::{ORDINALS, VALUES};
 use crate::functions::lists::types::{
-    base, count, dimensions, is_list, list_argument, list_of, lists, range,
+    base, count, dimensions, is_list, is_map, list_argument, list_of, lists, plain, range,
 };
 use crate::functions::own::Own;
 
@@ -35,12 +35,7 @@ pub(super) fn all() -> Vec<Own> {
             |_| Ok(NUMBER),
             |a, n| along(a, n, |_| 1),
         ),
-        Own::new(
-            "cardinality",
-            |t| of_one("cardinality", t),
-            |_| Ok(NUMBER),
-            |args, rows| each(args, rows, |array, row| Some(values(array, row) as i32)),
-        ),
+        Own::new("cardinality", countable, |_| Ok(NUMBER), counted),
         Own::new(
             "array_ndims",
             |t| of_one("array_ndims", t),
@@ -85,6 +80,23 @@ pub(super) fn all() -> Vec<Own> {
             ordinals,
         ),
     ]
+}
+
+/// An array, or a map.
+fn countable(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [map] if is_map(map) => Ok(vec![plain(map)]),
+        _ => of_one("cardinality", types),
+    }
+}
+
+fn counted(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let Some(maps) = args[0].as_map_opt() else {
+        return each(args, rows, |array, row| Some(values(array, row) as i32));
+    };
+    let count = |row| maps.is_valid(row).then(|| maps.value_length(row));
+    let counts: Int32Array = (0..rows).map(count).collect();
+    Ok(Arc::new(counts))
 }
 
 fn of_one(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {

@@ -4,8 +4,9 @@
 //! PostgreSQL compares arrays. An array of two dimensions is a list of lists: its dimensions belong to its type.
 
 mod access;
+mod assign;
 mod change;
-mod compare;
+pub(crate) mod compare;
 mod dimensions;
 mod expanded;
 mod identifiers;
@@ -28,6 +29,7 @@ pub(crate) use quantified::{called, is_quantified, quantified};
 pub(super) fn all() -> Vec<Own> {
     access::all()
         .into_iter()
+        .chain(assign::all())
         .chain(change::all())
         .chain(dimensions::all())
         .chain(expanded::all())

@@ -4,6 +4,10 @@
 pub(crate) const MAKE: &str = "array of";
 /// The name of the function that `a[1]` becomes.
 pub(crate) const SUBSCRIPT: &str = "array item";
+/// The name of the function that makes the value of `set a[1] = 2`.
+pub(crate) const ASSIGN: &str = "array assigned";
+/// The same for `set a[1:2] = '{3,4}'`.
+pub(crate) const ASSIGN_SLICE: &str = "array slice assigned";
 /// The name of the function that `a[1:2]` becomes.
 pub(crate) const SLICE: &str = "array slice";
 /// The name of the function that `with ordinality` takes its numbers from.
@@ -28,3 +32,7 @@ pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
 pub(crate) const EXPANDED: &str = "array expanded";
 /// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.
 pub(crate) const PLACES: &str = "array places";
+/// The name of the function that `map {'a': 1}` becomes.
+pub(crate) const MAP: &str = "map of";
+/// The name of the function by which maps are equal.
+pub(crate) const MAPS_EQUAL: &str = "map eq";

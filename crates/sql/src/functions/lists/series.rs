@@ -22,6 +22,8 @@ use crate::functions::lists::dimensions::lengths;
 use crate::functions::lists::names::{SERIES, SUBSCRIPTS};
 use crate::functions::lists::types::{count, list_argument, list_of};
 use crate::functions::own::Own;
+use crate::functions::temporal::instants::later_instant;
+use crate::functions::temporal::local::Local;
 use crate::messages::numbers::is_vector;
 use crate::messages::types::type_name;
 
@@ -298,6 +300,9 @@ fn of_times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let to = args[1].as_primitive::<TimestampMicrosecondType>();
     let steps = args[2].as_primitive::<IntervalMonthDayNanoType>();
     let zone: Tz = UTC.parse()?;
+    let clocks = Local::now();
+    let by_clocks =
+        !clocks.is_utc() && matches!(args[0].data_type(), DataType::Timestamp(_, Some(_)));
     let lists = gather(args, rows, |row, lists| {
         let step = steps.value(row);
         let sign = sign(step);
@@ -306,7 +311,11 @@ fn of_times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
         // From one to the next, as months have ends: the 31st is followed by the 28th, and that by the 28th.
         let next = |at: i64| {
-            let next = TimestampMicrosecondType::add_month_day_nano(at, step, zone);
+            let next = if by_clocks {
+                later_instant(clocks, at, step)
+            } else {
+                TimestampMicrosecondType::add_month_day_nano(at, step, zone)
+            };
             match next {
                 Some(next) if (next > at && sign > 0) || (next < at && sign < 0) => Ok(Some(next)),
                 Some(_) => exec_err!("generate_series: the step leads back at the end of a month"),

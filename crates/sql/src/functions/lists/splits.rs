@@ -62,7 +62,13 @@ impl Compiled {
 fn compiled(pattern: &str, options: &str) -> Result<(Regex, bool)> {
     let mut all = false;
     // A point takes a line's end, too, as in PostgreSQL.
-    let mut builder = RegexBuilder::new(pattern);
+    let quoted = options.contains('q');
+    let source = if quoted {
+        regex::escape(pattern)
+    } else {
+        pattern.to_string()
+    };
+    let mut builder = RegexBuilder::new(&source);
     builder.dot_matches_new_line(true);
     for option in options.chars() {
         match option {
@@ -70,10 +76,21 @@ fn compiled(pattern: &str, options: &str) -> Result<(Regex, bool)> {
             'i' => _ = builder.case_insensitive(true),
             'c' => _ = builder.case_insensitive(false),
             'x' => _ = builder.ignore_whitespace(true),
-            's' | 't' => {}
-            'b' | 'e' | 'm' | 'n' | 'p' | 'q' | 'w' => {
+            's' => _ = builder.dot_matches_new_line(true).multi_line(false),
+            'q' | 't' => {}
+            // What is none of some letters is no end of a line there, where a point is none.
+            'm' | 'n' | 'p' if pattern.contains("[^") && !quoted => {
                 return Err(Error::unsupported(format!(
-                    "the regular expression option \"{option}\" is not supported: there are g, i, c and x"
+                    "the regular expression option \"{option}\" is not supported with [^...]"
+                ))
+                .into());
+            }
+            'm' | 'n' => _ = builder.dot_matches_new_line(false).multi_line(true),
+            'p' => _ = builder.dot_matches_new_line(false).multi_line(false),
+            'w' => _ = builder.dot_matches_new_line(true).multi_line(true),
+            'b' | 'e' => {
+                return Err(Error::unsupported(format!(
+                    "the regular expression option \"{option}\" is not supported: there are c, g, i, m, n, p, q, s, w and x"
                 ))
                 .into());
             }
@@ -182,7 +199,11 @@ mod tests {
         assert!(compiled("a", "g").unwrap().1);
         let message = |options: &str| Error::from(compiled("a", options).unwrap_err()).to_string();
         assert_eq!(message("z"), "invalid regular expression option: \"z\"");
-        assert!(message("n").contains("not supported"));
+        assert!(message("b").contains("not supported"));
+        assert!(!compiled("a.b", "n").unwrap().0.is_match("a\nb"));
+        assert!(compiled("^b", "m").unwrap().0.is_match("a\nb"));
+        assert!(compiled("a.b", "w").unwrap().0.is_match("a\nb"));
+        assert!(!compiled("a.b", "q").unwrap().0.is_match("axb"));
         let e = Error::from(compiled("(", "").unwrap_err()).to_string();
         assert!(e.starts_with("invalid regular expression '('"), "{e}");
     }

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::type_union_resolution;
-use table::{json_kind, timetz_type, uuid_type};
+use table::{is_enum, json_kind, map_parts, map_type, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
 use crate::messages::types::type_name;
@@ -28,10 +28,10 @@ pub(crate) fn is_list(ty: &DataType) -> bool {
     item(ty).is_some()
 }
 
-/// The fields of a struct. JSON is none.
+/// The fields of a struct. JSON is none, nor is an enum.
 pub(crate) fn fields(ty: &DataType) -> Option<&Fields> {
     match ty {
-        DataType::Struct(fields) if json_kind(ty).is_none() => Some(fields),
+        DataType::Struct(fields) if json_kind(ty).is_none() && !is_enum(ty) => Some(fields),
         _ => None,
     }
 }
@@ -41,10 +41,18 @@ pub(crate) fn is_struct(ty: &DataType) -> bool {
     fields(ty).is_some()
 }
 
-/// Whether values of this type are arrays, structs, uuids, times with a zone or JSON, which DataFusion casts otherwise or not
-/// at all.
+/// Whether values of this type are maps.
+pub(crate) fn is_map(ty: &DataType) -> bool {
+    map_parts(ty).is_some()
+}
+
+/// Whether values of this type are arrays, structs, maps, uuids, enums, times with a zone or JSON, which DataFusion casts
+/// otherwise or not at all.
 pub(crate) fn is_special(ty: &DataType) -> bool {
-    is_list(ty) || *ty == uuid_type() || *ty == timetz_type() || matches!(ty, DataType::Struct(_))
+    is_list(ty)
+        || *ty == uuid_type()
+        || *ty == timetz_type()
+        || matches!(ty, DataType::Struct(_) | DataType::Map(..))
 }
 
 /// Whether `is` holds for a type, or for one of those within it.
@@ -52,6 +60,7 @@ pub(crate) fn has(ty: &DataType, is: fn(&DataType) -> bool) -> bool {
     is(ty)
         || item(ty).is_some_and(|item| has(item, is))
         || fields(ty).is_some_and(|all| all.iter().any(|field| has(field.data_type(), is)))
+        || map_parts(ty).is_some_and(|(key, value)| has(key, is) || has(value, is))
 }
 
 /// Whether the fields are those of a row without names, which are called `f1`, `f2` and so on.
@@ -72,6 +81,10 @@ pub(crate) fn plain(ty: &DataType) -> DataType {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
         DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
         DataType::Dictionary(_, value) => plain(value),
+        DataType::Map(..) => match map_parts(ty) {
+            Some((key, value)) => map_type(plain(key), plain(value)),
+            None => ty.clone(),
+        },
         ty => match (item(ty), fields(ty)) {
             (Some(item), _) => list_of(plain(item)),
             (_, Some(fields)) => {
@@ -117,6 +130,9 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
         return Ok(first.clone());
     }
     let depth = dimensions(first);
+    if let Some(maps) = maps_together(&known)? {
+        return Ok(maps);
+    }
     if is_struct(base(first)) {
         let mut others = known.iter();
         if others.any(|other| dimensions(other) != depth) {
@@ -137,6 +153,26 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
         Some(base) => Ok((0..depth).fold(plain(&base), |ty, _| list_of(ty))),
         None => refused(&known[1]),
     }
+}
+
+/// The same for maps: keys and values on their own. `None` if the first is no map.
+fn maps_together(types: &[DataType]) -> Result<Option<DataType>> {
+    if !types.first().is_some_and(is_map) {
+        return Ok(None);
+    }
+    let (mut keys, mut values) = (Vec::new(), Vec::new());
+    for ty in types {
+        let Some((key, value)) = map_parts(ty) else {
+            return plan_err!(
+                "types {} and {} cannot be matched",
+                type_name(&types[0]),
+                type_name(ty)
+            );
+        };
+        keys.push(key.clone());
+        values.push(value.clone());
+    }
+    Ok(Some(map_type(together(&keys)?, together(&values)?)))
 }
 
 /// The same for structs: field by field. The names are those of the first that has some.

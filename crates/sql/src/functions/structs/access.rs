@@ -10,9 +10,12 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use table::{jsonb_type, map_parts};
 
+use crate::functions::json::get::subscripted;
 use crate::functions::lists::names::FIELD;
 use crate::functions::lists::types::{fields, plain};
+use crate::functions::maps;
 use crate::messages::types::type_name;
 
 /// The function of a struct and the name of a field.
@@ -75,6 +78,10 @@ impl ScalarUDFImpl for Access {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
+            // `m['a']`: a key of a map is of the map's type.
+            [map, name] if map_parts(map).is_some() => {
+                maps::map_and_key("[]", &[map.clone(), name.clone()])
+            }
             [value, name] => Ok(vec![plain(value), name.clone()]),
             _ => plan_err!("a field is taken by a struct and a name"),
         }
@@ -88,9 +95,15 @@ impl ScalarUDFImpl for Access {
         let ([own, _], [_, name]) = (args.arg_fields, args.scalar_arguments) else {
             return plan_err!("a field is taken by a struct and a name");
         };
+        if let Some((_, value)) = map_parts(own.data_type()) {
+            return Ok(Arc::new(Field::new("value", plain(value), true)));
+        }
         let Some(name) = name.and_then(|name| name.try_as_str().flatten()) else {
             return plan_err!("the name of a field is a constant in quotes");
         };
+        if *own.data_type() == jsonb_type() {
+            return Ok(Arc::new(Field::new(name, jsonb_type(), true)));
+        }
         let Some(all) = fields(own.data_type()) else {
             return plan_err!(
                 "column notation .{name} applied to type {}, which is not a composite type",
@@ -107,12 +120,30 @@ impl ScalarUDFImpl for Access {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [value, ColumnarValue::Scalar(name)] = &args.args[..] else {
+        let [value, ColumnarValue::Scalar(key)] = &args.args[..] else {
             return internal_err!("a field without a name");
         };
         let constant = matches!(value, ColumnarValue::Scalar(_));
-        let structs = value.to_array(if constant { 1 } else { args.number_rows })?;
-        let name = name.try_as_str().flatten().unwrap_or_default();
+        let name = key.try_as_str().flatten().unwrap_or_default();
+        let rows = if constant { 1 } else { args.number_rows };
+        let structs = value.to_array(rows)?;
+        let (is_map, is_json) = (
+            map_parts(structs.data_type()).is_some(),
+            *structs.data_type() == jsonb_type(),
+        );
+        if is_map || is_json {
+            let found = if is_map {
+                maps::value(&[structs, key.to_array_of_size(rows)?], rows)?
+            } else {
+                let name = ScalarValue::Utf8View(Some(name.to_string()));
+                subscripted(&[structs, name.to_array_of_size(rows)?], rows)?
+            };
+            return Ok(if constant {
+                ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)
+            } else {
+                ColumnarValue::Array(found)
+            });
+        }
         let Some(at) = fields(structs.data_type()).and_then(|all| place(all, name)) else {
             return internal_err!("there is no field {name}");
         };

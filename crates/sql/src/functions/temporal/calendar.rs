@@ -103,21 +103,6 @@ pub(crate) fn time(nanoseconds: i64, out: &mut String) {
     }
 }
 
-/// Writes an instant, seconds and nanoseconds from 1970 on: `1999-01-08 04:05:06`.
-pub(crate) fn timestamp(seconds: i64, nanoseconds: i64, zone: bool, out: &mut String) {
-    let (day, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, date) = civil(day);
-    let (year, before) = era(year);
-    let _ = write!(out, "{year:04}-{month:02}-{date:02} ");
-    time(of_day * 1_000_000_000 + nanoseconds, out);
-    if zone {
-        out.push_str("+00");
-    }
-    if before {
-        out.push_str(" BC");
-    }
-}
-
 /// Writes how far a zone is from UTC, in seconds to the east: `+01`, `-03:30`.
 pub(crate) fn offset(east: i64, out: &mut String) {
     let sign = if east < 0 { '-' } else { '+' };

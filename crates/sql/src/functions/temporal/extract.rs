@@ -23,6 +23,8 @@ use table::timetz_type;
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, is_text, nanoseconds};
 use crate::functions::temporal::calendar::{civil, days, iso_week, weekday};
+use crate::functions::temporal::instants::cast_across;
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::timetz::{TimeInZone, values};
 use crate::messages::types::standard_name;
 
@@ -107,7 +109,7 @@ impl Part {
             "epoch" => Part::Epoch,
             "j" | "jd" | "julian" => Part::Julian,
             "timezone" => Part::Zone,
-            "timezone_hour" => Part::ZoneHour,
+            "timezone_hour" | "timezone_h" => Part::ZoneHour,
             "timezone_minute" | "timezone_m" => Part::ZoneMinute,
             _ => return None,
         })
@@ -451,18 +453,26 @@ impl ScalarUDFImpl for Extract {
         let ty = of.data_type();
         let part = part_of(literal(Some(word)), &ty)?;
         let constant = matches!(of, ColumnarValue::Scalar(_));
-        let of = of.to_array(if constant { 1 } else { args.number_rows })?;
+        let mut of = of.to_array(if constant { 1 } else { args.number_rows })?;
+        let clocks = Local::of(&args.config_options);
+        if let (DataType::Timestamp(unit, Some(_)), false) = (&ty, clocks.is_utc()) {
+            let plain = DataType::Timestamp(*unit, None);
+            if part.is_of_zone() {
+                let east = clocks.within(|| zones_of(part, &of))?;
+                return returned(east, constant);
+            }
+            if part != Part::Epoch
+                && let Some(shown) = clocks.within(|| cast_across(&of, &plain))?
+            {
+                of = shown;
+            }
+        }
         let found = if part.is_inner(&ty) {
             self.inner(part, &of, args)?
         } else {
             own(part, &of, &part.result(&ty, self.exact))?
         };
-        if constant {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
-                &found, 0,
-            )?));
-        }
-        Ok(ColumnarValue::Array(found))
+        returned(found, constant)
     }
 
     fn preimage(
@@ -473,12 +483,53 @@ impl ScalarUDFImpl for Extract {
     ) -> Result<PreimageResult> {
         // Years before the year 1 are counted otherwise there.
         match literal.as_literal() {
-            Some(ScalarValue::Int32(Some(year))) if *year > 0 => {
+            Some(ScalarValue::Int32(Some(year)))
+                if *year > 0
+                    && (Local::of(info.config_options()).is_utc() || !is_instant(args, info)) =>
+            {
                 self.inner.preimage(args, literal, info)
             }
             _ => Ok(PreimageResult::None),
         }
     }
+}
+
+/// A constant as one.
+fn returned(found: ArrayRef, constant: bool) -> Result<ColumnarValue> {
+    if constant {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+            &found, 0,
+        )?));
+    }
+    Ok(ColumnarValue::Array(found))
+}
+
+/// Whether what a field is taken of may be an instant, whose fields depend on the zone of the session.
+fn is_instant(args: &[Expr], info: &SimplifyContext) -> bool {
+    let of = args.get(1).map(|of| info.get_data_type(of));
+    !matches!(
+        of,
+        Some(Ok(DataType::Timestamp(_, None) | DataType::Date32))
+    )
+}
+
+/// How far clocks of the session are from UTC at instants, whole or a part of it.
+fn zones_of(part: Part, of: &ArrayRef) -> Result<ArrayRef> {
+    let zone = Local::now().zone;
+    let DataType::Timestamp(unit, _) = of.data_type() else {
+        return exec_err!("instants have a zone");
+    };
+    let second = 1_000_000_000 / nanoseconds(*unit);
+    let counts = cast(of, &DataType::Int64)?;
+    let found: Int32Array = counts.as_primitive::<Int64Type>().unary(|count| {
+        let east = zone.at_instant(count.div_euclid(second)).unwrap_or(0);
+        (match part {
+            Part::ZoneHour => east / 3_600,
+            Part::ZoneMinute => east / 60 % 60,
+            _ => east,
+        }) as i32
+    });
+    Ok(Arc::new(found))
 }
 
 impl Extract {

@@ -9,7 +9,9 @@
 //! | [`units`], [`fields`] | the units of intervals, and the fields of types of intervals |
 //! | [`timetz`] | times with a zone |
 //! | [`read`] | columns of texts as columns of values, and the other way round |
-//! | [`settings`] | the order of the parts of dates, as a session has it |
+//! | [`instants`] | instants and what clocks of the session show |
+//! | [`local`], [`styles`] | the zone and the styles of a session, and writing in them |
+//! | [`settings`] | what these may be set to |
 //! | [`extract`], [`make`], [`shift`], [`sums`] | functions |
 //!
 //! Values lie as Arrow has them: days, microseconds and nanoseconds from 1970 on, months with days and nanoseconds.
@@ -18,6 +20,8 @@ pub(crate) mod calendar;
 pub(crate) mod duration;
 pub(crate) mod extract;
 pub(crate) mod fields;
+pub(crate) mod instants;
+pub(crate) mod local;
 pub(crate) mod make;
 pub(crate) mod moment;
 mod parts;
@@ -25,6 +29,7 @@ mod pieces;
 pub(crate) mod read;
 pub(crate) mod settings;
 pub(crate) mod shift;
+mod styles;
 pub(crate) mod sums;
 pub(crate) mod timetz;
 mod units;

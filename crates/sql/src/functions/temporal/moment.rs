@@ -3,17 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use crate::functions::temporal::calendar::{FIRST_DAY, LAST_DAY, days, days_of_month};
+use crate::functions::temporal::local::Local;
 use crate::functions::temporal::wrong::Wrong;
 use crate::functions::temporal::zones::Zone;
-
-/// The order of the parts of a date that are numbers, where nothing else tells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) enum Order {
-    #[default]
-    Mdy,
-    Dmy,
-    Ymd,
-}
 
 /// Nanoseconds of a second, and of a day.
 pub(crate) const SECOND: i64 = 1_000_000_000;
@@ -41,13 +33,11 @@ impl Moment {
         Ok((day * 86_400 + time / SECOND, time % SECOND))
     }
 
-    /// Seconds from 1970 on, and nanoseconds, of the instant; in UTC if it names no zone.
-    pub(crate) fn instant(&self) -> Read<(i64, i64)> {
+    /// Seconds from 1970 on, and nanoseconds, of the instant; in the zone of the session if it names none.
+    pub(crate) fn instant(&self, local: Local) -> Read<(i64, i64)> {
         let (seconds, rest) = self.local()?;
-        let east = match self.zone {
-            Some(zone) => zone.at_local(seconds).ok_or(Wrong::Field)?,
-            None => 0,
-        };
+        let zone = self.zone.unwrap_or(local.zone);
+        let east = zone.at_local(seconds).ok_or(Wrong::Field)?;
         Ok((seconds - east, rest))
     }
 }
@@ -116,15 +106,16 @@ pub(crate) fn within(day: i64) -> Read<i64> {
     }
 }
 
-/// This moment, so many days later.
-pub(crate) fn now(shift: i64, with_time: bool) -> Moment {
+/// This moment as clocks of the session show it, so many days later.
+pub(crate) fn now(local: Local, shift: i64, with_time: bool) -> Moment {
     let at: DateTime<Utc> = Utc::now();
-    let seconds = at.timestamp();
+    let east = local.zone.at_instant(at.timestamp()).unwrap_or(0);
+    let seconds = at.timestamp() + east;
     let of_day = seconds.rem_euclid(86_400) * SECOND;
     let micros = i64::from(at.timestamp_subsec_micros()) * 1_000;
     Moment {
         day: Some(seconds.div_euclid(86_400) + shift),
         time: with_time.then_some(of_day + micros),
-        zone: with_time.then_some(Zone::Fixed(0)),
+        zone: with_time.then_some(Zone::Fixed(east)),
     }
 }

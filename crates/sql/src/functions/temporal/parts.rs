@@ -1,9 +1,8 @@
 //! Dates and times put together from the parts of a text, in all forms that PostgreSQL reads.
 
 use crate::functions::temporal::calendar::{FIRST_DAY, days, days_of_month};
-use crate::functions::temporal::moment::{
-    DAY, Moment, Order, Read, SECOND, now, number, plain, within,
-};
+use crate::functions::temporal::local::{Local, Order};
+use crate::functions::temporal::moment::{DAY, Moment, Read, SECOND, now, number, plain, within};
 use crate::functions::temporal::pieces::{Piece, Shape, fraction, pieces, runs};
 use crate::functions::temporal::words::{Unit, Word, is_known, word};
 use crate::functions::temporal::wrong::Wrong;
@@ -12,7 +11,7 @@ use crate::functions::temporal::zones::{Displaced, Zone, abbreviated, displaceme
 /// The parts of a text that have been found.
 #[derive(Default)]
 struct Parts {
-    order: Order,
+    local: Local,
     year: Option<i64>,
     /// Whether the year has at most two digits.
     short: bool,
@@ -53,7 +52,7 @@ fn once(into: &mut Option<bool>, value: bool) -> Read<()> {
 }
 
 /// The moment that a text says; `only_time` for times of a day.
-pub(crate) fn moment(text: &str, order: Order, only_time: bool) -> Read<Moment> {
+pub(crate) fn moment(text: &str, local: Local, only_time: bool) -> Read<Moment> {
     if !only_time && let Some(plain) = plain(text.as_bytes()) {
         return Ok(plain);
     }
@@ -62,7 +61,7 @@ pub(crate) fn moment(text: &str, order: Order, only_time: bool) -> Read<Moment> 
         return Err(Wrong::Syntax);
     }
     let mut parts = Parts {
-        order,
+        local,
         only_time,
         ..Parts::default()
     };
@@ -399,11 +398,11 @@ impl Parts {
             return put(&mut self.of_year, value);
         }
         match parts {
-            (false, false, false) if long || self.order == Order::Ymd => self.put_year(text),
-            (false, false, false) if self.order == Order::Dmy => put(&mut self.date, value),
+            (false, false, false) if long || self.local.order == Order::Ymd => self.put_year(text),
+            (false, false, false) if self.local.order == Order::Dmy => put(&mut self.date, value),
             (false, false, false) => put(&mut self.month, value),
             (true, false, false) | (false, false, true) => put(&mut self.month, value),
-            (false, true, false) if self.spelled && (long || self.order == Order::Ymd) => {
+            (false, true, false) if self.spelled && (long || self.local.order == Order::Ymd) => {
                 self.put_year(text)
             }
             (false, true, false) => put(&mut self.date, value),
@@ -443,7 +442,7 @@ impl Parts {
             return Err(Wrong::Syntax);
         }
         match known {
-            Word::Now => return Ok(Some(now(0, true))),
+            Word::Now => return Ok(Some(now(self.local, 0, true))),
             Word::Epoch if self.only_time => return Err(Wrong::Syntax),
             Word::Epoch => {
                 return Ok(Some(Moment {
@@ -510,7 +509,7 @@ impl Parts {
         if self.has_any_date() || self.only_time {
             return Err(Wrong::Syntax);
         }
-        self.day = now(shift, false).day;
+        self.day = now(self.local, shift, false).day;
         Ok(())
     }
 

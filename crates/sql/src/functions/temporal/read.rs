@@ -14,11 +14,11 @@ use datafusion::common::{Result, internal_err};
 use table::timetz_type;
 
 use crate::functions::arguments::nanoseconds;
-use crate::functions::intervals;
 use crate::functions::temporal::calendar;
 use crate::functions::temporal::duration::interval;
 use crate::functions::temporal::fields::Fields;
-use crate::functions::temporal::moment::{Moment, Order};
+use crate::functions::temporal::local::Local;
+use crate::functions::temporal::moment::{Moment, now};
 use crate::functions::temporal::parts::moment;
 use crate::functions::temporal::timetz::{TimeInZone, column, values};
 use crate::functions::temporal::wrong::Wrong;
@@ -64,22 +64,24 @@ fn each<T>(
     Ok(found)
 }
 
-/// Values of type `to` from texts; `order` is that of the parts of dates.
+/// Values of type `to` from texts, as the session reads them.
 ///
 /// # Errors
 /// For a text that is none.
-pub(crate) fn from_texts(texts: &StringArray, to: &DataType, order: Order) -> Result<ArrayRef> {
+pub(crate) fn from_texts(texts: &StringArray, to: &DataType, local: Local) -> Result<ArrayRef> {
     Ok(match to {
         DataType::Date32 => {
             let days = each(texts, to, |text| {
-                let day = moment(text, order, false)?.day.ok_or(Wrong::Syntax)?;
+                let day = moment(text, local, false)?.day.ok_or(Wrong::Syntax)?;
                 i32::try_from(day).map_err(|_| Wrong::Range)
             })?;
             Arc::new(Date32Array::from(days))
         }
         DataType::Time32(unit) | DataType::Time64(unit) => {
             let scale = nanoseconds(*unit);
-            let times = each(texts, to, |text| Ok(half_even(time(text, order)?, scale)))?;
+            // To the microsecond, as all that is written of it.
+            let micros = |text: &str| Ok(half_even(time(text, local)?, 1_000) * 1_000);
+            let times = each(texts, to, |text| Ok(half_even(micros(text)?, scale)))?;
             let counts: ArrayRef = Arc::new(Int64Array::from(times));
             match to {
                 DataType::Time32(_) => cast(&cast(&counts, &DataType::Int32)?, to)?,
@@ -88,9 +90,9 @@ pub(crate) fn from_texts(texts: &StringArray, to: &DataType, order: Order) -> Re
         }
         DataType::Timestamp(unit, zone) => {
             let counts = each(texts, to, |text| {
-                let moment = moment(text, order, false)?;
+                let moment = moment(text, local, false)?;
                 let (seconds, rest) = match zone {
-                    Some(_) => moment.instant()?,
+                    Some(_) => moment.instant(local)?,
                     None => moment.local()?,
                 };
                 count(seconds, rest, *unit).ok_or(Wrong::Range)
@@ -101,7 +103,7 @@ pub(crate) fn from_texts(texts: &StringArray, to: &DataType, order: Order) -> Re
             let found = each(texts, to, |text| interval(text, Fields::ALL))?;
             Arc::new(IntervalMonthDayNanoArray::from(found))
         }
-        to if *to == timetz_type() => column(each(texts, to, |text| time_in_zone(text, order))?)?,
+        to if *to == timetz_type() => column(each(texts, to, |text| time_in_zone(text, local))?)?,
         other => return internal_err!("texts are not read as {other} here"),
     })
 }
@@ -120,16 +122,19 @@ fn count(seconds: i64, rest: i64, unit: TimeUnit) -> Option<i64> {
     whole.checked_add(half_even(rest, scale))
 }
 
-fn time(text: &str, order: Order) -> Result<i64, Wrong> {
-    let moment = moment(text, order, true)?;
-    zone_of(&moment)?;
+fn time(text: &str, local: Local) -> Result<i64, Wrong> {
+    let moment = moment(text, local, true)?;
+    zone_of(&moment, local)?;
     moment.time.ok_or(Wrong::Syntax)
 }
 
-/// Seconds to the east of the zone of a time. One whose clocks change needs a date.
-fn zone_of(moment: &Moment) -> Result<i64, Wrong> {
+/// Seconds to the east of the zone of a time. One whose clocks change needs a date, which is today's for that of the session.
+fn zone_of(moment: &Moment, local: Local) -> Result<i64, Wrong> {
     let Some(zone) = moment.zone else {
-        return Ok(0);
+        let day = moment.day.or_else(|| now(local, 0, false).day).unwrap_or(0);
+        let time = moment.time.unwrap_or(0) / 1_000_000_000;
+        let east = local.zone.at_local(day * 86_400 + time);
+        return east.ok_or(Wrong::Field);
     };
     match (zone.fixed(), moment.day) {
         (Some(east), _) => Ok(east),
@@ -138,20 +143,21 @@ fn zone_of(moment: &Moment) -> Result<i64, Wrong> {
     }
 }
 
-fn time_in_zone(text: &str, order: Order) -> Result<TimeInZone, Wrong> {
-    let moment = moment(text, order, true)?;
+fn time_in_zone(text: &str, local: Local) -> Result<TimeInZone, Wrong> {
+    let moment = moment(text, local, true)?;
     Ok(TimeInZone {
         // To the microsecond.
         local: half_even(moment.time.ok_or(Wrong::Syntax)?, 1_000) * 1_000,
-        east: zone_of(&moment)?,
+        east: zone_of(&moment, local)?,
     })
 }
 
-/// Values as texts; none of types that are written elsewhere.
+/// Values as texts, as the session writes them; none of types that are written elsewhere.
 ///
 /// # Errors
 /// Those of Arrow's casts.
 pub(crate) fn to_texts(items: &ArrayRef) -> Result<Option<ArrayRef>> {
+    let local = Local::now();
     let written = |text: &dyn Fn(usize) -> String| -> ArrayRef {
         let nulls = items.logical_nulls();
         let valid = |row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
@@ -163,7 +169,7 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<Option<ArrayRef>> {
             let days = items.as_primitive::<Date32Type>();
             written(&|row| {
                 let mut text = String::new();
-                calendar::date(days.value(row).into(), &mut text);
+                local.date(days.value(row).into(), &mut text);
                 text
             })
         }
@@ -189,14 +195,19 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<Option<ArrayRef>> {
                 let count = counts.value(row);
                 let rest = count.rem_euclid(units) * (1_000_000_000 / units);
                 let mut text = String::new();
-                calendar::timestamp(count.div_euclid(units), rest, zone, &mut text);
+                local.timestamp(count.div_euclid(units), rest, zone, &mut text);
                 text
             })
         }
         DataType::Interval(_) => {
             let values = cast(items, &DataType::Interval(IntervalUnit::MonthDayNano))?;
             let values = values.as_primitive::<IntervalMonthDayNanoType>().clone();
-            written(&|row| intervals::text(values.value(row)))
+            written(&|row| {
+                let of = values.value(row);
+                let mut text = String::new();
+                local.interval(of.months, of.days, of.nanoseconds, &mut text);
+                text
+            })
         }
         ty if *ty == timetz_type() => {
             let texts = values(items).map(|value| value.map(TimeInZone::text));
@@ -209,10 +220,11 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<Option<ArrayRef>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functions::temporal::local::Order;
 
     fn read(text: &str, to: &DataType, order: Order) -> Result<String, String> {
         let texts = StringArray::from(vec![text]);
-        let values = from_texts(&texts, to, order).map_err(|e| e.to_string())?;
+        let values = from_texts(&texts, to, Local::in_order(order)).map_err(|e| e.to_string())?;
         let texts = to_texts(&values).unwrap().unwrap();
         Ok(texts.as_string_view().value(0).to_string())
     }
@@ -366,13 +378,14 @@ mod tests {
                 "YMD" => Order::Ymd,
                 _ => Order::Mdy,
             };
-            let found = match from_texts(&StringArray::from(vec![text]), &to, order) {
-                Ok(values) => {
-                    let texts = to_texts(&values).unwrap().unwrap();
-                    texts.as_string_view().value(0).to_string()
-                }
-                Err(e) => format!("!{}", crate::error::Error::from(e).sqlstate()),
-            };
+            let found =
+                match from_texts(&StringArray::from(vec![text]), &to, Local::in_order(order)) {
+                    Ok(values) => {
+                        let texts = to_texts(&values).unwrap().unwrap();
+                        texts.as_string_view().value(0).to_string()
+                    }
+                    Err(e) => format!("!{}", crate::error::Error::from(e).sqlstate()),
+                };
             if found != wanted {
                 wrong.push(format!(
                     "{name} {order:?} {text:?}: {found}, and not {wanted}"

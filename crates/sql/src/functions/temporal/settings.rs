@@ -1,61 +1,66 @@
-//! The order of the parts of dates, as the session has it, where a statement is planned.
+//! What `TimeZone` and `DateStyle` may be set to, and what they are then.
 
-use std::any::Any;
+use crate::functions::temporal::duration;
+use crate::functions::temporal::fields::Fields;
+use crate::functions::temporal::zones;
 
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::{Result, config_err};
-
-use crate::functions::temporal::moment::Order;
-
-/// The order of the parts of dates among the options of a statement.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DateOrder(Order);
-
-impl DateOrder {
-    /// That of `DateStyle`, such as `ISO, DMY`.
-    pub(crate) fn named(style: &str) -> DateOrder {
-        let style = style.to_uppercase();
-        let words = style.split(',').map(str::trim);
-        let mut orders = words.filter_map(|word| match word {
-            "DMY" | "EURO" | "EUROPEAN" => Some(Order::Dmy),
-            "YMD" => Some(Order::Ymd),
-            "MDY" | "US" | "NONEURO" | "NONEUROPEAN" => Some(Order::Mdy),
-            _ => None,
-        });
-        DateOrder(orders.next_back().unwrap_or_default())
+/// What a session's time zone is called once it is set to `text`: the name of a zone, so many hours to the east of UTC, what
+/// POSIX has, or `interval '-08:00'`; none if there is none such.
+pub fn time_zone(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_interval = |start: &str| start.eq_ignore_ascii_case("interval");
+    if text.get(..8).is_some_and(is_interval) {
+        // What stands in quotes; `hour to minute` behind it says nothing that the text does not.
+        let quoted = text.get(8..)?.trim_start().strip_prefix('\'')?;
+        let (length, fields) = quoted.split_once('\'')?;
+        let fields = fields.trim().to_lowercase();
+        if !matches!(
+            fields.as_str(),
+            "" | "hour to minute" | "hour to second" | "hour"
+        ) {
+            return None;
+        }
+        let of = duration::interval(length, Fields::of(&fields).unwrap_or(Fields::ALL)).ok()?;
+        let is_near = of.nanoseconds.abs() < 168 * 3_600_000_000_000;
+        let plain = of.months == 0 && of.days == 0 && is_near;
+        return plain.then(|| zones::from_utc(of.nanoseconds / 1_000_000_000).0);
     }
-
-    /// That of a statement with these options.
-    pub(crate) fn of(options: &ConfigOptions) -> Order {
-        let own = options.extensions.get::<DateOrder>();
-        own.map_or_else(Order::default, |own| own.0)
-    }
+    zones::of_setting(text).map(|(name, _)| name)
 }
 
-impl ConfigExtension for DateOrder {
-    const PREFIX: &'static str = "dates";
-}
-
-impl ExtensionOptions for DateOrder {
-    fn as_any(&self) -> &dyn Any {
-        self
+/// `DateStyle` after it is set to `value`, such as `ISO, DMY`; a word that is left out stays as it was. None for what is no
+/// style here, or names two.
+pub fn date_style(value: &str, now: &str) -> Option<String> {
+    let (mut style, mut order) = (None, None);
+    for word in value.split(',') {
+        let word = word.trim().trim_matches(['\'', '"']).to_ascii_lowercase();
+        let (own, of_order) = match word.as_str() {
+            "iso" => (Some("ISO"), None),
+            "sql" => (Some("SQL"), None),
+            "german" => (Some("German"), None),
+            "ymd" => (None, Some("YMD")),
+            "dmy" => (None, Some("DMY")),
+            "mdy" | "us" => (None, Some("MDY")),
+            "default" => (style.or(Some("ISO")), order.or(Some("MDY"))),
+            word if word.starts_with("postgres") => (Some("Postgres"), None),
+            word if word.starts_with("euro") => (None, Some("DMY")),
+            word if word.starts_with("noneuro") => (None, Some("MDY")),
+            _ => return None,
+        };
+        let clash = |before: Option<&str>, own: Option<&str>| {
+            before.is_some_and(|before| own.is_some_and(|own| own != before))
+        };
+        if clash(style, own) || clash(order, of_order) {
+            return None;
+        }
+        (style, order) = (own.or(style), of_order.or(order));
     }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn cloned(&self) -> Box<dyn ExtensionOptions> {
-        Box::new(*self)
-    }
-
-    fn set(&mut self, key: &str, _: &str) -> Result<()> {
-        config_err!("there is no option {key} of dates")
-    }
-
-    fn entries(&self) -> Vec<ConfigEntry> {
-        Vec::new()
-    }
+    // Germans write the day first.
+    let order = order.or((style == Some("German")).then_some("DMY"));
+    let (own, of_order) = now.split_once(',').unwrap_or((now, "MDY"));
+    let style = style.unwrap_or(own.trim());
+    let order = order.unwrap_or(of_order.trim());
+    Some(format!("{style}, {order}"))
 }
 
 #[cfg(test)]
@@ -63,17 +68,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn styles_name_an_order() {
-        for (style, wanted) in [
-            ("ISO, MDY", Order::Mdy),
-            ("iso, dmy", Order::Dmy),
-            ("ymd", Order::Ymd),
-            ("ISO", Order::Mdy),
+    fn styles_of_dates_are_put_together() {
+        for (value, now, wanted) in [
+            ("dmy", "ISO, MDY", Some("ISO, DMY")),
+            ("German", "ISO, MDY", Some("German, DMY")),
+            ("german, mdy", "ISO, MDY", Some("German, MDY")),
+            ("Postgres", "ISO, YMD", Some("Postgres, YMD")),
+            ("sql, european", "ISO, MDY", Some("SQL, DMY")),
+            (
+                "'postgresql', 'noneuropean'",
+                "ISO, DMY",
+                Some("Postgres, MDY"),
+            ),
+            ("iso, sql", "ISO, MDY", None),
+            ("dmy, mdy", "ISO, MDY", None),
+            ("default", "German, DMY", Some("ISO, MDY")),
+            ("Roman", "ISO, MDY", None),
         ] {
-            let mut options = ConfigOptions::default();
-            options.extensions.insert(DateOrder::named(style));
-            assert_eq!(DateOrder::of(&options), wanted, "{style}");
+            assert_eq!(date_style(value, now).as_deref(), wanted, "{value}");
         }
-        assert_eq!(DateOrder::of(&ConfigOptions::default()), Order::Mdy);
+    }
+
+    #[test]
+    fn zones_are_intervals_too() {
+        for (text, wanted) in [
+            ("interval '-08:00' hour to minute", Some("<-08>+08")),
+            ("INTERVAL '+01:30'", Some("<+01:30>-01:30")),
+            ("interval '1 month'", None),
+            ("interval '1 day'", None),
+            ("europe/rome", Some("Europe/Rome")),
+        ] {
+            assert_eq!(time_zone(text).as_deref(), wanted, "{text}");
+        }
     }
 }

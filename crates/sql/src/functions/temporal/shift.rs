@@ -17,6 +17,8 @@ use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC, is_text, strings};
 use crate::functions::dates::{is_stamp, zoned};
 use crate::functions::own::Own;
+use crate::functions::temporal::local::Local;
+use crate::functions::temporal::moment::now;
 use crate::functions::temporal::timetz::{TimeInZone, column, values};
 use crate::functions::temporal::zones::{Zone, of_text};
 
@@ -50,18 +52,36 @@ pub(crate) fn cast_zones(values_in: &ArrayRef, to: &DataType) -> Result<Option<A
     if *to != timetz_type() {
         return Ok(None);
     }
-    let in_utc = |local: i64| TimeInZone { local, east: 0 };
+    let clocks = Local::now();
     Ok(match from {
         DataType::Time32(_) | DataType::Time64(_) => {
             let times = cast(&cast(values_in, &TIME)?, &DataType::Int64)?;
             let times = times.as_primitive::<Int64Type>().iter();
-            Some(column(times.map(|time| time.map(in_utc)))?)
+            // Of clocks of today.
+            let day = now(clocks, 0, false).day.unwrap_or(0);
+            let in_zone = |local: i64| {
+                let seconds = day * 86_400 + local / 1_000_000_000;
+                let east = clocks.zone.at_local(seconds).unwrap_or(0);
+                TimeInZone { local, east }
+            };
+            Some(column(times.map(|time| time.map(in_zone)))?)
         }
         DataType::Timestamp(_, Some(_)) => {
             let micros = cast(values_in, &zoned())?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>().iter();
-            let of_day = |at: i64| at.rem_euclid(86_400_000_000) * 1_000;
-            Some(column(micros.map(|at| at.map(|at| in_utc(of_day(at)))))?)
+            let of_day = |at: i64| {
+                let east = clocks
+                    .zone
+                    .at_instant(at.div_euclid(1_000_000))
+                    .unwrap_or(0);
+                let local =
+                    (at.rem_euclid(86_400_000_000) + east * 1_000_000).rem_euclid(86_400_000_000);
+                TimeInZone {
+                    local: local * 1_000,
+                    east,
+                }
+            };
+            Some(column(micros.map(|at| at.map(of_day)))?)
         }
         _ => None,
     })

@@ -21,7 +21,7 @@ use crate::functions::dates::zoned;
 use crate::functions::own::Own;
 use crate::functions::temporal::shift::TIME;
 use crate::functions::temporal::timetz::{TimeInZone, column, values};
-use crate::messages::types::type_name;
+use crate::messages::types::standard_name;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -81,16 +81,16 @@ pub(crate) fn planned(
         }
         (Kind::Time, true, Kind::Time) => plan_err!(
             "operator is not unique: {} + {}: cast one to interval",
-            type_name(l),
-            type_name(r)
+            standard_name(l),
+            standard_name(r)
         ),
         (Kind::Date, false, Kind::Time | Kind::TimeInZone)
         | (Kind::TimeInZone, _, _)
         | (_, _, Kind::TimeInZone) => plan_err!(
             "operator does not exist: {} {} {}",
-            type_name(l),
+            standard_name(l),
             if plus { "+" } else { "-" },
-            type_name(r)
+            standard_name(r)
         ),
         _ => Ok(None),
     }

@@ -2,15 +2,19 @@
 
 use std::str::FromStr;
 
-use arrow::array::timezone::Tz;
-use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono::{DateTime, Offset, TimeZone};
+use chrono_tz::{OffsetComponents, OffsetName, TZ_VARIANTS, Tz};
+
+use crate::functions::temporal::calendar::{civil, days, weekday};
 
 /// A time zone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Zone {
     /// So many seconds to the east of UTC.
     Fixed(i64),
-    /// One whose clocks change.
+    /// The same, with letters of its own.
+    Lettered(Letters, i64),
+    /// One of the database of zones.
     Named(Tz),
     /// The abbreviation of Moscow's time, which was an hour more from 2011 to 2014.
     Moscow,
@@ -166,6 +170,73 @@ const ABBREVIATIONS: [(&str, i64); 145] = [
     ("zulu", 0),
 ];
 
+/// Abbreviations whose meaning has changed with the years: that of the zones which they are of.
+const CHANGED: [(&str, &str); 49] = [
+    ("art", "America/Argentina/Buenos_Aires"),
+    ("arst", "America/Argentina/Buenos_Aires"),
+    ("clt", "America/Santiago"),
+    ("gyt", "America/Guyana"),
+    ("pyt", "America/Asuncion"),
+    ("vet", "America/Caracas"),
+    ("davt", "Antarctica/Davis"),
+    ("mawt", "Antarctica/Mawson"),
+    ("amst", "Asia/Yerevan"),
+    ("anast", "Asia/Anadyr"),
+    ("anat", "Asia/Anadyr"),
+    ("azst", "Asia/Baku"),
+    ("azt", "Asia/Baku"),
+    ("gest", "Asia/Tbilisi"),
+    ("get", "Asia/Tbilisi"),
+    ("irkst", "Asia/Irkutsk"),
+    ("irkt", "Asia/Irkutsk"),
+    ("kgt", "Asia/Bishkek"),
+    ("krast", "Asia/Krasnoyarsk"),
+    ("krat", "Asia/Krasnoyarsk"),
+    ("lkt", "Asia/Colombo"),
+    ("magst", "Asia/Magadan"),
+    ("magt", "Asia/Magadan"),
+    ("novst", "Asia/Novosibirsk"),
+    ("novt", "Asia/Novosibirsk"),
+    ("omsst", "Asia/Omsk"),
+    ("omst", "Asia/Omsk"),
+    ("petst", "Asia/Kamchatka"),
+    ("pett", "Asia/Kamchatka"),
+    ("sgt", "Asia/Singapore"),
+    ("tmt", "Asia/Ashgabat"),
+    ("ulat", "Asia/Ulaanbaatar"),
+    ("vlast", "Asia/Vladivostok"),
+    ("vlat", "Asia/Vladivostok"),
+    ("yakst", "Asia/Yakutsk"),
+    ("yakt", "Asia/Yakutsk"),
+    ("yekt", "Asia/Yekaterinburg"),
+    ("fkst", "Atlantic/Stanley"),
+    ("fkt", "Atlantic/Stanley"),
+    ("lhdt", "Australia/Lord_Howe"),
+    ("volt", "Europe/Volgograd"),
+    ("iot", "Indian/Chagos"),
+    ("ckt", "Pacific/Rarotonga"),
+    ("easst", "Pacific/Easter"),
+    ("east", "Pacific/Easter"),
+    ("kost", "Pacific/Kosrae"),
+    ("lint", "Pacific/Kiritimati"),
+    ("nut", "Pacific/Niue"),
+    ("tkt", "Pacific/Fakaofo"),
+];
+
+/// The abbreviations of summer time.
+const SUMMER: [&str; 48] = [
+    "akdt", "brst", "cdt", "clst", "edt", "egst", "fnst", "mdt", "ndt", "pdt", "pmdt", "pyst",
+    "uyst", "wgst", "almst", "idt", "kdt", "kgst", "pkst", "ulast", "uzst", "yekst", "adt",
+    "azost", "acsst", "acdt", "aesst", "aedt", "awsst", "cadt", "sadt", "wadt", "wdt", "bst",
+    "bdst", "cest", "cetdst", "eest", "eetdst", "mest", "mesz", "metdst", "msd", "wetdst", "must",
+    "chadt", "fjst", "nzdt",
+];
+
+/// Whether an abbreviation in lower case is one of summer time.
+pub(crate) fn is_of_summer(word: &str) -> bool {
+    SUMMER.contains(&word)
+}
+
 /// When Moscow's time was an hour more.
 const MOSCOW: std::ops::Range<i64> = 1_301_180_400..1_414_274_400;
 
@@ -175,7 +246,11 @@ pub(crate) fn abbreviated(word: &str) -> Option<Zone> {
         return Some(Zone::Moscow);
     }
     let found = ABBREVIATIONS.iter().find(|(own, _)| *own == word);
-    found.map(|(_, minutes)| Zone::Fixed(minutes * 60))
+    let found = found.map(|(_, minutes)| Zone::Fixed(minutes * 60));
+    found.or_else(|| {
+        let (_, name) = CHANGED.iter().find(|(own, _)| *own == word)?;
+        named(name)
+    })
 }
 
 /// The zone of a name such as `europe/berlin`, whatever its case.
@@ -184,35 +259,99 @@ pub(crate) fn named(name: &str) -> Option<Zone> {
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || name.len() > 64 {
         return None;
     }
-    let mut title = String::with_capacity(name.len());
-    let mut first = true;
-    let mut word = String::new();
-    let end = |word: &mut String, title: &mut String| {
-        // The small words of `Port_of_Spain` and its kind.
-        if matches!(word.as_str(), "Of" | "Es" | "Au") && !title.is_empty() {
-            *word = word.to_lowercase();
-        }
-        title.push_str(word);
-        word.clear();
-    };
-    for letter in name.chars() {
-        if letter.is_ascii_alphanumeric() {
-            word.extend(if first {
-                letter.to_uppercase().collect::<Vec<_>>()
-            } else {
-                letter.to_lowercase().collect::<Vec<_>>()
-            });
-            first = false;
-        } else {
-            end(&mut word, &mut title);
-            title.push(letter);
-            first = true;
-        }
-    }
-    end(&mut word, &mut title);
-    let spellings = [name.to_string(), title, name.to_uppercase()];
-    let found = spellings.iter().find_map(|own| Tz::from_str(own).ok());
+    let found = Tz::from_str(name).ok().or_else(|| {
+        let mut all = TZ_VARIANTS.iter();
+        all.find(|own| own.name().eq_ignore_ascii_case(name))
+            .copied()
+    });
     found.map(Zone::Named)
+}
+
+/// The most letters of a zone of POSIX.
+const MOST_LETTERS: usize = 10;
+
+/// The letters of a zone of POSIX, which are shown where others have their abbreviation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Letters([u8; MOST_LETTERS]);
+
+impl Letters {
+    fn of(text: &str) -> Option<Letters> {
+        let mut all = [0; MOST_LETTERS];
+        all.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
+        Some(Letters(all))
+    }
+
+    fn text(&self) -> String {
+        let letters = self.0.iter().take_while(|byte| **byte != 0);
+        letters.map(|byte| char::from(*byte)).collect()
+    }
+}
+
+/// The most hours that a zone may be set to be from UTC: a week, as in POSIX.
+const MOST_HOURS: f64 = 167.0;
+
+/// The zone that a session is set to be in, and what it is called from then on: a name, so many hours to the east, or what
+/// POSIX has, whose offsets are counted to the west.
+pub(crate) fn of_setting(text: &str) -> Option<(String, Zone)> {
+    let text = text.trim();
+    if let Ok(hours) = text.parse::<f64>() {
+        if hours.is_finite() && hours.abs() <= MOST_HOURS {
+            return Some(from_utc((hours * 3_600.0) as i64));
+        }
+        return None;
+    }
+    if let Some(Zone::Named(zone)) = named(text) {
+        return Some((zone.name().to_string(), Zone::Named(zone)));
+    }
+    if let Some((letters, offset)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        let east = -west(offset)?;
+        let zone = if letters == numeric(east, ":") {
+            Zone::Fixed(east)
+        } else {
+            Zone::Lettered(Letters::of(letters)?, east)
+        };
+        return Some((text.to_uppercase(), zone));
+    }
+    let end = text.find(|c: char| !c.is_ascii_alphabetic())?;
+    let (letters, offset) = text.split_at(end);
+    if !letters.is_empty() && letters.len() < 3 {
+        return None;
+    }
+    let name = text.to_uppercase();
+    let letters = Letters::of(&letters.to_uppercase())?;
+    Some((name, Zone::Lettered(letters, -west(offset)?)))
+}
+
+/// The zone so many seconds to the east, as a session is set to be in it, and its name.
+pub(crate) fn from_utc(east: i64) -> (String, Zone) {
+    let shown = numeric(east, ":");
+    let other = numeric(-east, ":");
+    let other = if east == 0 { "-00" } else { other.as_str() };
+    (format!("<{shown}>{other}"), Zone::Fixed(east))
+}
+
+/// Seconds of an offset, whose sign may be left out.
+fn west(text: &str) -> Option<i64> {
+    let signed = if text.starts_with(['+', '-']) {
+        text.to_string()
+    } else {
+        format!("+{text}")
+    };
+    displacement(&signed).ok()
+}
+
+/// `-08`, `+0530` and its kin.
+fn numeric(east: i64, mark: &str) -> String {
+    let sign = if east < 0 { '-' } else { '+' };
+    let all = east.abs();
+    let mut text = format!("{sign}{:02}", all / 3_600);
+    if all % 3_600 != 0 {
+        text += &format!("{mark}{:02}", all / 60 % 60);
+    }
+    if all % 60 != 0 {
+        text += &format!("{mark}{:02}", all % 60);
+    }
+    text
 }
 
 /// The zone that `at time zone` and its kin take: an abbreviation, a name or an offset, which is counted to the west as in
@@ -283,14 +422,72 @@ pub(crate) fn displacement(text: &str) -> Result<i64, Displaced> {
     Ok(if east { all } else { -all })
 }
 
+/// From here on, the rules of the years before are those of all years: the database of zones ends with the century.
+const RULES_FROM: i64 = 4_070_908_800;
+
+/// An instant with the same rules for clocks as the one `seconds` from 1970 on, in a year that the database knows.
+fn within_rules(seconds: i64) -> i64 {
+    if seconds < RULES_FROM {
+        return seconds;
+    }
+    let day = seconds.div_euclid(86_400);
+    let (year, _, _) = civil(day);
+    let (first, next) = (days(year, 1, 1), days(year + 1, 1, 1));
+    // The latest: some zones have rules of their own for each of many years.
+    let alike = (2_071..2_099).rev().find(|own| {
+        let other = days(*own, 1, 1);
+        weekday(other) == weekday(first) && days(own + 1, 1, 1) - other == next - first
+    });
+    match alike {
+        Some(own) => seconds - (first - days(own, 1, 1)) * 86_400,
+        None => seconds,
+    }
+}
+
+/// What clocks of a zone show at an instant.
+fn span(zone: Tz, seconds: i64) -> Option<<Tz as TimeZone>::Offset> {
+    let at = DateTime::from_timestamp(within_rules(seconds), 0)?.naive_utc();
+    Some(zone.offset_from_utc_datetime(&at))
+}
+
 impl Zone {
+    /// UTC.
+    pub(crate) const UTC: Zone = Zone::Named(Tz::UTC);
+
+    /// Whether it is UTC, always.
+    pub(crate) fn is_utc(self) -> bool {
+        match self {
+            Zone::Fixed(east) | Zone::Lettered(_, east) => east == 0,
+            Zone::Named(zone) => matches!(
+                zone.name(),
+                "UTC"
+                    | "Etc/UTC"
+                    | "UCT"
+                    | "Etc/UCT"
+                    | "GMT"
+                    | "Etc/GMT"
+                    | "GMT0"
+                    | "GMT+0"
+                    | "GMT-0"
+                    | "Greenwich"
+                    | "Universal"
+                    | "Zulu"
+                    | "Etc/Zulu"
+                    | "Etc/Universal"
+            ),
+            Zone::Moscow => false,
+        }
+    }
+
     /// Seconds to the east at an instant, in seconds from 1970 on.
     pub(crate) fn at_instant(self, seconds: i64) -> Option<i64> {
         match self {
-            Zone::Fixed(east) => Some(east),
+            Zone::Fixed(east) | Zone::Lettered(_, east) => Some(east),
+            // Most sessions are there.
+            Zone::Named(Tz::UTC) => Some(0),
             Zone::Named(zone) => {
-                let at = DateTime::from_timestamp(seconds, 0)?.naive_utc();
-                Some(east(zone, &at))
+                let offset = span(zone, seconds)?;
+                Some(offset.fix().local_minus_utc().into())
             }
             Zone::Moscow => Some(if MOSCOW.contains(&seconds) {
                 14_400
@@ -304,28 +501,53 @@ impl Zone {
     /// twice, when summer time ends, is the later one; one that is skipped, when it begins, is read as if the clocks had
     /// not changed.
     pub(crate) fn at_local(self, seconds: i64) -> Option<i64> {
-        let zone = match self {
-            Zone::Fixed(east) => return Some(east),
-            Zone::Named(zone) => zone,
+        match self {
+            Zone::Fixed(east) | Zone::Lettered(_, east) => return Some(east),
+            Zone::Named(Tz::UTC) => return Some(0),
+            Zone::Named(_) => {}
             Zone::Moscow => {
                 let probable = named("Europe/Moscow")?.at_local(seconds)?;
                 return self.at_instant(seconds - probable);
             }
-        };
-        let local = DateTime::from_timestamp(seconds, 0)?.naive_utc();
-        match zone.from_local_datetime(&local).latest() {
-            Some(found) => Some(found.offset().fix().local_minus_utc().into()),
-            None => {
-                let before = local.checked_sub_signed(TimeDelta::hours(30))?;
-                Some(east(zone, &before))
+        }
+        let (before, after) = (
+            self.at_instant(seconds - 86_400)?,
+            self.at_instant(seconds + 86_400)?,
+        );
+        let so = |east: i64| Some(self.at_instant(seconds - east)? == east);
+        Some(if so(after)? { after } else { before })
+    }
+
+    /// What clocks there are said to show at an instant: `PST`, `-08`.
+    pub(crate) fn abbreviation(self, seconds: i64) -> String {
+        match self {
+            Zone::Fixed(east) => numeric(east, ":"),
+            Zone::Lettered(letters, _) => letters.text(),
+            Zone::Named(zone) => span(zone, seconds).map_or_else(String::new, |offset| {
+                let east = i64::from(offset.fix().local_minus_utc());
+                offset
+                    .abbreviation()
+                    .map_or_else(|| numeric(east, ""), str::to_string)
+            }),
+            Zone::Moscow => "MSK".to_string(),
+        }
+    }
+
+    /// Whether clocks there show summer time at an instant.
+    pub(crate) fn is_summer(self, seconds: i64) -> bool {
+        match self {
+            Zone::Named(zone) => {
+                let offset = span(zone, seconds);
+                offset.is_some_and(|offset| offset.dst_offset() != chrono::TimeDelta::zero())
             }
+            _ => false,
         }
     }
 
     /// Seconds to the east, if they are always the same.
     pub(crate) fn fixed(self) -> Option<i64> {
         match self {
-            Zone::Fixed(east) => Some(east),
+            Zone::Fixed(east) | Zone::Lettered(_, east) => Some(east),
             // That of now.
             Zone::Moscow => Some(10_800),
             Zone::Named(_) => {
@@ -340,11 +562,21 @@ impl Zone {
     }
 }
 
-fn east(zone: Tz, at: &NaiveDateTime) -> i64 {
-    zone.offset_from_utc_datetime(at)
-        .fix()
-        .local_minus_utc()
-        .into()
+/// The names of all zones of the database, in order.
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, Zone)> {
+    let all = TZ_VARIANTS.iter();
+    all.map(|zone| (zone.name(), Zone::Named(*zone)))
+}
+
+/// All abbreviations, in lower case, and seconds to the east at an instant.
+pub(crate) fn abbreviations(seconds: i64) -> impl Iterator<Item = (&'static str, i64)> {
+    let all = ABBREVIATIONS.iter();
+    let all = all.map(|(word, minutes)| (*word, minutes * 60));
+    let changed = CHANGED.iter().filter_map(move |(word, name)| {
+        let east = named(name)?.at_instant(seconds)?;
+        Some((*word, east))
+    });
+    all.chain([("msk", 10_800)]).chain(changed)
 }
 
 #[cfg(test)]
@@ -380,6 +612,40 @@ mod tests {
         assert_eq!(zone.at_local(1_729_996_200), Some(3_600));
         assert_eq!(zone.fixed(), None);
         assert_eq!(named("Etc/GMT+5").and_then(Zone::fixed), Some(-18_000));
+    }
+
+    #[test]
+    fn sessions_are_set_to_zones() {
+        for (text, name, letters, east) in [
+            ("europe/BERLIN", "Europe/Berlin", "CEST", 7_200),
+            ("-8", "<-08>+08", "-08", -28_800),
+            ("5.5", "<+05:30>-05:30", "+05:30", 19_800),
+            ("<-08>+08", "<-08>+08", "-08", -28_800),
+            ("PST8PDT", "PST8PDT", "PDT", -25_200),
+            ("abc3", "ABC3", "ABC", -10_800),
+            ("+02:00", "+02:00", "", -7_200),
+            ("utc", "UTC", "UTC", 0),
+        ] {
+            let (found, zone) = of_setting(text).unwrap();
+            let summer = 1_720_000_000;
+            assert_eq!(found, name, "{text}");
+            assert_eq!(zone.abbreviation(summer), letters, "{text}");
+            assert_eq!(zone.at_instant(summer), Some(east), "{text}");
+        }
+        for text in ["PST", "Nowhere", "1000", "ab3", "", "Europe/Berlin2"] {
+            assert_eq!(of_setting(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn rules_go_on_beyond_the_century() {
+        let zone = named("America/New_York").unwrap();
+        let at = |year, month, day| days(year, month, day) * 86_400;
+        for year in [2_037, 2_099, 2_100, 2_400, 9_999] {
+            assert_eq!(zone.at_instant(at(year, 1, 15)), Some(-18_000), "{year}");
+            assert_eq!(zone.at_instant(at(year, 7, 15)), Some(-14_400), "{year}");
+            assert_eq!(zone.at_local(at(year, 7, 15)), Some(-14_400), "{year}");
+        }
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int16Builder, Int32Array, Int64Array, ListBuilder, RecordBatch,
-    StringArray, StringBuilder, TimestampMicrosecondArray, new_null_array,
+    ArrayRef, BooleanArray, Float32Array, Int16Builder, Int32Array, Int64Array,
+    IntervalMonthDayNanoArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
+    TimestampMicrosecondArray, new_null_array,
 };
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
@@ -110,6 +111,10 @@ impl Built {
         self.with(name, Arc::new(values.into_iter().collect::<Int64Array>()))
     }
 
+    pub(super) fn reals(self, name: &'static str, values: impl IntoIterator<Item = f32>) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Float32Array>()))
+    }
+
     pub(super) fn counts(self, name: &'static str, values: impl IntoIterator<Item = i32>) -> Built {
         self.with(name, Arc::new(values.into_iter().collect::<Int32Array>()))
     }
@@ -131,6 +136,15 @@ impl Built {
     ) -> Built {
         let values: TimestampMicrosecondArray = values.into_iter().collect();
         self.with(name, Arc::new(values.with_timezone("+00:00")))
+    }
+
+    /// Intervals of so many seconds.
+    pub(super) fn times(self, name: &'static str, values: impl IntoIterator<Item = i64>) -> Built {
+        let times = values
+            .into_iter()
+            .map(|seconds| IntervalMonthDayNano::new(0, 0, seconds * 1_000_000_000));
+        let times = IntervalMonthDayNanoArray::from_iter_values(times);
+        self.with(name, Arc::new(times))
     }
 
     /// The same text in each of `rows` rows.

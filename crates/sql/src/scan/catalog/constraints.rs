@@ -1,9 +1,9 @@
 //! Constraints: keys, foreign keys and checks.
 
-use table::{Action, Definition, ForeignKey, Rule, Tables};
+use table::{Action, Check, Deferral, Definition, Domain, ForeignKey, Rule, Tables};
 
 use crate::frontend::lengths;
-use crate::messages::numbers::table_number;
+use crate::messages::numbers::{enum_number, schema_number, table_number};
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::tables::schema_of_number;
@@ -19,6 +19,8 @@ pub(crate) struct TableConstraint {
     pub of: String,
     schema: i64,
     table: i64,
+    /// The number of the domain that it is of; then it is of no table.
+    domain: i64,
     /// The number of the index of a key that holds.
     index: i64,
     /// Places of its columns, from 1 on.
@@ -29,6 +31,31 @@ pub(crate) struct TableConstraint {
     pub parent_columns: Vec<i16>,
     pub on_update: &'static str,
     pub on_delete: &'static str,
+    /// When it is looked at.
+    pub deferral: Deferral,
+    /// Whether all rows agree.
+    validated: bool,
+    /// How much of a foreign key may be NULL.
+    matching: &'static str,
+}
+
+impl TableConstraint {
+    /// Whether a transaction may look at it when it ends.
+    pub(crate) fn is_deferrable(&self) -> bool {
+        self.deferral != Deferral::Never
+    }
+
+    /// How much of a foreign key may be NULL, as the standard calls it.
+    pub(crate) fn match_option(&self) -> &'static str {
+        if self.matching == "f" { "FULL" } else { "NONE" }
+    }
+}
+
+impl TableConstraint {
+    /// Whether it is of a domain, and not of a table.
+    pub(crate) fn is_of_domain(&self) -> bool {
+        self.domain != 0
+    }
 }
 
 /// All constraints.
@@ -42,6 +69,13 @@ pub(crate) fn constraints(all: &Tables) -> Vec<TableConstraint> {
             foreign_keys(all, definition, &mut found);
             checks(definition, &mut found);
         }
+    }
+    for own in all
+        .domains()
+        .into_iter()
+        .filter_map(|name| all.domain(name))
+    {
+        found.extend(own.checks.iter().map(|check| of_domain(own, check)));
     }
     found
 }
@@ -61,6 +95,7 @@ fn constraint(
         of: table.clone(),
         schema: schema_of_number(table),
         table: table_number(table),
+        domain: 0,
         index: 0,
         columns: Vec::new(),
         parent: 0,
@@ -68,6 +103,9 @@ fn constraint(
         parent_columns: Vec::new(),
         on_update: " ",
         on_delete: " ",
+        deferral: Deferral::Never,
+        validated: true,
+        matching: " ",
     }
 }
 
@@ -128,19 +166,37 @@ fn foreign_keys(all: &Tables, definition: &Definition, found: &mut Vec<TableCons
         let parent = all.get(&key.parent).map(|parent| parent.definition());
         let place = |name: &String| parent?.position(name).ok();
         let parent_places: Vec<usize> = key.parent_columns.iter().filter_map(place).collect();
+        // The index of the key that it refers to: drivers look its name up there.
+        let known = |own: &&table::Key| own.columns == parent_places;
+        let known = parent.and_then(|parent| {
+            let found = parent.keys.iter().find(known)?;
+            Some(table_number(&catalog_name(
+                schema_of(&key.parent),
+                &found.name,
+            )))
+        });
         let text = reference(definition, key, rule);
         let action = |action: Option<Action>| match action {
             Some(Action::Cascade) => "c",
             Some(Action::SetNull) => "n",
-            _ => "a",
+            Some(Action::SetDefault) => "d",
+            Some(Action::Restrict) => "r",
+            Some(Action::NoAction) | None => "a",
         };
         found.push(TableConstraint {
             columns: places(&key.columns),
+            index: known.unwrap_or(0),
             parent: table_number(&key.parent),
             parent_of: Some(key.parent.clone()),
             parent_columns: places(&parent_places),
             on_update: action(rule.map(|rule| rule.on_update)),
             on_delete: action(rule.map(|rule| rule.on_delete)),
+            deferral: rule.map_or(Deferral::Never, |rule| rule.deferral),
+            validated: rule.is_none_or(|rule| !rule.unchecked),
+            matching: match rule {
+                Some(rule) if rule.full => "f",
+                _ => "s",
+            },
             ..constraint(definition, name, "f", text)
         });
     }
@@ -155,22 +211,73 @@ fn reference(definition: &Definition, key: &ForeignKey, rule: Option<&Rule>) -> 
         quoted(&key.parent),
         parents.join(", ")
     );
-    let mut add = |when: &str, action: Action| match action {
-        Action::NoAction => {}
-        Action::Cascade => text += &format!(" ON {when} CASCADE"),
-        Action::SetNull => text += &format!(" ON {when} SET NULL"),
+    let Some(rule) = rule else {
+        return text;
     };
-    if let Some(rule) = rule {
-        add("UPDATE", rule.on_update);
-        add("DELETE", rule.on_delete);
+    if rule.full {
+        text += " MATCH FULL";
+    }
+    let mut add = |when: &str, action: Action| {
+        let what = match action {
+            Action::NoAction => return,
+            Action::Restrict => "RESTRICT",
+            Action::Cascade => "CASCADE",
+            Action::SetNull => "SET NULL",
+            Action::SetDefault => "SET DEFAULT",
+        };
+        text += &format!(" ON {when} {what}");
+    };
+    add("UPDATE", rule.on_update);
+    add("DELETE", rule.on_delete);
+    if !rule.delete_columns.is_empty() {
+        let columns = rule.delete_columns.iter();
+        let columns: Vec<usize> = columns.map(|place| key.columns[*place]).collect();
+        text += &format!(" ({})", named(definition, &columns));
+    }
+    text += match rule.deferral {
+        Deferral::Never => "",
+        Deferral::Immediate => " DEFERRABLE",
+        Deferral::Deferred => " DEFERRABLE INITIALLY DEFERRED",
+    };
+    if rule.unchecked {
+        text += " NOT VALID";
     }
     text
 }
 
 fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
     for check in definition.checks.iter().filter(|own| !lengths::is_one(own)) {
-        let text = format!("CHECK (({}))", check.text);
-        found.push(constraint(definition, check.name.clone(), "c", text));
+        let valid = if check.unchecked { " NOT VALID" } else { "" };
+        let text = format!("CHECK (({})){valid}", check.text);
+        found.push(TableConstraint {
+            validated: !check.unchecked,
+            ..constraint(definition, check.name.clone(), "c", text)
+        });
+    }
+}
+
+/// A check of a domain.
+fn of_domain(own: &Domain, check: &Check) -> TableConstraint {
+    let name = format!("{} {}", own.name, check.name);
+    TableConstraint {
+        number: table_number(&format!("check {name}")),
+        text: format!("CHECK (({}))", check.text),
+        name: check.name.clone(),
+        kind: "c",
+        of: own.name.clone(),
+        schema: schema_number(schema_of(&own.name)),
+        table: 0,
+        domain: enum_number(&own.name).into(),
+        index: 0,
+        columns: Vec::new(),
+        parent: 0,
+        parent_of: None,
+        parent_columns: Vec::new(),
+        on_update: " ",
+        on_delete: " ",
+        deferral: Deferral::Never,
+        validated: true,
+        matching: " ",
     }
 }
 
@@ -183,17 +290,23 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .names("conname", keys.iter().map(|key| key.name.as_str()))
         .numbers("connamespace", keys.iter().map(|key| key.schema))
         .names("contype", keys.iter().map(|key| key.kind))
-        .truth("condeferrable", false, rows)
-        .truth("condeferred", false, rows)
-        .truth("convalidated", true, rows)
+        .truths(
+            "condeferrable",
+            keys.iter().map(TableConstraint::is_deferrable),
+        )
+        .truths(
+            "condeferred",
+            keys.iter().map(|key| key.deferral == Deferral::Deferred),
+        )
+        .truths("convalidated", keys.iter().map(|key| key.validated))
         .numbers("conrelid", keys.iter().map(|key| key.table))
-        .number("contypid", 0, rows)
+        .numbers("contypid", keys.iter().map(|key| key.domain))
         .numbers("conindid", keys.iter().map(|key| key.index))
         .number("conparentid", 0, rows)
         .numbers("confrelid", keys.iter().map(|key| key.parent))
         .names("confupdtype", keys.iter().map(|key| key.on_update))
         .names("confdeltype", keys.iter().map(|key| key.on_delete))
-        .text("confmatchtype", "s", rows)
+        .names("confmatchtype", keys.iter().map(|key| key.matching))
         .arrays("conkey", keys.iter().map(|key| key.columns.clone()))
         .arrays("confkey", keys.iter().map(|key| key.parent_columns.clone()))
         .nothing("conbin", rows)

@@ -42,10 +42,6 @@ const TABLES: &[(&str, Columns)] = &[
         ),
     ),
     (
-        "pg_db_role_setting",
-        (&["setdatabase", "setrole"], &["setconfig"], &[]),
-    ),
-    (
         "pg_default_acl",
         (
             &["oid", "defaclrole", "defaclnamespace"],
@@ -67,10 +63,6 @@ const TABLES: &[(&str, Columns)] = &[
             &["deptype"],
             &[],
         ),
-    ),
-    (
-        "pg_enum",
-        (&["oid", "enumtypid", "enumsortorder"], &["enumlabel"], &[]),
     ),
     ("pg_event_trigger", (&["oid"], &["evtname"], &[])),
     (

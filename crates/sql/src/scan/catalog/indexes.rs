@@ -16,6 +16,9 @@ pub(crate) struct TableIndex<'t> {
     unique: bool,
     primary: bool,
     columns: Vec<IndexColumn>,
+    /// What it is made of, if that is not only columns.
+    items: &'t [(String, String)],
+    predicate: Option<&'t str>,
 }
 
 /// All indexes, by their tables and names.
@@ -38,6 +41,8 @@ pub(crate) fn indexes(all: &Tables) -> Vec<TableIndex<'_>> {
             unique: true,
             primary: key.primary,
             columns: key.columns.iter().map(plain).collect(),
+            items: &[],
+            predicate: None,
         }));
         found.extend(definition.indexes.iter().map(|index| TableIndex {
             table,
@@ -47,6 +52,8 @@ pub(crate) fn indexes(all: &Tables) -> Vec<TableIndex<'_>> {
             unique: false,
             primary: false,
             columns: index.columns.clone(),
+            items: &index.items,
+            predicate: index.predicate.as_deref(),
         }));
     }
     found.sort_by(|a, b| (a.table, a.name).cmp(&(b.table, b.name)));
@@ -75,7 +82,11 @@ impl TableIndex<'_> {
 
     /// How many columns it has.
     pub(super) fn width(&self) -> usize {
-        self.columns.len()
+        if self.items.is_empty() {
+            self.columns.len()
+        } else {
+            self.items.len()
+        }
     }
 
     /// The statement that makes it.
@@ -93,9 +104,20 @@ impl TableIndex<'_> {
             }
             text
         };
-        let columns: Vec<String> = self.columns.iter().map(column).collect();
+        let columns: Vec<String> = if self.items.is_empty() {
+            self.columns.iter().map(column).collect()
+        } else {
+            let items = self.items.iter();
+            items
+                .map(|(text, order)| format!("{text}{order}"))
+                .collect()
+        };
+        let condition = match self.predicate {
+            Some(text) => format!(" WHERE ({text})"),
+            None => String::new(),
+        };
         format!(
-            "CREATE {}INDEX {} ON {}.{} USING {} ({})",
+            "CREATE {}INDEX {} ON {}.{} USING {} ({}){condition}",
             if self.unique { "UNIQUE " } else { "" },
             quoted(self.name),
             quoted(schema_of(self.table)),
@@ -105,14 +127,31 @@ impl TableIndex<'_> {
         )
     }
 
-    /// Places of its columns.
+    /// Places of its columns; 0 for an expression.
     fn places(&self) -> Vec<i16> {
+        if !self.items.is_empty() {
+            let columns = || self.definition.columns.iter();
+            let place = |(text, _): &(String, String)| {
+                let found = columns().position(|own| quoted(&own.name) == *text);
+                found.map_or(0, |at| (at + 1) as i16)
+            };
+            return self.items.iter().map(place).collect();
+        }
         let place = |own: &IndexColumn| (own.column + 1) as i16;
         self.columns.iter().map(place).collect()
     }
 
     /// A number for each of its columns that says how it is ordered.
     fn orders(&self) -> Vec<i16> {
+        if !self.items.is_empty() {
+            let order = |(_, order): &(String, String)| match order.as_str() {
+                " NULLS FIRST" => 2,
+                " DESC" => 3,
+                " DESC NULLS LAST" => 1,
+                _ => 0,
+            };
+            return self.items.iter().map(order).collect();
+        }
         let order = |own: &IndexColumn| i16::from(own.descending) + 2 * i16::from(own.nulls_first);
         self.columns.iter().map(order).collect()
     }

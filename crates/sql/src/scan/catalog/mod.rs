@@ -11,6 +11,7 @@ mod sessions;
 mod standard;
 mod statistics;
 mod tables;
+mod types;
 
 use std::sync::Arc;
 
@@ -67,12 +68,14 @@ pub(crate) fn view(
         "pg_class" => tables::classes(all),
         "pg_attribute" => tables::attributes(all, views),
         "pg_attrdef" => tables::defaults(all),
-        "pg_type" => tables::types(),
+        "pg_type" => types::by_number(all),
+        "pg_enum" => types::labels(all),
         "pg_database" => tables::databases(),
         "pg_constraint" => constraints::by_number(all),
         "pg_index" => indexes::by_number(all),
         "pg_indexes" => indexes::by_name(all),
         "pg_roles" | "pg_user" | "pg_authid" => roles::roles(all),
+        "pg_db_role_setting" => roles::role_settings(all),
         "pg_auth_members" => roles::members(all),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),
@@ -87,6 +90,8 @@ pub(crate) fn view(
         "pg_cursors" => sessions::cursors(settings.cursors()),
         "pg_settings" => sessions::settings(settings),
         "pg_stat_activity" => sessions::activity(activity()),
+        "pg_timezone_names" => sessions::zones(),
+        "pg_timezone_abbrevs" => sessions::abbreviations(),
         name => match empty::columns(name) {
             Some(columns) => columns,
             None => return Ok(None),

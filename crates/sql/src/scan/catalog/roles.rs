@@ -1,6 +1,6 @@
 //! What roles there are, whom things belong to, and who may do what with them.
 
-use table::{Acl, Grant, Privileges, Tables};
+use table::{Acl, Grant, Privileges, Role, Tables};
 
 use crate::messages::numbers::{OWNER, role_number};
 use crate::names::{CATALOG, base, permanent, schema_of};
@@ -14,6 +14,10 @@ struct Shown {
     create_role: bool,
     inherit: bool,
     login: bool,
+    /// -1 for as many as there is room for.
+    connections: i64,
+    /// `name=value`.
+    settings: Option<Vec<String>>,
 }
 
 /// All roles: who runs the program, those that were created, those that there always are.
@@ -24,6 +28,8 @@ fn all_roles(all: &Tables) -> Vec<Shown> {
         create_role: true,
         inherit: true,
         login: true,
+        connections: -1,
+        settings: None,
     }];
     let created = all.roles().filter(|(name, _)| *name != CATALOG);
     roles.extend(created.map(|(name, role)| Shown {
@@ -32,6 +38,8 @@ fn all_roles(all: &Tables) -> Vec<Shown> {
         create_role: role.create_role,
         inherit: role.inherit,
         login: role.login,
+        connections: role.connections.map_or(-1, i64::from),
+        settings: settings(role),
     }));
     if all.has_roles() {
         roles.extend(GIVEN.map(|name| Shown {
@@ -40,9 +48,28 @@ fn all_roles(all: &Tables) -> Vec<Shown> {
             create_role: false,
             inherit: true,
             login: false,
+            connections: -1,
+            settings: None,
         }));
     }
     roles
+}
+
+/// What the sessions of a role begin with; none if nothing was said.
+fn settings(role: &Role) -> Option<Vec<String>> {
+    let all = role.settings.iter();
+    let all: Vec<String> = all.map(|(name, value)| format!("{name}={value}")).collect();
+    (!all.is_empty()).then_some(all)
+}
+
+/// `pg_db_role_setting`.
+pub(super) fn role_settings(all: &Tables) -> Built {
+    let told = |(name, role)| Some((role_number(name), settings(role)?));
+    let rows: Vec<(i64, Vec<String>)> = all.roles().filter_map(told).collect();
+    Built::default()
+        .number("setdatabase", 0, rows.len())
+        .numbers("setrole", rows.iter().map(|row| row.0))
+        .lists("setconfig", rows.iter().map(|row| Some(row.1.clone())))
 }
 
 /// `pg_roles`, `pg_authid` and `pg_user`. Nothing is told of passwords.
@@ -55,10 +82,11 @@ pub(super) fn roles(all: &Tables) -> Built {
         .numbers("usesysid", shown.iter().map(|role| role_number(&role.name)))
         .names("rolname", shown.iter().map(|role| role.name.as_str()))
         .names("usename", shown.iter().map(|role| role.name.as_str()))
-        .number("rolconnlimit", -1, rows)
+        .numbers("rolconnlimit", shown.iter().map(|role| role.connections))
         .nothing("rolvaliduntil", rows)
         .nothing("rolpassword", rows)
-        .no_lists("rolconfig", rows)
+        .lists("rolconfig", shown.iter().map(|role| role.settings.clone()))
+        .lists("useconfig", shown.iter().map(|role| role.settings.clone()))
         .truths("rolsuper", truths(|role| role.superuser))
         .truths("usesuper", truths(|role| role.superuser))
         .truths("rolinherit", truths(|role| role.inherit))
@@ -137,7 +165,10 @@ struct Row {
 /// `information_schema.table_privileges`, or only those of roles that are the caller's: `role_table_grants`.
 pub(super) fn table_privileges(all: &Tables, rights: &Rights, of_roles: bool) -> Built {
     let mut rows = Vec::new();
-    for name in permanent(all.names()).into_iter().chain(all.views()) {
+    for name in permanent(all.names())
+        .into_iter()
+        .chain(permanent(all.views()))
+    {
         let owner = owner(all, name);
         let mut grants = vec![(
             owner,

@@ -1,5 +1,6 @@
 //! What sessions do, and what they have set.
 
+use crate::functions::temporal::zones::{self, Zone};
 use crate::messages::numbers::{DATABASE, role_number};
 use crate::names::CATALOG;
 use crate::resources::activity::Activity;
@@ -36,6 +37,34 @@ pub(super) fn settings(settings: &StatementSettings) -> Built {
         .nothing("sourcefile", rows)
         .some_numbers("sourceline", all.iter().map(|_| None))
         .truth("pending_restart", false, rows)
+}
+
+/// `pg_timezone_names`.
+pub(super) fn zones() -> Built {
+    let now = chrono::Utc::now().timestamp();
+    let all: Vec<(&str, Zone)> = zones::names().collect();
+    Built::default()
+        .names("name", all.iter().map(|(name, _)| *name))
+        .names("abbrev", all.iter().map(|(_, zone)| zone.abbreviation(now)))
+        .times(
+            "utc_offset",
+            all.iter()
+                .map(|(_, zone)| zone.at_instant(now).unwrap_or(0)),
+        )
+        .truths("is_dst", all.iter().map(|(_, zone)| zone.is_summer(now)))
+}
+
+/// `pg_timezone_abbrevs`.
+pub(super) fn abbreviations() -> Built {
+    let now = chrono::Utc::now().timestamp();
+    let all: Vec<(&str, i64)> = zones::abbreviations(now).collect();
+    Built::default()
+        .names("abbrev", all.iter().map(|(word, _)| word.to_uppercase()))
+        .times("utc_offset", all.iter().map(|(_, east)| *east))
+        .truths(
+            "is_dst",
+            all.iter().map(|(word, _)| zones::is_of_summer(word)),
+        )
 }
 
 /// `pg_cursors`.

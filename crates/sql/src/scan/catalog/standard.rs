@@ -1,9 +1,12 @@
 //! Constraints as `information_schema` tells of them, and the words that the parser knows.
 
 use datafusion::sql::sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
-use table::Tables;
+use table::{Deferral, Domain, Tables, is_enum};
 
-use crate::names::{CATALOG, base, schema_of};
+use crate::frontend::domains::data_type;
+use crate::frontend::lengths;
+use crate::messages::types;
+use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::constraints::{TableConstraint, constraints};
 
@@ -15,6 +18,9 @@ pub(super) fn view(all: &Tables, name: &str) -> Option<Built> {
         "constraint_column_usage" => used_columns(all),
         "referential_constraints" => references(all),
         "check_constraints" => checks(all),
+        "domains" => domains(all),
+        "domain_constraints" => domain_constraints(all),
+        "column_domain_usage" => domain_columns(all),
         "routine_privileges" | "role_routine_grants" => routine_privileges(),
         _ => return None,
     })
@@ -22,7 +28,8 @@ pub(super) fn view(all: &Tables, name: &str) -> Option<Built> {
 
 /// Those that SQL calls constraints: `not null` is none here.
 fn table_constraints(all: &Tables) -> Built {
-    let keys = constraints(all);
+    let mut keys = constraints(all);
+    keys.retain(|key| !key.is_of_domain());
     let rows = keys.len();
     Built::default()
         .text("constraint_catalog", CATALOG, rows)
@@ -40,9 +47,20 @@ fn table_constraints(all: &Tables) -> Built {
                 _ => "CHECK",
             }),
         )
-        .text("is_deferrable", "NO", rows)
-        .text("initially_deferred", "NO", rows)
+        .names(
+            "is_deferrable",
+            keys.iter().map(|key| yes(key.is_deferrable())),
+        )
+        .names(
+            "initially_deferred",
+            keys.iter()
+                .map(|key| yes(key.deferral == Deferral::Deferred)),
+        )
         .text("enforced", "YES", rows)
+}
+
+fn yes(value: bool) -> &'static str {
+    if value { "YES" } else { "NO" }
 }
 
 fn schema(key: &TableConstraint) -> &str {
@@ -148,6 +166,8 @@ fn references(all: &Tables) -> Built {
     let rule = |word: &str| match word {
         "c" => "CASCADE",
         "n" => "SET NULL",
+        "d" => "SET DEFAULT",
+        "r" => "RESTRICT",
         _ => "NO ACTION",
     };
     Built::default()
@@ -165,7 +185,7 @@ fn references(all: &Tables) -> Built {
                 .map(|key| key.parent_of.as_deref().map(schema_of)),
         )
         .texts("unique_constraint_name", foreign.iter().map(parent))
-        .text("match_option", "NONE", rows)
+        .names("match_option", foreign.iter().map(|key| key.match_option()))
         .names("update_rule", foreign.iter().map(|key| rule(key.on_update)))
         .names("delete_rule", foreign.iter().map(|key| rule(key.on_delete)))
 }
@@ -182,6 +202,93 @@ fn checks(all: &Tables) -> Built {
             checks.iter().map(|key| key.name.as_str()),
         )
         .names("check_clause", checks.iter().map(clause))
+}
+
+fn domains(all: &Tables) -> Built {
+    let names = all.domains().into_iter();
+    let own: Vec<&Domain> = names
+        .filter_map(|name| Some(all.domain(name)?.as_ref()))
+        .collect();
+    let rows = own.len();
+    let plain = |own: &&Domain| own.parent.is_none();
+    let digits = |own: &&Domain| {
+        let own = Some(own).filter(|own| plain(own))?;
+        types::digits(&own.data_type)
+    };
+    let length = |own: &&Domain| {
+        let own = Some(own).filter(|own| plain(own))?;
+        let sql_type = data_type(&own.text).ok()?;
+        let (_, length) = lengths::of_type(&sql_type)?;
+        i64::try_from(length).ok()
+    };
+    Built::default()
+        .text("domain_catalog", CATALOG, rows)
+        .names("domain_schema", own.iter().map(|own| schema_of(&own.name)))
+        .names("domain_name", own.iter().map(|own| base(&own.name)))
+        .names(
+            "data_type",
+            own.iter().map(|own| match &own.data_type {
+                data_type if is_enum(data_type) || own.parent.is_some() => {
+                    "USER-DEFINED".to_owned()
+                }
+                data_type => types::standard_name(data_type),
+            }),
+        )
+        .some_numbers("character_maximum_length", own.iter().map(length))
+        .some_numbers(
+            "numeric_precision",
+            own.iter()
+                .map(|own| digits(own).map(|d| d.precision.into())),
+        )
+        .some_numbers(
+            "numeric_precision_radix",
+            own.iter().map(|own| digits(own).map(|d| d.radix.into())),
+        )
+        .some_numbers(
+            "numeric_scale",
+            own.iter()
+                .map(|own| digits(own).and_then(|d| d.scale).map(i64::from)),
+        )
+        .texts("domain_default", own.iter().map(|own| own.default.clone()))
+}
+
+/// The checks of domains.
+fn domain_constraints(all: &Tables) -> Built {
+    let mut keys = constraints(all);
+    keys.retain(TableConstraint::is_of_domain);
+    let rows = keys.len();
+    Built::default()
+        .text("constraint_catalog", CATALOG, rows)
+        .names("constraint_schema", keys.iter().map(schema))
+        .names("constraint_name", keys.iter().map(|key| key.name.as_str()))
+        .text("domain_catalog", CATALOG, rows)
+        .names("domain_schema", keys.iter().map(schema))
+        .names("domain_name", keys.iter().map(|key| base(&key.of)))
+        .text("is_deferrable", "NO", rows)
+        .text("initially_deferred", "NO", rows)
+}
+
+/// The columns of domains.
+fn domain_columns(all: &Tables) -> Built {
+    let tables = permanent(all.names()).into_iter();
+    let tables = tables.filter_map(|name| Some(all.get(name)?.definition()));
+    let used: Vec<(&str, &str, &str)> = tables
+        .flat_map(|own| {
+            own.columns.iter().filter_map(|column| {
+                let domain = column.domain.as_deref()?;
+                Some((domain, own.name.as_str(), column.name.as_str()))
+            })
+        })
+        .collect();
+    let rows = used.len();
+    Built::default()
+        .text("domain_catalog", CATALOG, rows)
+        .names("domain_schema", used.iter().map(|own| schema_of(own.0)))
+        .names("domain_name", used.iter().map(|own| base(own.0)))
+        .text("table_catalog", CATALOG, rows)
+        .names("table_schema", used.iter().map(|own| schema_of(own.1)))
+        .names("table_name", used.iter().map(|own| base(own.1)))
+        .names("column_name", used.iter().map(|own| own.2))
 }
 
 /// What may be done with functions, which nobody makes here.

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use table::{Column, Definition, Privileges, Tables};
+use table::{Column, Definition, Privileges, Tables, is_enum};
 
 use crate::frontend::lengths;
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, schema_number, table_number,
-    type_number,
+    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, enum_number, schema_number,
+    table_number, type_number, type_of_column,
 };
 use crate::names::{
     self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
@@ -124,7 +124,7 @@ fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let kinds = [
         (plain, "r"),
         (kept, "m"),
-        (all.views(), "v"),
+        (permanent(all.views()), "v"),
         (permanent(all.sequences()), "S"),
     ];
     let of_kind = |(names, kind): (Vec<_>, _)| {
@@ -255,16 +255,19 @@ fn identity(all: &Tables, column: &Column) -> Option<String> {
     ))
 }
 
+/// Bytes of a value of a column; -1 if they differ.
+fn length(column: &Column) -> i32 {
+    if is_enum(&column.data_type) {
+        return 4;
+    }
+    let number = i64::from(type_number(&column.data_type));
+    let known = TYPES.iter().find(|known| known.number == number);
+    known.map_or(-1, |known| known.length)
+}
+
 pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
     let places = columns(all, views);
     let rows = places.len();
-    let length = |column: &Column| {
-        let number = i64::from(type_number(&column.data_type));
-        TYPES
-            .iter()
-            .find(|known| known.number == number)
-            .map_or(-1, |known| known.length)
-    };
     identities(all, &places)
         .numbers(
             "attrelid",
@@ -278,7 +281,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
             "atttypid",
             places
                 .iter()
-                .map(|(_, _, column)| type_number(&column.data_type).into()),
+                .map(|(_, _, column)| type_of_column(column).into()),
         )
         .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
         .numbers("attnum", places.iter().map(|(_, at, _)| *at))
@@ -349,77 +352,6 @@ pub(super) fn defaults(all: &Tables) -> Built {
         .texts("adbin", places.iter().map(|(_, _, column)| value(column)))
 }
 
-/// The function of PostgreSQL that reads or writes values of a type: ADBC's driver knows types by these.
-fn reader(name: &str, what: &str) -> String {
-    match name {
-        array if array.starts_with('_') => format!("array_{what}"),
-        "date" | "time" | "timestamp" | "timestamptz" | "interval" | "numeric" | "uuid"
-        | "json" | "jsonb" => format!("{name}_{what}"),
-        name => format!("{name}{what}"),
-    }
-}
-
-pub(super) fn types() -> Built {
-    // Each type, and its arrays.
-    let arrays = TYPES.iter().filter(|known| known.array != 0);
-    let all: Vec<_> = TYPES
-        .iter()
-        .map(|known| {
-            (
-                known.number,
-                known.name.to_string(),
-                known.length,
-                known.category,
-                known.array,
-                0,
-            )
-        })
-        .chain(arrays.map(|known| {
-            (
-                known.array,
-                format!("_{}", known.name),
-                -1,
-                "A",
-                0,
-                known.number,
-            )
-        }))
-        .collect();
-    let rows = all.len();
-    Built::default()
-        .numbers("oid", all.iter().map(|known| known.0))
-        .names("typname", all.iter().map(|known| known.1.clone()))
-        .number("typnamespace", CATALOG_SCHEMA, rows)
-        .number("typowner", OWNER, rows)
-        .counts("typlen", all.iter().map(|known| known.2))
-        .truths(
-            "typbyval",
-            all.iter().map(|known| (0..=8).contains(&known.2)),
-        )
-        .text("typtype", "b", rows)
-        .names("typcategory", all.iter().map(|known| known.3))
-        .truth("typispreferred", false, rows)
-        .truth("typisdefined", true, rows)
-        .text("typdelim", ",", rows)
-        .number("typrelid", 0, rows)
-        .numbers("typelem", all.iter().map(|known| known.5))
-        .numbers("typarray", all.iter().map(|known| known.4))
-        .names("typinput", all.iter().map(|known| reader(&known.1, "in")))
-        .names("typoutput", all.iter().map(|known| reader(&known.1, "out")))
-        .names(
-            "typreceive",
-            all.iter().map(|known| reader(&known.1, "recv")),
-        )
-        .names("typsend", all.iter().map(|known| reader(&known.1, "send")))
-        .truth("typnotnull", false, rows)
-        .number("typbasetype", 0, rows)
-        .number("typtypmod", -1, rows)
-        .number("typndims", 0, rows)
-        .number("typcollation", 0, rows)
-        .nothing("typdefault", rows)
-        .no_lists("typacl", rows)
-}
-
 pub(super) fn databases() -> Built {
     Built::default()
         .number("oid", DATABASE, 1)
@@ -488,7 +420,7 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
 }
 
 pub(super) fn views(all: &Tables) -> Built {
-    let mut names = all.views();
+    let mut names = permanent(all.views());
     names.sort_unstable();
     let texts: Vec<_> = names
         .iter()
@@ -529,12 +461,16 @@ pub(super) fn descriptions(all: &Tables) -> Built {
         let text = said.and_then(|said| said.own.clone());
         rows.extend(text.map(|text| (schema_number(schema), 0, text)));
     }
+    let schemas = rows.len();
+    for name in all.types().into_iter().chain(all.domains()) {
+        let text = all.comments(name).and_then(|said| said.own.clone());
+        rows.extend(text.map(|text| (enum_number(name).into(), 0, text)));
+    }
     let catalog = |at: usize| {
-        let of_schema = at >= relations;
-        table_number(if of_schema {
-            "pg_namespace"
-        } else {
-            "pg_class"
+        table_number(match at {
+            at if at < relations => "pg_class",
+            at if at < schemas => "pg_namespace",
+            _ => "pg_type",
         })
     };
     Built::default()

@@ -1,8 +1,10 @@
-//! Values that lie in text and binary pages although their type is another one: arrays, structs, uuids, times with a
-//! zone, intervals, JSON.
+//! Values that lie in text and binary pages although their type is another one: arrays, structs, maps, uuids, times with a
+//! zone, intervals, decimals of more than 38 digits, JSON; and in those of numbers, enums.
 //!
-//! A uuid is its 16 bytes, a time with a zone its 12, a JSON value its text. An interval is its months and days, four bytes
-//! each, and its nanoseconds, eight bytes, all little-endian. An array is
+//! A uuid is its 16 bytes, a time with a zone its 12, a JSON value its text, a value of an enum the number of its label, of 16
+//! bits. An interval is its months and days, four bytes each, and its nanoseconds, eight bytes, all little-endian. A decimal of
+//! more than 38 digits is the whole number without its point, 32 bytes, big-endian with the sign turned, so that bytes are in the
+//! order of numbers. An array is
 //!
 //! ```text
 //! 1                the version of this layout
@@ -25,15 +27,17 @@
 //! values           of the fields that are not NULL, one behind the other
 //! ```
 //!
+//! A map lies as the array of its entries does, of which each is a struct of a key and a value. No key comes twice.
+//!
 //! A boolean is a byte, a number, date or time its bytes, a uuid 16 bytes, a text, binary or JSON value its length as u32
-//! and its bytes, an array its own items without a version, a struct its own fields without one. What type items and fields
+//! and its bytes, an array its own items without a version, a struct its own fields and a map its entries without one. What type items and fields
 //! have is known of the column.
 
 mod read;
 mod write;
 
 pub(crate) use self::read::from_storage;
-pub(crate) use self::write::{storage, to_storage};
+pub(crate) use self::write::{storage, to_storage, zone};
 
 /// A uuid as people write it.
 pub(crate) fn uuid_text(bytes: &[u8]) -> String {
@@ -52,14 +56,16 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{
-        Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryArray, Int32Array, Int32Builder,
-        ListArray, ListBuilder, StringViewArray, StringViewBuilder, StructArray,
+        Array, ArrayRef, AsArray, BinaryViewArray, Decimal256Array, FixedSizeBinaryArray,
+        Int32Array, Int32Builder, Int64Array, ListArray, ListBuilder, MapArray, StringViewArray,
+        StringViewBuilder, StructArray,
     };
     use arrow::buffer::{NullBuffer, OffsetBuffer};
-    use arrow::datatypes::{DataType, Decimal128Type, Field, Int64Type};
+    use arrow::datatypes::{DataType, Decimal128Type, Field, Int64Type, i256};
 
     use super::*;
-    use crate::schema::{json_type, jsonb_type, uuid_type};
+    use crate::format::block::Zone;
+    use crate::schema::{json_type, jsonb_type, map_type, uuid_type};
 
     fn round(array: ArrayRef) {
         let stored = to_storage(&array).unwrap();
@@ -135,6 +141,64 @@ mod tests {
             round(Arc::new(ListArray::new(field, offsets, items, None)));
         }
         assert_eq!(uuid_type(), DataType::FixedSizeBinary(16));
+    }
+
+    fn maps(keys: Vec<&str>, lengths: [usize; 3]) -> ArrayRef {
+        let values = Int64Array::from_iter((0..keys.len() as i64).map(|n| (n != 1).then_some(n)));
+        let DataType::Map(entries, sorted) = map_type(DataType::Utf8View, DataType::Int64) else {
+            panic!("it is a map");
+        };
+        let DataType::Struct(fields) = entries.data_type().clone() else {
+            panic!("entries are structs");
+        };
+        let keys: ArrayRef = Arc::new(StringViewArray::from(keys));
+        let parts = StructArray::new(fields, vec![keys, Arc::new(values)], None);
+        let nulls = NullBuffer::from(lengths.map(|length| length != 1).to_vec());
+        let offsets = OffsetBuffer::from_lengths(lengths.map(|length| length - length % 2));
+        Arc::new(MapArray::new(entries, offsets, parts, Some(nulls), sorted))
+    }
+
+    #[test]
+    fn maps_come_back_and_have_each_key_once() {
+        round(maps(vec!["a", "b", "", "a"], [2, 1, 2]));
+        round(maps(vec!["a", "b"], [0, 1, 2]));
+        let error = to_storage(&maps(vec!["a", "a"], [0, 1, 2])).unwrap_err();
+        assert!(
+            error.to_string().contains("the key a is there twice"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn wide_decimals_are_bytes_in_the_order_of_the_numbers() {
+        let most = i256::from_string(&"9".repeat(76)).unwrap();
+        let small = i256::from_i128(i128::MAX);
+        let numbers = [
+            most.wrapping_neg(),
+            small.wrapping_neg(),
+            i256::MINUS_ONE,
+            i256::ZERO,
+            i256::ONE,
+            small,
+            most,
+        ];
+        let array = Decimal256Array::from_iter_values(numbers);
+        let array: ArrayRef = Arc::new(array.with_precision_and_scale(76, 10).unwrap());
+        round(array.clone());
+        let bytes = to_storage(&array).unwrap();
+        let bytes: Vec<&[u8]> = bytes.as_binary_view().iter().flatten().collect();
+        assert!(bytes.windows(2).all(|pair| pair[0] < pair[1]) && bytes[0].len() == 32);
+        let all = Some(Zone::Int {
+            min: i128::MIN,
+            max: i128::MAX,
+        });
+        assert_eq!(zone(&array), all);
+        assert_eq!(
+            zone(&array.slice(2, 3)),
+            Some(Zone::Int { min: -1, max: 1 })
+        );
+        let stored: ArrayRef = Arc::new(BinaryViewArray::from(vec![&b"short"[..]]));
+        assert!(from_storage(stored, array.data_type()).is_none());
     }
 
     /// The bytes lie in stores.

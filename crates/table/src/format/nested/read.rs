@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray,
-    IntervalMonthDayNanoArray, ListArray, StructArray, make_array,
+    Array, ArrayData, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Decimal256Array,
+    FixedSizeBinaryArray, IntervalMonthDayNanoArray, ListArray, MapArray, StructArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit};
+use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, i256};
 
-use crate::format::nested::write::VERSION;
-use crate::schema::json_kind;
+use crate::format::nested::write::{SIGN, VERSION, storage};
+use crate::schema::{enum_type, is_enum, json_kind};
 
 /// The values of `data_type` that lie in pages as `array`; `None` if they are not what
 /// [`to_storage`](super::write::to_storage) writes.
 pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<ArrayRef> {
     match data_type {
+        own if is_enum(own) => enum_type(own)?.of_numbers(&array),
         DataType::Struct(fields) if json_kind(data_type).is_some() => {
             let nulls = array.nulls().cloned();
             let values = StructArray::try_new(fields.clone(), vec![array], nulls);
@@ -37,6 +38,17 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             let values = FixedSizeBinaryArray::try_new(*width, bytes.into(), nulls);
             Some(Arc::new(values.ok()?))
         }
+        DataType::Decimal256(precision, scale) => {
+            let values = array.as_binary_view().iter();
+            let values = values.map(|value| match value {
+                None => Some(None),
+                Some(bytes) => wide(bytes).map(Some),
+            });
+            let values = values.collect::<Option<Vec<_>>>()?;
+            let values = Decimal256Array::from(values);
+            let values = values.with_precision_and_scale(*precision, *scale);
+            Some(Arc::new(values.ok()?))
+        }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let values = array.as_binary_view().iter();
             let values = values.map(|value| match value {
@@ -46,7 +58,7 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
             let values = values.collect::<Option<Vec<_>>>()?;
             Some(Arc::new(IntervalMonthDayNanoArray::from(values)))
         }
-        DataType::List(_) | DataType::Struct(_) => {
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) => {
             let mut values = Values::new(data_type);
             for value in array.as_binary_view() {
                 let Some(bytes) = value else {
@@ -66,6 +78,13 @@ pub(crate) fn from_storage(array: ArrayRef, data_type: &DataType) -> Option<Arra
         }
         _ => Some(array),
     }
+}
+
+/// The wide decimal of its 32 bytes; none of others.
+fn wide(bytes: &[u8]) -> Option<i256> {
+    let mut bytes: [u8; 32] = bytes.try_into().ok()?;
+    bytes[0] ^= SIGN;
+    Some(i256::from_be_bytes(bytes))
 }
 
 /// The interval of its 16 bytes; none of others.
@@ -106,11 +125,15 @@ impl Values {
             DataType::Boolean => Kind::Booleans(vec![]),
             DataType::Utf8View | DataType::BinaryView => Kind::Bytes(vec![], vec![]),
             DataType::Struct(_) if json_kind(data_type).is_some() => Kind::Bytes(vec![], vec![]),
+            own if is_enum(own) => Kind::Fixed(2, vec![]),
             DataType::Struct(fields) => {
                 let fields = fields.iter().map(|field| Values::new(field.data_type()));
                 Kind::Structs(fields.collect())
             }
             DataType::FixedSizeBinary(width) => Kind::Fixed(*width as usize, vec![]),
+            DataType::Map(entries, _) => {
+                Kind::Lists(vec![], Box::new(Values::new(entries.data_type())))
+            }
             DataType::List(item) => Kind::Lists(vec![], Box::new(Values::new(item.data_type()))),
             other => Kind::Fixed(other.primitive_width().unwrap_or(0), vec![]),
         };
@@ -182,15 +205,7 @@ impl Values {
                     let values = FixedSizeBinaryArray::try_new(width, bytes.into(), nulls);
                     return Some(Arc::new(values.ok()?));
                 }
-                // Of a type without a width there are no values.
-                (width > 0).then_some(())?;
-                let data = ArrayData::builder(data_type)
-                    .len(count)
-                    .add_buffer(Buffer::from_vec(bytes))
-                    .nulls(nulls)
-                    .align_buffers(true)
-                    .build();
-                Some(make_array(data.ok()?))
+                fixed(&data_type, width, bytes, count, nulls)
             }
             Kind::Booleans(values) => {
                 let values = BooleanBuffer::from(values);
@@ -211,13 +226,8 @@ impl Values {
                 from_storage(texts, &data_type)
             }
             Kind::Lists(ends, items) => {
-                let DataType::List(item) = data_type else {
-                    return None;
-                };
                 let offsets: Vec<i32> = std::iter::once(0).chain(ends).collect();
-                let offsets = OffsetBuffer::new(offsets.into());
-                let lists = ListArray::try_new(item, offsets, items.finish()?, nulls);
-                Some(Arc::new(lists.ok()?))
+                lists(data_type, offsets, items.finish()?, nulls)
             }
             Kind::Structs(fields) => {
                 let DataType::Struct(own) = data_type else {
@@ -229,6 +239,53 @@ impl Values {
                 Some(Arc::new(values.ok()?))
             }
         }
+    }
+}
+
+/// Values of `width` bytes each; none of a type without a width.
+fn fixed(
+    data_type: &DataType,
+    width: usize,
+    bytes: Vec<u8>,
+    count: usize,
+    nulls: Option<NullBuffer>,
+) -> Option<ArrayRef> {
+    (width > 0).then_some(())?;
+    let made = |data_type: DataType| {
+        let data = ArrayData::builder(data_type)
+            .len(count)
+            .add_buffer(Buffer::from_vec(bytes))
+            .nulls(nulls)
+            .align_buffers(true)
+            .build();
+        data.ok().map(make_array)
+    };
+    if is_enum(data_type) {
+        // Labels lie as their numbers.
+        return from_storage(made(storage(data_type)?)?, data_type);
+    }
+    made(data_type.clone())
+}
+
+/// Arrays or maps of their items or entries.
+fn lists(
+    data_type: DataType,
+    offsets: Vec<i32>,
+    items: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Option<ArrayRef> {
+    let offsets = OffsetBuffer::new(offsets.into());
+    match data_type {
+        DataType::List(item) => {
+            let lists = ListArray::try_new(item, offsets, items, nulls);
+            Some(Arc::new(lists.ok()?))
+        }
+        DataType::Map(entries, sorted) => {
+            let items = items.as_struct_opt()?.clone();
+            let maps = MapArray::try_new(entries, offsets, items, nulls, sorted);
+            Some(Arc::new(maps.ok()?))
+        }
+        _ => None,
     }
 }
 

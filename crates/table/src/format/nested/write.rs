@@ -1,24 +1,55 @@
 //! Values into the bytes in which they lie in pages.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BinaryViewBuilder, StringViewArray};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
+use arrow::compute::{max, min};
+use arrow::datatypes::{DataType, Decimal256Type, IntervalMonthDayNanoType, IntervalUnit, i256};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
-use crate::schema::json_kind;
+use crate::format::block::Zone;
+use crate::schema::{enum_type, is_enum, json_kind};
 
 /// The version of the layout of arrays and structs.
 pub(super) const VERSION: u8 = 1;
+
+/// The bit of the first byte of a wide decimal that is turned.
+pub(super) const SIGN: u8 = 0x80;
+
+/// Least and greatest value of a column whose values lie as bytes; `None` of types that have no zones. Numbers beyond 128
+/// bits are the nearest that there is: so what lies within some bounds is in the zone that these have likewise.
+pub(crate) fn zone(array: &ArrayRef) -> Option<Zone> {
+    let values = array.as_primitive_opt::<Decimal256Type>()?;
+    let (min, max) = (min(values)?, max(values)?);
+    Some(Zone::Int {
+        min: nearest(min),
+        max: nearest(max),
+    })
+}
+
+/// The number of 128 bits that is the nearest.
+fn nearest(value: i256) -> i128 {
+    let outside = if value.is_negative() {
+        i128::MIN
+    } else {
+        i128::MAX
+    };
+    value.to_i128().unwrap_or(outside)
+}
 
 /// The type in which values of a stored type lie in pages, where that is another one.
 pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::List(_)
+        | DataType::Map(..)
         | DataType::FixedSizeBinary(_)
+        | DataType::Decimal256(..)
         | DataType::Interval(IntervalUnit::MonthDayNano) => Some(DataType::BinaryView),
         DataType::Struct(_) if json_kind(data_type).is_some() => Some(DataType::Utf8View),
+        DataType::Struct(_) if is_enum(data_type) => Some(DataType::UInt16),
         DataType::Struct(_) => Some(DataType::BinaryView),
         _ => None,
     }
@@ -30,6 +61,10 @@ pub(crate) fn storage(data_type: &DataType) -> Option<DataType> {
 /// [`Error::TooLong`] for an array whose items are too many to be counted, [`Error::Kind`] for a type that is not stored.
 pub(crate) fn to_storage(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
+        own if is_enum(own) => match enum_type(own) {
+            Some(own) => own.to_numbers(array),
+            None => Err(Error::Kind(format!("labels of {own}"))),
+        },
         DataType::Struct(_) if json_kind(array.data_type()).is_some() => {
             let values = array.as_struct();
             let texts = values.column(0).as_string_view();
@@ -57,7 +92,22 @@ pub(crate) fn to_storage(array: &ArrayRef) -> Result<ArrayRef> {
             }
             Ok(Arc::new(out.finish()))
         }
-        DataType::List(_) | DataType::Struct(_) => {
+        DataType::Decimal256(..) => {
+            let values = array.as_primitive::<Decimal256Type>();
+            let mut out = BinaryViewBuilder::with_capacity(values.len());
+            for value in values {
+                match value {
+                    None => out.append_null(),
+                    Some(value) => {
+                        let mut bytes = value.to_be_bytes();
+                        bytes[0] ^= SIGN;
+                        out.append_value(bytes);
+                    }
+                }
+            }
+            Ok(Arc::new(out.finish()))
+        }
+        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) => {
             let mut out = BinaryViewBuilder::with_capacity(array.len());
             let mut bytes = Vec::new();
             for row in 0..array.len() {
@@ -115,6 +165,7 @@ fn put_values(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match values.data_type() {
+        own if is_enum(own) => return put_values(&to_storage(values)?, places, out),
         DataType::Boolean => {
             let values = values.as_boolean();
             out.extend(places.map(|at| u8::from(values.value(at))));
@@ -159,6 +210,15 @@ fn put_values(
                 put_items(&values.value(at), out)?;
             }
         }
+        DataType::Map(..) => {
+            let values = values.as_map();
+            for at in places {
+                let entries = values.value(at);
+                check_keys(entries.column(0))?;
+                let entries: ArrayRef = Arc::new(entries);
+                put_items(&entries, out)?;
+            }
+        }
         fixed => {
             let Some(width) = fixed.primitive_width() else {
                 return Err(Error::Kind(format!("an array of {fixed}")));
@@ -171,6 +231,26 @@ fn put_values(
         }
     }
     Ok(())
+}
+
+/// That the keys of a map are there, and each once.
+fn check_keys(keys: &ArrayRef) -> Result<()> {
+    if keys.logical_null_count() > 0 {
+        return Err(Error::MapKey("a key is NULL".into()));
+    }
+    let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+    for at in 0..keys.len() {
+        put_values(keys, &mut std::iter::once(at), &mut bytes)?;
+        ends.push(bytes.len());
+    }
+    let mut seen = HashSet::with_capacity(keys.len());
+    let mut twice = (0..keys.len()).filter(|at| !seen.insert(&bytes[ends[*at]..ends[at + 1]]));
+    let Some(at) = twice.next() else {
+        return Ok(());
+    };
+    let format = ArrayFormatter::try_new(keys, &FormatOptions::new())?;
+    let key = format.value(at).to_string();
+    Err(Error::MapKey(format!("the key {key} is there twice")))
 }
 
 fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {

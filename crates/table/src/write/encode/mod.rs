@@ -13,7 +13,7 @@ use store::Kind;
 use crate::dictionary::DictionaryBuilder;
 use crate::error::Result;
 use crate::format::block::{Encoding, Matrix};
-use crate::format::nested::to_storage;
+use crate::format::nested::{to_storage, zone};
 
 pub(crate) use self::pages::Sink;
 pub use self::texts::LONGEST_TEXT;
@@ -30,6 +30,7 @@ pub(crate) fn encode(
     page_size: usize,
     sink: &mut Sink<'_>,
 ) -> Result<Matrix> {
+    let zone = zone(array);
     let array = &to_storage(array)?;
     let rows = array.len();
     let nulls = array.null_count();
@@ -41,6 +42,7 @@ pub(crate) fn encode(
     }
     let mut matrix = values(column, array, dictionary, page_size, sink)?;
     matrix.nulls = nulls as u32;
+    matrix.zone = matrix.zone.or(zone);
     if let Some(valid) = array.nulls().filter(|_| nulls > 0) {
         let bits = bitmap(valid);
         matrix.validity = Some(sink(&bits, Kind::Validity)?);

@@ -1,0 +1,144 @@
+//! Casts to domains: a cast to the type behind the domain, within a call of a function that tests the value.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Statement as Sql, Value, VisitMut, VisitorMut,
+};
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::frontend::expression::expression;
+use crate::names::{column_name, written};
+use crate::search_path::SearchPath;
+
+/// What stands in the text of a cast where the value goes. No column is called so.
+const PLACE: &str = "\u{2}value";
+
+/// The name of the function that tests a value of a domain, which no statement can write.
+pub(crate) fn function_name(domain: &str) -> String {
+    format!("\u{2}domain {domain}")
+}
+
+/// Puts such calls in the places of casts, and returns the domains that they are of.
+///
+/// # Errors
+/// For casts that there are not.
+pub(crate) fn take(
+    statement: &mut Sql,
+    tables: &Tables,
+    path: &SearchPath,
+) -> Result<BTreeSet<String>> {
+    if tables.domains().is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut casts = Casts {
+        tables,
+        path,
+        found: BTreeSet::new(),
+    };
+    match VisitMut::visit(statement, &mut casts) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(casts.found),
+    }
+}
+
+struct Casts<'t> {
+    tables: &'t Tables,
+    path: &'t SearchPath,
+    found: BTreeSet<String>,
+}
+
+impl VisitorMut for Casts<'_> {
+    type Break = Error;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        match self.replaced(expr) {
+            Ok(None) => ControlFlow::Continue(()),
+            Ok(Some(call)) => {
+                *expr = call;
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Casts<'_> {
+    fn replaced(&mut self, expr: &mut Expr) -> Result<Option<Expr>> {
+        let data_type = match expr {
+            Expr::Cast { data_type, .. } => data_type,
+            Expr::TypedString(typed) => &typed.data_type,
+            _ => return Ok(None),
+        };
+        let DataType::Custom(name, modifiers) = data_type else {
+            return Ok(None);
+        };
+        let Some(own) = written(name)
+            .ok()
+            .filter(|_| modifiers.is_empty())
+            .map(|name| self.path.resolve_type(self.tables, &name))
+        else {
+            return Ok(None);
+        };
+        let Some(domain) = self.tables.domain(&own) else {
+            return Ok(None);
+        };
+        let value = match expr {
+            Expr::Cast {
+                kind: CastKind::TryCast | CastKind::SafeCast,
+                ..
+            } => {
+                return Err(Error::unsupported(
+                    "`try_cast` to a domain is not supported: cast to the type behind it",
+                ));
+            }
+            Expr::Cast { expr: inner, .. } => {
+                let null = Expr::Value(Value::Null.with_empty_span());
+                std::mem::replace(inner.as_mut(), null)
+            }
+            Expr::TypedString(typed) => Expr::Value(typed.value.clone()),
+            _ => return Ok(None),
+        };
+        let mut cast = expression(&format!("cast(\"{PLACE}\" as {})", domain.text))?;
+        let mut placed = Placed(&value);
+        let _ = VisitMut::visit(&mut cast, &mut placed);
+        let call = called(&function_name(&own), cast);
+        self.found.insert(own);
+        Ok(Some(call))
+    }
+}
+
+struct Placed<'e>(&'e Expr);
+
+impl VisitorMut for Placed<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expr
+            && column_name(name) == PLACE
+        {
+            *expr = Expr::Nested(Box::new(self.0.clone()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn called(name: &str, argument: Expr) -> Expr {
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))],
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}

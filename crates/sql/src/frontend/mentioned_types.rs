@@ -1,0 +1,62 @@
+//! The types that texts which are kept name: in casts.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, DataType, Expr, Statement as Sql, Visit, Visitor,
+};
+
+use crate::error::Result;
+use crate::frontend::{expression, views};
+use crate::names::written;
+
+/// Names of types that are not the system's, as they are [written](written).
+pub(crate) type MentionedTypes = BTreeSet<String>;
+
+struct Mentioned(MentionedTypes);
+
+impl Visitor for Mentioned {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Cast { data_type, .. } => self.put(data_type),
+            Expr::TypedString(typed) => self.put(&typed.data_type),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Mentioned {
+    fn put(&mut self, data_type: &DataType) {
+        match data_type {
+            DataType::Custom(name, _) => self.0.extend(written(name)),
+            DataType::Array(
+                ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
+            ) => self.put(item),
+            _ => {}
+        }
+    }
+}
+
+/// Those in the text of a view.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn of_view(text: &str) -> Result<MentionedTypes> {
+    let mut found = Mentioned(MentionedTypes::new());
+    let _ = Sql::Query(views::of_text(text)?.query).visit(&mut found);
+    Ok(found.0)
+}
+
+/// Those in the text of an expression.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn of_expression(text: &str) -> Result<MentionedTypes> {
+    let mut found = Mentioned(MentionedTypes::new());
+    let _ = expression::expression(text)?.visit(&mut found);
+    Ok(found.0)
+}

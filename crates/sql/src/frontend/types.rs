@@ -1,0 +1,263 @@
+//! The grammar of types that people make.
+//!
+//! ```text
+//! create type name as enum (['label', ...])
+//! alter type name add value [if not exists] 'label' [{before | after} 'label']
+//! alter type name rename value 'label' to 'label'
+//! alter type name {rename to name | set schema name | owner to role}
+//! drop type [if exists] name, ... [cascade | restrict]
+//! ```
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::Result;
+use crate::frontend::dialect;
+use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::roles::{RoleName, role_name};
+use crate::frontend::words::{self, need, unexpected, word};
+use crate::names::{column_name, written};
+
+/// A statement about types. Names are as the statement [writes](written) them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TypeStatement {
+    Create {
+        name: String,
+        labels: Vec<String>,
+    },
+    Alter {
+        name: String,
+        change: TypeChange,
+    },
+    Drop {
+        names: Vec<String>,
+        if_exists: bool,
+        cascade: bool,
+    },
+}
+
+/// What becomes of a type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TypeChange {
+    Add {
+        label: String,
+        if_not_exists: bool,
+        /// None at the end.
+        place: Option<Beside>,
+    },
+    RenameValue {
+        label: String,
+        to: String,
+    },
+    Rename(String),
+    Move(String),
+    Owner(RoleName),
+}
+
+/// A place before or behind a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Beside {
+    pub label: String,
+    pub before: bool,
+}
+
+/// Reads such a statement; `None` of others.
+///
+/// # Errors
+/// [`Error::Syntax`](crate::Error::Syntax) with a place; [`Error::Unsupported`](crate::Error::Unsupported) for parts that
+/// there are not.
+pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<TypeStatement>> {
+    let mut leading = words::leading(tokens);
+    let first = leading.next().unwrap_or_default();
+    let own = matches!(first.as_str(), "create" | "alter" | "drop");
+    if !own || leading.next().as_deref() != Some("type") {
+        return Ok(None);
+    }
+    let mut parser = dialect::parser(tokens.to_vec());
+    parser.next_token();
+    parser.next_token();
+    let found = match first.as_str() {
+        "create" => create(&mut parser)?,
+        "alter" => TypeStatement::Alter {
+            name: written(&parser.parse_object_name(false)?)?,
+            change: change(&mut parser)?,
+        },
+        _ => drop(&mut parser)?,
+    };
+    words::end(&mut parser)?;
+    Ok(Some(found))
+}
+
+fn create(parser: &mut Parser<'_>) -> Result<TypeStatement> {
+    let name = written(&parser.parse_object_name(false)?)?;
+    if !word(parser, "as") {
+        return Err(refused("create type but as enum"));
+    }
+    if !word(parser, "enum") {
+        return Err(refused_for(
+            "create type as a row or a range",
+            "enums are the types that there are: `create type name as enum ('a', 'b')`",
+        ));
+    }
+    parser.expect_token(&Token::LParen)?;
+    let mut labels = Vec::new();
+    if !parser.consume_token(&Token::RParen) {
+        labels.push(label(parser)?);
+        while parser.consume_token(&Token::Comma) {
+            labels.push(label(parser)?);
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(TypeStatement::Create { name, labels })
+}
+
+/// A label, in quotes.
+fn label(parser: &mut Parser<'_>) -> Result<String> {
+    let found = parser.next_token();
+    match found.token {
+        Token::SingleQuotedString(text)
+        | Token::EscapedStringLiteral(text)
+        | Token::UnicodeStringLiteral(text) => Ok(text),
+        Token::DollarQuotedString(text) => Ok(text.value),
+        _ => Err(unexpected(parser, "a label in quotes", found)),
+    }
+}
+
+fn change(parser: &mut Parser<'_>) -> Result<TypeChange> {
+    if word(parser, "add") {
+        if !word(parser, "value") {
+            return Err(refused("attributes of types"));
+        }
+        let words = [Keyword::IF, Keyword::NOT, Keyword::EXISTS];
+        let if_not_exists = parser.parse_keywords(&words);
+        let added = label(parser)?;
+        let before = word(parser, "before");
+        let place = if before || word(parser, "after") {
+            let label = label(parser)?;
+            Some(Beside { label, before })
+        } else {
+            None
+        };
+        return Ok(TypeChange::Add {
+            label: added,
+            if_not_exists,
+            place,
+        });
+    }
+    if word(parser, "rename") {
+        if word(parser, "value") {
+            let before = label(parser)?;
+            need(parser, "to")?;
+            return Ok(TypeChange::RenameValue {
+                label: before,
+                to: label(parser)?,
+            });
+        }
+        if word(parser, "attribute") {
+            return Err(refused("attributes of types"));
+        }
+        need(parser, "to")?;
+        let to = column_name(&parser.parse_identifier()?);
+        return Ok(TypeChange::Rename(to));
+    }
+    if word(parser, "set") {
+        if !word(parser, "schema") {
+            return Err(refused("properties of types"));
+        }
+        let schema = column_name(&parser.parse_identifier()?);
+        return Ok(TypeChange::Move(schema));
+    }
+    if word(parser, "owner") {
+        need(parser, "to")?;
+        return Ok(TypeChange::Owner(role_name(parser)?));
+    }
+    let found = parser.peek_token();
+    Err(unexpected(
+        parser,
+        "ADD VALUE, RENAME, SET SCHEMA or OWNER TO",
+        found,
+    ))
+}
+
+fn drop(parser: &mut Parser<'_>) -> Result<TypeStatement> {
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let names = parser.parse_comma_separated(|parser| parser.parse_object_name(false))?;
+    let cascade = word(parser, "cascade");
+    if !cascade {
+        word(parser, "restrict");
+    }
+    Ok(TypeStatement::Drop {
+        names: names.iter().map(written).collect::<Result<_>>()?,
+        if_exists,
+        cascade,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+    use super::*;
+    use crate::frontend::dialect::DIALECT;
+
+    fn read(text: &str) -> Result<Option<TypeStatement>> {
+        let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+        statement(&tokens.unwrap())
+    }
+
+    #[test]
+    fn statements_are_read() {
+        let create = |name: &str, labels: &[&str]| TypeStatement::Create {
+            name: name.into(),
+            labels: labels.iter().map(ToString::to_string).collect(),
+        };
+        let own = |text| read(text).unwrap().unwrap();
+        assert_eq!(
+            own("create type Mood as enum ('sad', 'it''s ok')"),
+            create("mood", &["sad", "it's ok"])
+        );
+        assert_eq!(own("create type s.e as enum ()"), create("s\u{1}e", &[]));
+        assert_eq!(
+            own("alter type e add value if not exists 'x' before 'y'"),
+            TypeStatement::Alter {
+                name: "e".into(),
+                change: TypeChange::Add {
+                    label: "x".into(),
+                    if_not_exists: true,
+                    place: Some(Beside {
+                        label: "y".into(),
+                        before: true
+                    }),
+                },
+            }
+        );
+        assert_eq!(
+            own("drop type if exists a, s.b cascade"),
+            TypeStatement::Drop {
+                names: vec!["a".into(), "s\u{1}b".into()],
+                if_exists: true,
+                cascade: true,
+            }
+        );
+        assert_eq!(read("create table type (a int)").unwrap(), None);
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused() {
+        for text in [
+            "create type a",
+            "create type a as (b int)",
+            "create type a as range (subtype = int)",
+            "create type a as enum ('b') c",
+            "create type a as enum (b)",
+            "alter type a add attribute b int",
+            "alter type a set (storage = plain)",
+            "alter type a add value 'b' beside 'c'",
+            "alter type a",
+            "drop type a cascade restrict",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

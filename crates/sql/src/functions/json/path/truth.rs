@@ -1,0 +1,155 @@
+//! What a path says of values: true, false or unknown.
+
+use std::cmp::Ordering;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::error::{Error, Result};
+use crate::functions::json::path::item::Item;
+use crate::functions::json::path::number;
+use crate::functions::json::path::run::{Patterns, Run, Truth};
+use crate::functions::json::path::tree::{Chain, Comparison, Predicate};
+
+impl<'p, 't> Run<'p, 't> {
+    /// Whether a predicate holds.
+    pub(super) fn truth(&mut self, predicate: &'p Predicate) -> Result<Truth> {
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.truth_of(predicate))
+    }
+
+    fn truth_of(&mut self, predicate: &'p Predicate) -> Result<Truth> {
+        match predicate {
+            Predicate::And(left, right) => {
+                let left = self.truth(left)?;
+                if left == Some(false) {
+                    return Ok(left);
+                }
+                let right = self.truth(right)?;
+                Ok(if right == Some(true) { left } else { right })
+            }
+            Predicate::Or(left, right) => {
+                let left = self.truth(left)?;
+                if left == Some(true) {
+                    return Ok(left);
+                }
+                let right = self.truth(right)?;
+                Ok(if right == Some(false) { left } else { right })
+            }
+            Predicate::Not(inner) => Ok(self.truth(inner)?.map(|own| !own)),
+            Predicate::IsUnknown(inner) => Ok(Some(self.truth(inner)?.is_none())),
+            Predicate::Compare(comparison, left, right) => {
+                let comparison = *comparison;
+                let right = (right, true);
+                self.pairs(left, Some(right), |_, a, b| Ok(compared(comparison, a, b)))
+            }
+            Predicate::StartsWith(whole, initial) => {
+                self.pairs(whole, Some((initial, false)), |_, whole, initial| {
+                    Ok(match (whole, initial) {
+                        (Item::Text(whole), Item::Text(initial)) => {
+                            Some(whole.starts_with(initial.as_str()))
+                        }
+                        _ => None,
+                    })
+                })
+            }
+            Predicate::Like(value, pattern, flags) => {
+                self.pairs(value, None, |patterns, value, _| match value {
+                    Item::Text(text) => {
+                        let regex = pattern_of(patterns, pattern, flags)?;
+                        Ok(Some(regex.is_match(text)))
+                    }
+                    _ => Ok(None),
+                })
+            }
+            Predicate::Exists(inner) => {
+                let found = self.silent(inner, false)?;
+                Ok(found.map(|found| !found.is_empty()))
+            }
+        }
+    }
+
+    /// Whether something holds for any pair of values of two operands.
+    fn pairs(
+        &mut self,
+        left: &'p Chain,
+        right: Option<(&'p Chain, bool)>,
+        holds: impl Fn(&mut Patterns, &Item<'t>, &Item<'t>) -> Result<Truth>,
+    ) -> Result<Truth> {
+        let Some(left) = self.silent(left, true)? else {
+            return Ok(None);
+        };
+        let right = match right {
+            Some((right, unwrap)) => match self.silent(right, unwrap)? {
+                Some(right) => right,
+                None => return Ok(None),
+            },
+            None => vec![Item::Null],
+        };
+        let (mut error, mut found) = (false, false);
+        for a in &left {
+            for b in &right {
+                match holds(self.patterns, a, b)? {
+                    None if self.path.strict => return Ok(None),
+                    None => error = true,
+                    Some(true) if !self.path.strict => return Ok(Some(true)),
+                    Some(true) => found = true,
+                    Some(false) => {}
+                }
+            }
+        }
+        Ok(match (found, error) {
+            (true, _) => Some(true),
+            (_, true) => None,
+            _ => Some(false),
+        })
+    }
+}
+
+fn compared(comparison: Comparison, left: &Item<'_>, right: &Item<'_>) -> Truth {
+    let order = match (left, right) {
+        (Item::Null, Item::Null) => Ordering::Equal,
+        (Item::Null, _) | (_, Item::Null) => return Some(comparison == Comparison::NotEqual),
+        (Item::Boolean(left), Item::Boolean(right)) => left.cmp(right),
+        (Item::Number(left), Item::Number(right)) => number::compared(left, right),
+        (Item::Text(left), Item::Text(right)) => left.cmp(right),
+        _ => return None,
+    };
+    Some(match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
+    })
+}
+
+fn pattern_of<'r>(patterns: &'r mut Patterns, pattern: &str, flags: &str) -> Result<&'r Regex> {
+    let key = (pattern.to_string(), flags.to_string());
+    if !patterns.contains_key(&key) {
+        let literal = flags.contains('q');
+        let source = if literal {
+            regex::escape(pattern)
+        } else {
+            pattern.to_string()
+        };
+        // What is none of some letters is no end of a line there, where a point is none.
+        if !literal && !flags.contains('s') && pattern.contains("[^") {
+            return Err(Error::unsupported(
+                "not supported: [^...] in a like_regex without the flag \"s\"",
+            ));
+        }
+        let built = RegexBuilder::new(&source)
+            .case_insensitive(flags.contains('i'))
+            .dot_matches_new_line(flags.contains('s'))
+            .multi_line(flags.contains('m') && !literal)
+            .build();
+        let regex = built.map_err(|e| {
+            let text = e.to_string();
+            let reason = text.lines().last().unwrap_or_default();
+            let reason = reason.trim_start_matches("error: ");
+            Error::coded("2201B", format!("invalid regular expression: {reason}"))
+        })?;
+        patterns.insert(key.clone(), regex);
+    }
+    Ok(&patterns[&key])
+}

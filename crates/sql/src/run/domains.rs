@@ -1,0 +1,249 @@
+//! The conditions of domains: values of columns and casts are tested by them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::{Result as DataFusionResult, ScalarValue, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::sql::sqlparser::ast::Ident;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use table::{Domain, Tables};
+
+use crate::error::{Error, Result};
+use crate::frontend::domain_casts::function_name;
+use crate::frontend::domains::VALUE;
+use crate::frontend::expression::expression;
+use crate::functions::convert::convert;
+use crate::messages::types::type_name;
+use crate::names::{base, quoted};
+use crate::run::context::StatementContext;
+use crate::run::row_values::RowValues;
+use crate::search_path::SearchPath;
+
+/// What the rows are called that conditions are compiled over.
+const ROWS: &str = "domain";
+
+/// The conditions of a domain and of those that it was made from, ready to test values.
+#[derive(Clone, Debug)]
+pub(crate) struct Conditions {
+    /// The domain, as messages call it.
+    title: String,
+    schema: Arc<Schema>,
+    not_null: bool,
+    /// The names of the checks.
+    names: Vec<String>,
+    checks: Option<RowValues>,
+}
+
+impl Conditions {
+    /// The conditions of the domain called `name` in the catalog.
+    ///
+    /// # Errors
+    /// If there is none; as [`Conditions::over`].
+    pub(crate) async fn new(context: &mut StatementContext, name: &str) -> Result<Conditions> {
+        let tables = Arc::clone(&context.tables);
+        let lineage = tables.lineage(name);
+        let lineage: Vec<&Domain> = lineage.into_iter().map(Arc::as_ref).collect();
+        Conditions::over(context, &lineage).await
+    }
+
+    /// Those of the last of these domains, each of which was made from the one before.
+    ///
+    /// # Errors
+    /// If a check is no condition on a value.
+    pub(crate) async fn over(
+        context: &mut StatementContext,
+        lineage: &[&Domain],
+    ) -> Result<Conditions> {
+        let Some(own) = lineage.last() else {
+            return Err(Error::Defect {
+                message: "a column is of a domain that is not there".into(),
+            });
+        };
+        let field = Field::new(VALUE, own.data_type.clone(), true);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let (mut names, mut items) = (Vec::new(), Vec::new());
+        for domain in lineage {
+            let mut checks: Vec<_> = domain.checks.iter().collect();
+            // The order in which PostgreSQL tests them.
+            checks.sort_by(|a, b| a.name.cmp(&b.name));
+            for check in checks {
+                names.push(check.name.clone());
+                items.push(expression(&check.text)?);
+            }
+        }
+        let mut conditions = Conditions {
+            title: titled(&context.tables, &context.path, &own.name),
+            schema: Arc::clone(&schema),
+            not_null: lineage.iter().any(|domain| domain.not_null),
+            names,
+            checks: None,
+        };
+        if items.is_empty() {
+            return Ok(conditions);
+        }
+        let rows = Ident::with_quote('"', ROWS);
+        let checks = RowValues::new(context, (&rows, &schema), None, items, &[]).await;
+        let checks = checks.map_err(|e| match e {
+            Error::Unsupported { message } => {
+                Error::unsupported(format!("check constraint of a domain: {message}"))
+            }
+            other => other,
+        })?;
+        for data_type in checks.types() {
+            if !matches!(data_type, DataType::Boolean | DataType::Null) {
+                return Err(Error::coded(
+                    "42804",
+                    format!(
+                        "argument of CHECK must be type boolean, not type {}",
+                        type_name(data_type)
+                    ),
+                ));
+            }
+        }
+        conditions.checks = Some(checks);
+        Ok(conditions)
+    }
+
+    /// That values of the type behind the domain are values of it.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] names the domain and the condition; those of the conditions.
+    pub(crate) fn test(&self, values: &ArrayRef) -> Result<()> {
+        if self.not_null && values.logical_null_count() > 0 {
+            return Err(Error::Constraint {
+                code: "23502",
+                message: format!("domain {} does not allow null values", self.title),
+            });
+        }
+        let Some(checks) = &self.checks else {
+            return Ok(());
+        };
+        let rows = RecordBatch::try_new(Arc::clone(&self.schema), vec![Arc::clone(values)])?;
+        for (name, found) in self.names.iter().zip(checks.evaluate(&rows)?) {
+            let Some(found) = found.as_boolean_opt() else {
+                continue;
+            };
+            let failed = |row: usize| found.is_valid(row) && !found.value(row);
+            if (0..found.len()).any(failed) {
+                return Err(Error::Constraint {
+                    code: "23514",
+                    message: format!(
+                        "value for domain {} violates check constraint \"{name}\"",
+                        self.title
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a domain is called where names are looked up in `path`.
+fn titled(tables: &Tables, path: &SearchPath, name: &str) -> String {
+    if path.resolve_type(tables, base(name)) == name {
+        quoted(base(name))
+    } else {
+        quoted(name)
+    }
+}
+
+/// The function that a cast to a domain calls: its value, once it is tested.
+#[derive(Debug)]
+struct OfDomain {
+    name: String,
+    /// The domain and those that it was made from.
+    lineage: Vec<Arc<Domain>>,
+    data_type: DataType,
+    conditions: Conditions,
+    signature: Signature,
+}
+
+impl PartialEq for OfDomain {
+    fn eq(&self, other: &OfDomain) -> bool {
+        self.lineage == other.lineage
+    }
+}
+
+impl Eq for OfDomain {}
+
+impl Hash for OfDomain {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for OfDomain {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> DataFusionResult<DataType> {
+        Ok(self.data_type.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        let [arg] = &args.args[..] else {
+            return plan_err!("a cast takes one value");
+        };
+        let constant = matches!(arg, ColumnarValue::Scalar(_));
+        let values = arg.to_array(if constant { 1 } else { args.number_rows })?;
+        let values = convert(&values, &self.data_type)?;
+        self.conditions.test(&values)?;
+        if constant {
+            let value = ScalarValue::try_from_array(&values, 0)?;
+            return Ok(ColumnarValue::Scalar(value));
+        }
+        Ok(ColumnarValue::Array(values))
+    }
+}
+
+/// The functions that casts to domains call, by their names.
+pub(crate) type Casts = HashMap<String, Arc<ScalarUDF>>;
+
+impl StatementContext {
+    /// The functions for casts to these domains.
+    ///
+    /// # Errors
+    /// As [`Conditions::new`].
+    pub(super) fn domains(&self, names: BTreeSet<String>) -> BoxFuture<'_, Result<Casts>> {
+        async move {
+            let mut casts = Casts::new();
+            if names.is_empty() {
+                return Ok(casts);
+            }
+            let mut context = self.kept();
+            for name in names {
+                let lineage = self.tables.lineage(&name);
+                let lineage: Vec<Arc<Domain>> = lineage.into_iter().map(Arc::clone).collect();
+                let mut conditions = Conditions::new(&mut context, &name).await?;
+                conditions.title = titled(&self.tables, &self.path, &name);
+                let Some(own) = lineage.last() else {
+                    continue;
+                };
+                let function = function_name(&name);
+                let cast = OfDomain {
+                    name: function.clone(),
+                    data_type: own.data_type.clone(),
+                    lineage,
+                    conditions,
+                    // A domain may be changed.
+                    signature: Signature::any(1, Volatility::Stable),
+                };
+                casts.insert(function, Arc::new(ScalarUDF::from(cast)));
+            }
+            Ok(casts)
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,75 @@
+//! The query of an `insert` that has `values` within it. The planner gives all of these the types of the table's columns, and
+//! not only those whose rows are inserted: so such a query is planned by itself.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::common::TableReference;
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::sql::parser::Statement as Extended;
+use datafusion::sql::planner::{ParserOptions, SqlToRel};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement as Sql, Visit, Visitor};
+
+use crate::error::Result;
+use crate::frontend::expression::written;
+use crate::run::resolver::Resolver;
+
+/// What the rows of the query are called, which no statement can name.
+const ROWS: &str = "\u{2}rows";
+
+/// Puts the plan of the query into `names`, and its name into the statement.
+///
+/// # Errors
+/// Those of planning the query.
+pub(super) fn apart(
+    mut statement: Extended,
+    names: &mut Resolver<'_>,
+    options: ParserOptions,
+) -> Result<Extended> {
+    let Extended::Statement(sql) = &mut statement else {
+        return Ok(statement);
+    };
+    let Sql::Insert(insert) = sql.as_mut() else {
+        return Ok(statement);
+    };
+    let Some(source) = insert.source.take_if(|source| has_values(source)) else {
+        return Ok(statement);
+    };
+    let query = Extended::Statement(Box::new(Sql::Query(source)));
+    let plan = SqlToRel::new_with_options(&*names, options).statement_to_plan(query)?;
+    let columns = plan.schema().columns().into_iter().enumerate();
+    let columns = columns.map(|(at, column)| Expr::Column(column).alias(format!("c{at}")));
+    let columns: Vec<Expr> = columns.collect();
+    let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
+    let rows = provider_as_source(Arc::new(ViewTable::new(plan, None)));
+    names.put(TableReference::bare(ROWS), rows);
+    insert.source = Some(written(&format!("select * from \"{ROWS}\""))?);
+    Ok(statement)
+}
+
+/// Whether a query has `values` in it that are not its own rows.
+fn has_values(source: &Query) -> bool {
+    struct Within;
+
+    impl Visitor for Within {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            if is_of_values(&query.body) {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    !matches!(source.body.as_ref(), SetExpr::Values(_)) && source.visit(&mut Within).is_break()
+}
+
+fn is_of_values(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Values(_) => true,
+        SetExpr::SetOperation { left, right, .. } => is_of_values(left) || is_of_values(right),
+        _ => false,
+    }
+}

@@ -1,0 +1,256 @@
+//! Plans that were made to describe a statement, and are kept for when it runs: a client that prepares a query and runs
+//! it has it planned once.
+//!
+//! A kept plan is used only if planning again would make the same one: what planning looks at is in its [`PlanKey`], and
+//! plans whose scans or functions look at anything else are not kept. The tables of a plan hold their snapshot, whose
+//! space nobody may use meanwhile, so one is kept for seconds after it was last used, and there are few of them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use parking_lot::Mutex;
+use workers::Workers;
+
+use crate::error::Result;
+use crate::frontend::ctes::ONCE;
+use crate::run::context::StatementContext;
+use crate::scan::provider::Provider;
+use crate::search_path::SearchPath;
+use crate::settings::StatementSettings;
+
+/// How long a plan is kept that nobody uses.
+const LASTS: Duration = Duration::from_secs(5);
+
+/// Most plans of all sessions.
+const MOST: usize = 256;
+
+/// What planning looks at besides the text of a statement and the types of its parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanKey {
+    /// The version of the store. Tables, their rows, views, roles and rights are those of a version.
+    version: u64,
+    path: SearchPath,
+    /// The user of the session.
+    user: Option<Arc<str>>,
+    /// Whose rights the statement has.
+    role: Option<Arc<str>>,
+    settings: StatementSettings,
+}
+
+impl PlanKey {
+    /// That of a statement; none if it sees what no other statement does: what its transaction has changed, an older
+    /// version than the latest, rows of its caller.
+    pub(crate) fn of(context: &StatementContext) -> Option<PlanKey> {
+        if context.has_own_rows() {
+            return None;
+        }
+        let version = context.latest_version()?;
+        Some(PlanKey {
+            version,
+            path: context.path.clone(),
+            user: context.user.clone(),
+            role: context.role.clone(),
+            settings: context.settings.clone(),
+        })
+    }
+
+    /// Whether planning comes to the same.
+    pub(crate) fn is(&self, other: &PlanKey) -> bool {
+        self.version == other.version
+            && self.path == other.path
+            && self.user == other.user
+            && self.role == other.role
+            && self.settings.is(&other.settings)
+    }
+}
+
+/// A plan, and what the rules of the optimiser made of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub plan: LogicalPlan,
+    pub optimised: LogicalPlan,
+}
+
+/// A plan that is kept, and when it was last used.
+#[derive(Debug)]
+struct Kept {
+    key: PlanKey,
+    planned: Planned,
+    used: Instant,
+}
+
+/// Where a statement keeps its plan.
+#[derive(Debug, Default)]
+pub(crate) struct Slot(Mutex<Option<Kept>>);
+
+impl Slot {
+    /// The plan, if planning would make the same one for this statement. If not, it is forgotten.
+    pub(crate) fn find(&self, context: &StatementContext) -> Option<Planned> {
+        let mut slot = self.0.lock();
+        let key = slot.as_ref().and_then(|_| PlanKey::of(context));
+        match (slot.as_mut(), key) {
+            (Some(kept), Some(key)) if kept.key.is(&key) => {
+                kept.used = Instant::now();
+                context.instance.plans.used.fetch_add(1, Ordering::Relaxed);
+                Some(kept.planned.clone())
+            }
+            _ => {
+                *slot = None;
+                None
+            }
+        }
+    }
+
+    /// Forgets a plan that nobody has used for a while; whether there is one left.
+    fn expire(&self) -> bool {
+        let mut slot = self.0.lock();
+        if slot
+            .as_ref()
+            .is_some_and(|kept| kept.used.elapsed() >= LASTS)
+        {
+            *slot = None;
+        }
+        slot.is_some()
+    }
+}
+
+/// All plans that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct KeptPlans {
+    all: Mutex<All>,
+    /// How often a statement ran by a plan that was kept.
+    used: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    /// The oldest first.
+    slots: VecDeque<Weak<Slot>>,
+    /// Whether somebody sees to it that they are forgotten.
+    watched: bool,
+}
+
+impl KeptPlans {
+    /// How often a statement ran by a plan that was kept.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Keeps a plan, unless planning again could come to another.
+    ///
+    /// # Errors
+    /// Those of looking at the plan.
+    pub(crate) fn keep(
+        self: &Arc<Self>,
+        context: &StatementContext,
+        planned: Planned,
+    ) -> Result<Option<Arc<Slot>>> {
+        let Some(key) = PlanKey::of(context) else {
+            return Ok(None);
+        };
+        if !is_lasting(&planned.plan)? || !is_lasting(&planned.optimised)? {
+            return Ok(None);
+        }
+        let used = Instant::now();
+        let slot = Arc::new(Slot(Mutex::new(Some(Kept { key, planned, used }))));
+        let mut all = self.all.lock();
+        while all.slots.len() >= MOST {
+            let oldest = all.slots.pop_front();
+            if let Some(oldest) = oldest.and_then(|slot| slot.upgrade()) {
+                *oldest.0.lock() = None;
+            }
+        }
+        all.slots.push_back(Arc::downgrade(&slot));
+        if !std::mem::replace(&mut all.watched, true) {
+            self.watch(context.instance.workers());
+        }
+        Ok(Some(slot))
+    }
+
+    /// Sees to it that plans are forgotten, as long as there are some.
+    fn watch(self: &Arc<Self>, workers: &Workers) {
+        let own = Arc::downgrade(self);
+        workers.handle().spawn(async move {
+            loop {
+                tokio::time::sleep(LASTS / 5).await;
+                let Some(own) = own.upgrade() else { return };
+                let mut all = own.all.lock();
+                all.slots
+                    .retain(|slot| slot.upgrade().is_some_and(|slot| slot.expire()));
+                if all.slots.is_empty() {
+                    all.watched = false;
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// Who closes the store and still has a prepared statement does not hold the file by its plan.
+impl Drop for KeptPlans {
+    fn drop(&mut self) {
+        for slot in self.all.get_mut().slots.drain(..) {
+            if let Some(slot) = slot.upgrade() {
+                *slot.0.lock() = None;
+            }
+        }
+    }
+}
+
+/// Goes on, or not.
+fn on(goes: bool) -> TreeNodeRecursion {
+    if goes {
+        TreeNodeRecursion::Continue
+    } else {
+        TreeNodeRecursion::Stop
+    }
+}
+
+/// Whether a plan reads nothing but tables of the store and calls no function that could say something else later.
+fn is_lasting(plan: &LogicalPlan) -> Result<bool> {
+    let mut lasting = true;
+    plan.apply_with_subqueries(|node| {
+        lasting &= match node {
+            LogicalPlan::TableScan(scan) => source_as_provider(&scan.source)
+                .is_ok_and(|provider| provider.downcast_ref::<Provider>().is_some()),
+            // It is computed before the rest is.
+            LogicalPlan::SubqueryAlias(subquery) => !subquery.alias.table().starts_with(ONCE),
+            LogicalPlan::Projection(_)
+            | LogicalPlan::Filter(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Join(_)
+            | LogicalPlan::Union(_)
+            | LogicalPlan::EmptyRelation(_)
+            | LogicalPlan::Subquery(_)
+            | LogicalPlan::Limit(_)
+            | LogicalPlan::Values(_)
+            | LogicalPlan::Distinct(_) => true,
+            _ => false,
+        };
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                lasting &= match expr {
+                    Expr::ScalarFunction(call) => {
+                        call.func.signature().volatility == Volatility::Immutable
+                    }
+                    Expr::AggregateFunction(call) => {
+                        call.func.signature().volatility == Volatility::Immutable
+                    }
+                    Expr::ScalarVariable(..) | Expr::Placeholder(_) => false,
+                    _ => true,
+                };
+                Ok(on(lasting))
+            })
+        })?;
+        Ok(on(lasting))
+    })?;
+    Ok(lasting)
+}
