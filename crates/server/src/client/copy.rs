@@ -11,7 +11,8 @@ use sql::Local;
 
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::copy_binary::BinaryReader;
-use crate::client::copy_format::{Line, Reader, Writer};
+use crate::client::copy_format::Writer;
+use crate::client::copy_lines::{Line, Reader};
 use crate::errors;
 use crate::values::row::Rows;
 use crate::values::types;

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 
-use crate::client::copy_format::Line;
+use crate::client::copy_lines::Line;
 use crate::values::{parameter, types};
 
 /// What a copy begins with; flags and the length of more that may come follow.

@@ -7,6 +7,7 @@ pub(crate) mod conversation;
 mod copy;
 mod copy_binary;
 mod copy_format;
+mod copy_lines;
 mod cursor_text;
 mod cursors;
 mod extended;

@@ -4,6 +4,7 @@
 pub(crate) mod binary;
 pub(crate) mod calendar;
 mod digits;
+mod nested;
 pub(crate) mod parameter;
 pub(crate) mod row;
 pub(crate) mod text;

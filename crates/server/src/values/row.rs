@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
-use arrow::compute::{cast, concat};
+use arrow::compute::cast;
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit,
@@ -15,6 +15,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use sql::Local;
 
+use crate::values::nested::{flat, is_list, items};
 use crate::values::{binary, calendar, digits, text, types};
 use crate::wire::backend;
 
@@ -401,48 +402,6 @@ fn wide_decimal(column: &ArrayRef, scale: i8) -> Write<'_> {
             out,
         );
     })
-}
-
-/// The items of a row of a column of lists.
-fn items(column: &ArrayRef, at: usize) -> Option<ArrayRef> {
-    match column.data_type() {
-        DataType::List(_) => Some(column.as_list::<i32>().value(at)),
-        DataType::LargeList(_) => Some(column.as_list::<i64>().value(at)),
-        DataType::FixedSizeList(_, _) => Some(column.as_fixed_size_list().value(at)),
-        _ => None,
-    }
-}
-
-/// Whether values are arrays.
-fn is_list(column: &ArrayRef) -> bool {
-    matches!(
-        column.data_type(),
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _)
-    )
-}
-
-/// The lengths of an array's dimensions, and its items in one row; no lengths of an array without items.
-fn flat(column: &ArrayRef, at: usize) -> Option<(Vec<i32>, ArrayRef)> {
-    let items = items(column, at)?;
-    if !is_list(&items) {
-        let length = i32::try_from(items.len()).ok().filter(|length| *length > 0);
-        return Some((length.into_iter().collect(), items));
-    }
-    let parts = (0..items.len()).map(|part| flat(&items, part));
-    let parts = parts.collect::<Option<Vec<_>>>()?;
-    let lengths = match parts.first() {
-        Some((below, _)) if !below.is_empty() => {
-            let mut all = vec![i32::try_from(items.len()).ok()?];
-            all.extend(below);
-            all
-        }
-        _ => vec![],
-    };
-    let all: Vec<&dyn Array> = parts.iter().map(|(_, items)| items.as_ref()).collect();
-    if all.is_empty() {
-        return Some((vec![], items.slice(0, 0)));
-    }
-    Some((lengths, concat(&all).ok()?))
 }
 
 /// An array of PostgreSQL in binary, of items of type `oid`.

@@ -72,6 +72,8 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
     let zone = || Some("+00:00".into());
     Ok(Some(match oid {
         0 | UNKNOWN => return Ok(None),
+        // Of types that people have made: they take the type of what they stand beside.
+        made if made >= MADE => return Ok(None),
         BOOL => DataType::Boolean,
         BYTEA => DataType::Binary,
         INT2 => DataType::Int16,
@@ -90,8 +92,6 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
         TIMESTAMPTZ => DataType::Timestamp(TimeUnit::Microsecond, zone()),
         INTERVAL => DataType::Interval(IntervalUnit::MonthDayNano),
         NUMERIC => DataType::Decimal128(38, 10),
-        // Of types that people have made: texts, which take the type of what they stand beside.
-        made if made >= MADE => DataType::Utf8View,
         other => return Err(other),
     }))
 }

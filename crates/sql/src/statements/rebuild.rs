@@ -78,6 +78,13 @@ pub(crate) async fn rebuild(
 pub(crate) fn of_rows(e: Error, table: &str) -> Error {
     let shown = table::titled(table);
     let told = e.told();
+    // What a domain tells is of the value, wherever it stands.
+    if ["domain ", "value for domain "]
+        .iter()
+        .any(|own| told.message.starts_with(own))
+    {
+        return e;
+    }
     let (code, message) = match (e.sqlstate(), &told.detail) {
         ("23505", Some(detail)) => {
             let key = quoted_part(&told.message, 1);

@@ -8,7 +8,8 @@ use scram::Verifier;
 use table::{ROLES, Role, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::roles::{RoleOptions, RoleStatement};
+use crate::frontend::role_options::RoleOptions;
+use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas;
 use crate::limits;
 use crate::names::{CATALOG, check_new, quoted};

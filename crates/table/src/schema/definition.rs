@@ -6,9 +6,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::schema::domains::DOMAIN;
 use crate::schema::enums::is_enum;
-use crate::schema::types::stored_type;
+use crate::schema::types::{DOMAIN, stored_type};
 
 /// A table: its name, columns and keys.
 ///

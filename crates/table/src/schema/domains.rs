@@ -8,9 +8,6 @@ use arrow::datatypes::DataType;
 use crate::schema::definition::Check;
 use crate::schema::types::stored_type;
 
-/// Where the metadata of a field has the name in the catalog of the [domain](crate::Column::domain) that a column is of.
-pub const DOMAIN: &str = "atoll:domain";
-
 /// A type with conditions on its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {

@@ -16,7 +16,7 @@ pub use definition::{
     Action, Check, Column, Deferral, Definition, ForeignKey, Generated, Index, IndexColumn, Key,
     MAX_COLUMNS, OnCommit, Rule, SECOND_DIGITS, may_refer, referred_key,
 };
-pub use domains::{DOMAIN, Domain};
+pub use domains::Domain;
 pub(crate) use enums::replaced;
 pub use enums::{EnumType, Label, enum_name, enum_type, enum_within, is_enum, places};
 pub use names::{WITHIN, base_of, schema_of, titled, within};
@@ -25,6 +25,6 @@ pub use rights::{Acl, Grant, Privileges, Role};
 pub use rounding::to_second_digits;
 pub use sequence::{Position, Sequence};
 pub use types::{
-    JsonKind, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type, stored_type,
-    timetz_type, uuid_type,
+    DOMAIN, JsonKind, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
+    stored_type, timetz_type, uuid_type,
 };

@@ -7,6 +7,9 @@ use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
 use crate::schema::enums::{enum_within, is_enum};
 
+/// Where the metadata of a field has the name in the catalog of the [domain](crate::Column::domain) that a column is of.
+pub const DOMAIN: &str = "atoll:domain";
+
 /// The type in which values of type `from` are stored, and which scans deliver: texts and binaries
 /// become views, dictionaries the type of their values, decimals of up to 38 digits `Decimal128`, all kinds of lists `List`, intervals
 /// months, days and nanoseconds. 16 bytes are a [uuid](uuid_type), 12 a [time with a zone](timetz_type). Structs stay as they

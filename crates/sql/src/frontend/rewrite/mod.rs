@@ -8,6 +8,7 @@ mod assignments;
 mod calls;
 mod catalog;
 mod columns;
+mod comparisons;
 mod escapes;
 mod expanded;
 mod framed;
