@@ -38,7 +38,8 @@ pub(crate) fn of_reason(reason: Reason) -> Report {
 pub(crate) fn report(error: &atoll::Error, text: &str) -> Report {
     let mut report = Report::error(error.sqlstate(), error.to_string());
     if let atoll::Error::Sql(sql) = error {
-        report.position = sql.position().map(|place| character(text, place));
+        let place = sql.position().or_else(|| sql.quoted_constant(text));
+        report.position = place.map(|place| character(text, place));
     }
     report
 }

@@ -13,15 +13,21 @@ pub fn of(error: &anyhow::Error, statement: &Statement) -> Option<String> {
     let Some(atoll::Error::Sql(error)) = error.downcast_ref::<atoll::Error>() else {
         return None;
     };
-    let position = error.position()?;
-    // Positions are those in the whole text, of which the statement is a part.
-    let line = usize::try_from(position.line)
-        .ok()?
-        .checked_sub(statement.line)?;
-    let column = match line {
-        0 => i64::try_from(position.column).ok()? - statement.column,
-        _ => i64::try_from(position.column).ok()?,
+    let (line, column) = match error.position() {
+        // Positions are those in the whole text, of which the statement is a part.
+        Some(position) => {
+            let line = usize::try_from(position.line).ok()?;
+            let line = line.checked_sub(statement.line)?;
+            let before = if line == 0 { statement.column } else { 0 };
+            (line, i64::try_from(position.column).ok()? - before)
+        }
+        None => {
+            let place = error.quoted_constant(&statement.text)?;
+            let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
+            (line, i64::try_from(place.column).ok()?)
+        }
     };
+    let number = (statement.line + line) as u64;
     let text = statement.text.lines().nth(line)?;
     let column = usize::try_from(column).ok()?.max(1);
     // What stands before the statement on its first line is not part of it.
@@ -34,7 +40,7 @@ pub fn of(error: &anyhow::Error, statement: &Statement) -> Option<String> {
         _ => (text, column),
     };
     let width = pager::screen().map_or(WIDTH, |(width, _)| width);
-    Some(excerpt(text, position.line, column, width))
+    Some(excerpt(text, number, column, width))
 }
 
 /// `text`, which is line `number`, with a mark under its character `column`, counted from 1; of a line that is wider

@@ -53,6 +53,7 @@ pub(crate) mod returning;
 pub(crate) mod rewrite;
 pub(crate) mod role_options;
 pub(crate) mod roles;
+mod quoted;
 mod rows;
 pub(crate) mod schemas;
 pub mod script;

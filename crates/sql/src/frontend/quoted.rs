@@ -1,0 +1,60 @@
+//! The place of the constant that an error is about.
+
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::error::{Error, Position};
+use crate::frontend::dialect::DIALECT;
+
+/// The codes of errors that quote a text that is no value of its type, or none that the type has room for.
+const CODES: [&str; 4] = ["22003", "22007", "22008", "22P02"];
+
+impl Error {
+    /// Where in the statement `text` the constant stands that this error quotes, as `'x'` in `select 'x'::int`: the first
+    /// of those that are alike. None if the error is about something else, or about a value that the statement has not
+    /// written; of those that have a [position](Error::position) it says nothing.
+    pub fn quoted_constant(&self, text: &str) -> Option<Position> {
+        if self.position().is_some() || !CODES.contains(&self.sqlstate()) {
+            return None;
+        }
+        let message = self.told().message;
+        let (from, to) = (message.find('"')? + 1, message.rfind('"')?);
+        let quoted = message.get(from..to)?;
+        let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+        let same = |token: &Token| match token {
+            Token::SingleQuotedString(own) | Token::EscapedStringLiteral(own) => own == quoted,
+            Token::DollarQuotedString(own) => own.value == quoted,
+            _ => false,
+        };
+        let found = tokens.ok()?.into_iter().find(|own| same(&own.token))?;
+        Some(Position {
+            line: found.span.start.line,
+            column: found.span.start.column,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_found_by_what_errors_quote() {
+        let error = |code, message: &str| Error::Execution {
+            code,
+            message: message.into(),
+        };
+        let wrong = error("22P02", "invalid input syntax for type integer: \"it's\"");
+        let text = "select 'its',\n  'it''s'::int, 'it''s'";
+        let place = Position { line: 2, column: 3 };
+        assert_eq!(wrong.quoted_constant(text), Some(place));
+        let place = Position { line: 1, column: 8 };
+        assert_eq!(wrong.quoted_constant("select $a$it's$a$::int"), Some(place));
+        assert_eq!(wrong.quoted_constant("select a::int from t"), None);
+        // A text that ends nowhere.
+        assert_eq!(wrong.quoted_constant("select 'it''s', '"), None);
+        let long = error("22003", "value \"99999\" is out of range for type smallint");
+        assert!(long.quoted_constant("select '99999'::smallint").is_some());
+        let other = error("23505", "duplicate key value violates unique constraint \"a\"");
+        assert_eq!(other.quoted_constant("select 'a'"), None);
+    }
+}
