@@ -14,6 +14,9 @@ pub enum Format {
     Csv,
     /// Text as the TPC-H generator writes it: `|` after each field, no quotes, no header.
     Tbl,
+    /// Text as PostgreSQL's `copy` writes it: tabs between fields, no quotes, no header, a backslash and what follows it
+    /// for one character, `\N` for NULL.
+    Text,
     /// JSON: an object a row, one after the other or as one array.
     Json,
     /// Arrow IPC: the file format or the stream format.
@@ -43,6 +46,9 @@ impl Format {
     /// The format of that name or extension, in any case: `csv`, `parquet`, `jsonl`, ...
     pub fn named(name: &str) -> Option<Format> {
         let known = |(extension, _): &&(&str, Format)| extension.eq_ignore_ascii_case(name);
+        if name.eq_ignore_ascii_case("text") {
+            return Some(Format::Text);
+        }
         EXTENSIONS.iter().find(known).map(|(_, format)| *format)
     }
 
@@ -63,7 +69,7 @@ impl Format {
         };
         // A name without a full stop has no extension.
         parts.next()?;
-        Format::named(inner)
+        Format::named(inner).filter(|format| *format != Format::Text)
     }
 }
 
@@ -131,6 +137,8 @@ pub struct Options {
     pub names: Vec<String>,
     /// Folders `key=value` on the way to a file are columns; where absent, if all files of a pattern have them.
     pub hive: Option<bool>,
+    /// Text that nothing tells to be of another format, with tabs between its fields, is [`Format::Text`].
+    pub tabs_escape: bool,
     /// Names of columns that are known already: a first line of text that has them all is a header. Not for users.
     pub expected: Vec<String>,
 }
@@ -189,6 +197,7 @@ mod tests {
             ("a.gz", None),
             ("csv", None),
             ("a.csv/b", None),
+            ("a.text", None),
             ("gz.csv", Some(Format::Csv)),
         ] {
             assert_eq!(Format::of_name(name), format, "{name}");

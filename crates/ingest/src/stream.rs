@@ -344,7 +344,10 @@ fn format(path: &Path, options: &Options, head: &[u8]) -> Result<Format> {
         (None, None, Some(seen)) => seen,
         (None, None, None) => Format::Csv,
     };
-    if matches!(format, Format::Csv | Format::Tbl | Format::Json) {
+    if matches!(
+        format,
+        Format::Csv | Format::Tbl | Format::Text | Format::Json
+    ) {
         if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
             return Err(Error::file(
                 path,

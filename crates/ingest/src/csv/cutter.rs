@@ -53,7 +53,18 @@ impl Scanner {
     /// ends in them.
     pub fn last_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let Some(quote) = self.dialect.quote else {
-            return memrchr(b'\n', bytes).map(|at| at + 1);
+            let mut end = bytes.len();
+            let found = loop {
+                let Some(at) = memrchr(b'\n', &bytes[..end]) else {
+                    break None;
+                };
+                if self.dialect.backslash.is_none() || !self.is_escaped(bytes, at) {
+                    break Some(at + 1);
+                }
+                end = at;
+            };
+            self.before = bytes.last().copied().unwrap_or(self.before);
+            return found;
         };
         let (mut next, mut last) = (0, None);
         while next < bytes.len() {
@@ -103,6 +114,14 @@ impl Scanner {
         }
         self.seen += bytes.len() as u64;
         last
+    }
+
+    /// Whether a backslash may stand before the byte at this place that escapes it: of those before `bytes` only the last
+    /// is known.
+    fn is_escaped(&self, bytes: &[u8], at: usize) -> bool {
+        let before = bytes[..at].iter().rev();
+        let count = before.take_while(|byte| **byte == b'\\').count();
+        count % 2 == 1 || (count == at && self.before == b'\\')
     }
 
     /// Where the quoted part began that has not ended, in bytes from the first one seen.
@@ -235,12 +254,14 @@ impl<R: Read> Iterator for Chunks<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv::layout::Backslash;
 
     const CSV: Dialect = Dialect {
         delimiter: b',',
         quote: Some(b'"'),
         escape: None,
         trailing: false,
+        backslash: None,
     };
 
     fn cut(text: &str, dialect: Dialect, size: usize) -> Vec<(u64, String)> {
@@ -296,6 +317,17 @@ mod tests {
         check(&records, CSV);
         let plain = Dialect { quote: None, ..CSV };
         check(&["a\"\n", "\"b\n", "c"], plain);
+    }
+
+    #[test]
+    fn a_backslash_hides_a_line_end() {
+        let copied = Dialect {
+            delimiter: b'\t',
+            quote: None,
+            backslash: Some(Backslash::Null),
+            ..CSV
+        };
+        check(&["a\\\nb\n", "c\\\\\n", "\\\\\\\nd\n", "e\n"], copied);
     }
 
     #[test]

@@ -15,6 +15,18 @@ pub(crate) struct Dialect {
     pub escape: Option<u8>,
     /// A record may end with a delimiter, as in `.tbl` files.
     pub trailing: bool,
+    /// Whether a backslash and what follows stand for one character, as PostgreSQL's `copy` writes text; then there are no
+    /// quotes.
+    pub backslash: Option<Backslash>,
+}
+
+/// What stands for NULL where backslashes escape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backslash {
+    /// `\N` alone.
+    Null,
+    /// Another text.
+    Other,
 }
 
 /// How a text file is laid out.

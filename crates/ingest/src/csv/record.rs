@@ -6,7 +6,8 @@
 
 use memchr::{memchr, memchr2};
 
-use crate::csv::layout::Dialect;
+use crate::csv::backslash;
+use crate::csv::layout::{Backslash, Dialect};
 
 /// Marks a field whose text is in [`Records::extra`].
 const EXTRA: u32 = 1 << 31;
@@ -93,6 +94,10 @@ pub(crate) enum Wrong {
     Unclosed { opened: usize },
     /// After the quote that closes the field from `opened` on there is text.
     Trailing { opened: usize, at: usize },
+    /// The backslashes of the field at this offset stand for no text.
+    Backslash { at: usize },
+    /// After the end of the data there is more.
+    Behind { at: usize },
 }
 
 impl Wrong {
@@ -100,7 +105,7 @@ impl Wrong {
     pub fn offset(self) -> usize {
         match self {
             Wrong::Unclosed { opened } => opened,
-            Wrong::Trailing { at, .. } => at,
+            Wrong::Trailing { at, .. } | Wrong::Backslash { at } | Wrong::Behind { at } => at,
         }
     }
 
@@ -108,6 +113,8 @@ impl Wrong {
     pub fn reason(self, text: &str, line: u64) -> String {
         match self {
             Wrong::Unclosed { .. } => unclosed().to_owned(),
+            Wrong::Backslash { .. } => "the backslashes of a field stand for no UTF-8 text: one at the end of a line, or bytes that are no character; give the format csv if they are backslashes".to_owned(),
+            Wrong::Behind { .. } => "more follows the end of the data, which a line of `\\.` is".to_owned(),
             Wrong::Trailing { opened, .. } => format!(
                 "text follows a closing quote; the field began with a quote on line {}; double quotes within quotes, or say how they are escaped, or that there are none",
                 line + lines(&text.as_bytes()[..opened])
@@ -152,6 +159,9 @@ impl<'t> Reader<'t> {
 
     /// Appends the next record; none after the last.
     pub fn next(&mut self, out: &mut Records) -> Result<bool, Wrong> {
+        if let Some(kind) = self.dialect.backslash {
+            return self.escaped(kind, out);
+        }
         let bytes = self.text.as_bytes();
         while matches!(bytes.get(self.at), Some(b'\n' | b'\r')) {
             self.at += 1;
@@ -186,6 +196,60 @@ impl<'t> Reader<'t> {
         }
         out.records.push((start as u32, out.spans.len() as u32));
         Ok(true)
+    }
+
+    /// The same where backslashes escape: an empty line is a record of one empty field, and `\.` alone is the end.
+    fn escaped(&mut self, kind: Backslash, out: &mut Records) -> Result<bool, Wrong> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        if start >= bytes.len() {
+            return Ok(false);
+        }
+        let delimiter = self.dialect.delimiter;
+        loop {
+            let begin = self.at;
+            let (end, escapes) = backslash::field_end(bytes, begin, delimiter);
+            self.at = end;
+            let field = &self.text[begin..end];
+            let extra = out.extra.len();
+            let mut span = Span {
+                start: begin as u32,
+                end: end as u32,
+            };
+            if escapes {
+                if field == "\\N" && kind == Backslash::Null {
+                    out.extra.push_str(backslash::NULL);
+                } else if field == "\\." && begin == start && bytes.get(end) != Some(&delimiter) {
+                    self.line_end();
+                    return match self.at == bytes.len() {
+                        true => Ok(false),
+                        false => Err(Wrong::Behind { at: self.at }),
+                    };
+                } else if !backslash::unescape(field, &mut out.extra) {
+                    return Err(Wrong::Backslash { at: begin });
+                }
+                span.start = extra as u32 | EXTRA;
+                span.end = out.extra.len() as u32;
+            }
+            out.spans.push(span);
+            if bytes.get(end) != Some(&delimiter) {
+                break;
+            }
+            self.at += 1;
+        }
+        self.line_end();
+        out.records.push((start as u32, out.spans.len() as u32));
+        Ok(true)
+    }
+
+    /// Passes over one line end.
+    fn line_end(&mut self) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += match rest {
+            [b'\r', b'\n', ..] => 2,
+            [b'\r' | b'\n', ..] => 1,
+            _ => 0,
+        };
     }
 
     /// The field that begins with a quote at this place; afterwards the place is that of its delimiter.
@@ -283,6 +347,7 @@ mod tests {
         quote: Some(b'"'),
         escape: None,
         trailing: false,
+        backslash: None,
     };
 
     fn read(text: &str, dialect: Dialect) -> Result<Vec<Vec<String>>, Wrong> {
@@ -313,6 +378,26 @@ mod tests {
             [["äöü", "a fairly long field", "x"]]
         );
         assert!(read("\n\r\n", CSV).unwrap().is_empty());
+    }
+
+    #[test]
+    fn backslashes_escape() {
+        let copied = Dialect {
+            delimiter: b'\t',
+            quote: None,
+            backslash: Some(Backslash::Null),
+            ..CSV
+        };
+        let text = "1\ta\\tb\r\n\\N\t\\\\N\n\n\"\ta\\\tb\n\\.\n";
+        let wanted: [&[&str]; 4] = [&["1", "a\tb"], &["\0", "\\N"], &[""], &["\"", "a\tb"]];
+        assert_eq!(read(text, copied).unwrap(), wanted);
+        let other = Dialect {
+            backslash: Some(Backslash::Other),
+            ..copied
+        };
+        assert_eq!(read("\\N\t\\.", other).unwrap(), [["N", "."]]);
+        assert_eq!(read("a\\", copied), Err(Wrong::Backslash { at: 0 }));
+        assert_eq!(read("\\.\na\n", copied), Err(Wrong::Behind { at: 3 }));
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::csv::backslash;
 use crate::csv::cutter::Scanner;
 use crate::csv::infer::Kinds;
-use crate::csv::layout::{Dialect, Layout};
+use crate::csv::layout::{Backslash, Dialect, Layout};
 use crate::csv::record::{self, Reader, Records, Wrong, lines};
 use crate::error::{Error, Result};
-use crate::options::Options;
+use crate::options::{Format, Options};
 use crate::stream::{MARK, Stream};
 
 /// Bytes of a file that are looked at; more where its first record is longer.
@@ -28,20 +29,29 @@ pub(crate) fn sniff(
     path: &Path,
     stream: &mut Stream,
     options: &Options,
-    tbl: bool,
+    format: Format,
     rows: usize,
 ) -> Result<Layout> {
     options.check()?;
-    let quote = options.quote.unwrap_or((!tbl).then_some(b'"'));
+    let tbl = format == Format::Tbl;
+    let text = format == Format::Text;
+    let quote = match text {
+        true => None,
+        false => options.quote.unwrap_or((!tbl).then_some(b'"')),
+    };
     let mut dialect = Dialect {
-        delimiter: options.delimiter.unwrap_or(b'|'),
+        delimiter: options.delimiter.unwrap_or(if text { b'\t' } else { b'|' }),
         quote,
         escape: options.escape.filter(|escape| Some(*escape) != quote),
         trailing: tbl,
+        backslash: text.then(|| escaping(options)),
     };
-    let known = options.delimiter.is_some() || tbl;
+    let known = options.delimiter.is_some() || tbl || text;
     let (sample, delimiter) = sample(path, stream, dialect, known, rows)?;
     dialect.delimiter = delimiter;
+    if delimiter == b'\t' && is_copied(path, options) {
+        (dialect.quote, dialect.backslash) = (None, Some(escaping(options)));
+    }
     let mut records = Records::default();
     let mut reader = Reader::new(&sample, dialect);
     while records.len() <= rows {
@@ -52,6 +62,22 @@ pub(crate) fn sniff(
         }
     }
     Ok(layout(&sample, &records, dialect, options, tbl))
+}
+
+/// What stands for NULL where backslashes escape.
+fn escaping(options: &Options) -> Backslash {
+    match options.nulls.as_slice() {
+        [] => Backslash::Null,
+        nulls if nulls.iter().any(|null| null == "\\N") => Backslash::Null,
+        _ => Backslash::Other,
+    }
+}
+
+/// Whether a file of which only its tabs tell how it is written is one of PostgreSQL's `copy`.
+fn is_copied(path: &Path, options: &Options) -> bool {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    let csv = name.split('.').any(|part| matches!(part, "csv" | "tsv"));
+    options.tabs_escape && options.format.is_none() && !csv
 }
 
 fn refused(path: &Path, sample: &str, wrong: Wrong) -> Error {
@@ -174,7 +200,11 @@ fn layout(
     let first: Vec<&str> = (0..width)
         .map(|field| records.field(sample, 0, field))
         .collect();
-    let is_null = |value: &str| value.is_empty() || options.nulls.iter().any(|null| null == value);
+    let nulls: Vec<String> = match dialect.backslash {
+        Some(Backslash::Null) => vec![backslash::NULL.to_owned()],
+        _ => options.nulls.clone(),
+    };
+    let is_null = |value: &str| value.is_empty() || nulls.iter().any(|null| null == value);
     let mut kinds = vec![Kinds::default(); width];
     for record in 1..records.len() {
         for (field, kinds) in kinds.iter_mut().enumerate().take(records.width(record)) {
@@ -186,6 +216,7 @@ fn layout(
     }
     let header = match options.header {
         Some(given) => given && width > 0,
+        None if dialect.backslash.is_some() => false,
         None => !tbl && width > 0 && has_header(sample, records, &first, &kinds, options),
     };
     if !header {
@@ -209,7 +240,7 @@ fn layout(
         names: unique(given),
         named: header || !options.names.is_empty(),
         kinds,
-        nulls: Arc::from(options.nulls.clone()),
+        nulls: Arc::from(nulls),
         sampled: records.len(),
     }
 }

@@ -96,9 +96,8 @@ impl Opening {
         }
         let (source, stream, format) = Source::open(&file.path, &self.options)?;
         let content = match format {
-            Format::Csv | Format::Tbl => {
-                let tbl = format == Format::Tbl;
-                Content::Text(Text::open(&source, stream, &self.options, tbl, rows)?)
+            Format::Csv | Format::Tbl | Format::Text => {
+                Content::Text(Text::open(&source, stream, &self.options, format, rows)?)
             }
             Format::Json => Content::Json(JsonFile::open(&source, stream, &self.options, rows)?),
             Format::Parquet => Content::Parquet(ParquetFile::open(&source, stream)?),

@@ -63,7 +63,7 @@ pub(crate) struct CopyFrom {
 /// The format of a file, as far as the statement tells it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FileOptions {
-    /// `parquet`, `csv`, `json`, `arrow`; without it the file's extension decides.
+    /// `parquet`, `csv`, `text`, `json`, `arrow`; without it the file's extension decides.
     pub format: Option<String>,
     /// Whether the first line of a CSV file names the columns.
     pub header: Option<bool>,
@@ -295,6 +295,11 @@ pub(crate) fn format_for(path: &str, options: &FileOptions) -> Result<&'static s
         Format::Parquet => "parquet",
         Format::Json => "json",
         Format::Arrow => "arrow",
+        Format::Text => {
+            return Err(Error::unsupported(
+                "text is written to the client alone: use `copy ... to stdout`, or `(format csv)` for a file",
+            ));
+        }
         _ => "csv",
     })
 }
@@ -311,6 +316,7 @@ pub(crate) fn options_of(options: &FileOptions) -> Result<Options> {
         escape: options.escape,
         header: options.header,
         nulls: options.null.iter().cloned().collect(),
+        tabs_escape: options.quote.is_none() && options.escape.is_none(),
         compression: options
             .compression
             .as_deref()

@@ -54,7 +54,10 @@ mod tests {
         assert_eq!(wrong.quoted_constant("select 'it''s', '"), None);
         let long = error("22003", "value \"99999\" is out of range for type smallint");
         assert!(long.quoted_constant("select '99999'::smallint").is_some());
-        let other = error("23505", "duplicate key value violates unique constraint \"a\"");
+        let other = error(
+            "23505",
+            "duplicate key value violates unique constraint \"a\"",
+        );
         assert_eq!(other.quoted_constant("select 'a'"), None);
     }
 }
