@@ -51,6 +51,7 @@ pub(crate) mod prepared;
 pub(crate) mod readers;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
+mod rewritten;
 pub(crate) mod roles;
 mod rows;
 pub(crate) mod schemas;

@@ -11,6 +11,7 @@ mod columns;
 mod escapes;
 mod expanded;
 mod framed;
+mod leftmost;
 mod named;
 mod names;
 mod operators;
