@@ -102,6 +102,6 @@ pub use run::options::{Executor, Options};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, as_texts_of, uuid_text};
 pub use settings::{Backend, OpenCursor, Setting};
-pub use statements::extended::PreparedStatement;
+pub use statements::described::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
 pub use told::Told;

@@ -4,10 +4,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::error::{Error, Result};
-use crate::functions::temporal::local::Local;
-use crate::functions::temporal::settings::{date_style, time_zone};
-
 /// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DateSettings([String; 3]);
@@ -42,42 +38,15 @@ impl DateSettings {
         DateSettings::place(name).map(|at| self.0[at].as_str())
     }
 
-    /// They after one was set; none: to what it is at first.
-    ///
-    /// # Errors
-    /// If there is none of that name, or it cannot be that.
-    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Result<DateSettings> {
-        let Some(at) = DateSettings::place(name) else {
-            return Err(Error::coded(
-                "42704",
-                format!("unrecognized configuration parameter \"{name}\""),
-            ));
-        };
-        let found = match (OF_DATES[at].0, value) {
-            (_, None) => Some(DateSettings::default().0[at].clone()),
-            ("timezone", Some(value)) => time_zone(value),
-            ("datestyle", Some(value)) => date_style(value, &self.0[at]),
-            (_, Some(value)) => {
-                let value = value.trim().to_lowercase();
-                INTERVAL_STYLES.contains(&value.as_str()).then_some(value)
-            }
-        };
-        let Some(found) = found else {
-            let shown = OF_DATES[at].1;
-            let value = value.unwrap_or_default();
-            return Err(Error::coded(
-                "22023",
-                format!("invalid value for parameter \"{shown}\": \"{value}\""),
-            ));
-        };
+    /// They with this value of the one of that name, which may have it.
+    pub(crate) fn put(&self, name: &str, value: String) -> DateSettings {
         let mut all = self.clone();
-        all.0[at] = found;
-        Ok(all)
+        if let Some(at) = DateSettings::place(name) {
+            all.0[at] = value;
+        }
+        all
     }
 }
-
-/// The styles of intervals.
-const INTERVAL_STYLES: [&str; 3] = ["postgres", "postgres_verbose", "iso_8601"];
 
 /// A setting of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,12 +185,6 @@ impl StatementSettings {
             (Some(backend), Ok(process)) => (backend.stop)(process, ends),
             _ => false,
         }
-    }
-
-    /// How dates and times are read and written.
-    pub(crate) fn local(&self) -> Local {
-        let get = |name| self.get(name).unwrap_or_default();
-        Local::new(&get("timezone"), &get("datestyle"), &get("intervalstyle"))
     }
 
     /// What one is, whatever the case of its name.

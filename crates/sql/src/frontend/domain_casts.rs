@@ -1,8 +1,10 @@
 //! Casts to domains: a cast to the type behind the domain, within a call of a function that tests the value.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, Statement as Sql, Value, VisitMut, VisitorMut,
@@ -13,6 +15,9 @@ use crate::error::{Error, Result};
 use crate::frontend::expression::expression;
 use crate::names::{column_name, written};
 use crate::search_path::SearchPath;
+
+/// The functions that casts to domains call, by their [names](function_name).
+pub(crate) type DomainCasts = HashMap<String, Arc<ScalarUDF>>;
 
 /// What stands in the text of a cast where the value goes. No column is called so.
 const PLACE: &str = "\u{2}value";

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
 use crate::frontend::grammar::refused;
-use crate::frontend::parse::rewritten;
+use crate::frontend::rewritten::rewritten;
 use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, need, unexpected, word};
 use crate::names::{column_name, written};

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
 use crate::frontend::distinct;
-use crate::frontend::parse::rewritten;
+use crate::frontend::rewritten::rewritten;
 use crate::names::column_name;
 
 /// The names of the columns in `text`, each once.

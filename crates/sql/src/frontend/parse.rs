@@ -25,6 +25,7 @@ use crate::frontend::maintenance::Maintenance;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
 use crate::frontend::prepared::Prepared;
+use crate::frontend::rewritten::rewritten;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
@@ -32,8 +33,8 @@ use crate::frontend::steps::{Split, Touched};
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
     absent, arrays, changes, constraints, distinct, domains, grammar, identity, kept, like,
-    maintenance, materialized, merge, operators, overriding, prepared, returning, rewrite, roles,
-    schemas, sequences, steps, table_as, types,
+    maintenance, materialized, merge, prepared, returning, rewrite, roles, schemas, sequences,
+    steps, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -281,25 +282,6 @@ pub(super) fn source(text: &str, tokens: &[TokenWithSpan]) -> String {
     };
     let last = words.next_back().unwrap_or(first);
     text[offset(first.span.start)..offset(last.span.end)].to_string()
-}
-
-/// The tokens as the parser reads them.
-pub(crate) fn rewritten(
-    tokens: &[TokenWithSpan],
-) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::continued(table_as::logged(tokens.to_vec()))?;
-    let tokens = rewrite::subscripts(tokens);
-    let tokens = rewrite::questions(operators::mark(tokens));
-    let tokens = rewrite::numbers(&tokens)?;
-    let tokens = rewrite::structs(rewrite::without_materialized(tokens));
-    let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
-    let tokens = rewrite::insert_alias(rewrite::key_columns(tokens))?;
-    distinct::mark(
-        &DIALECT,
-        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(
-            constraints::quoted(constraints::mark(tokens)),
-        )))),
-    )
 }
 
 fn first_word(tokens: &[TokenWithSpan]) -> Option<Keyword> {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::functions::windows::frame::{Bound, Exclude, Frame, Units};
-use crate::functions::windows::{Framed, Inner, Layout, MARK, has_offset};
+use crate::functions::windows::frame::{Bound, Exclude, Frame, Units, has_offset};
+use crate::functions::windows::layout::{Inner, Layout};
+use crate::functions::windows::{Framed, MARK};
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, internal_err, plan_err};

@@ -235,10 +235,7 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(own.values(values.as_primitive::<UInt16Type>().clone()));
     }
     if is_text(from) {
-        if is_list(to) || is_struct(to) {
-            return read(&strings(values)?, &plain(to));
-        }
-        return items::from_texts(values, to);
+        return of_texts(values, to);
     }
     if is_text(to) {
         return to_texts(values);
@@ -293,6 +290,17 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(&rounded, to, &exact)?)
 }
 
+/// Values of any type from texts.
+fn of_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if is_list(to) || is_struct(to) {
+        return read(&strings(texts)?, &plain(to));
+    }
+    if is_map(to) {
+        return maps::read(&strings(texts)?, to);
+    }
+    items::from_texts(texts, to)
+}
+
 /// Numbers that become whole ones, rounded as PostgreSQL does; others as they are.
 fn rounded(values: &ArrayRef, to: &DataType, exact: &CastOptions<'_>) -> Result<ArrayRef> {
     Ok(match values.data_type() {
@@ -333,7 +341,7 @@ pub(crate) fn whole(from: &DataType) -> Option<DataType> {
 /// Those of writing them.
 pub(crate) fn to_texts(values: &ArrayRef) -> Result<ArrayRef> {
     let from = values.data_type();
-    if is_list(from) || is_struct(from) {
+    if is_list(from) || is_struct(from) || is_map(from) {
         return write(values);
     }
     if is_text(from) {

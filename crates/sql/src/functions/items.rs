@@ -1,4 +1,4 @@
-//! Values that are no arrays from texts and as texts, as PostgreSQL reads and writes them.
+//! Values that are no arrays, structs or maps from texts and as texts, as PostgreSQL reads and writes them.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -15,12 +15,11 @@ use table::{enum_type, is_enum, json_kind};
 
 use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
-use crate::functions::json::json_of;
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::{self, reads};
-use crate::functions::{bytes, maps, uuid};
+use crate::functions::{bytes, uuid};
 use crate::messages::types::type_name;
 
 /// Values from texts as PostgreSQL reads them.
@@ -45,7 +44,6 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         )
     };
     match to {
-        DataType::Map(..) => maps::read(&own, to),
         DataType::FixedSizeBinary(16) => uuid::read(&own),
         to if reads(to) => read::from_texts(&own, to, Local::now()),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
@@ -129,7 +127,7 @@ fn double(text: &str) -> Result<f64> {
     float(text, "double precision")
 }
 
-/// The texts of values that are no arrays, as PostgreSQL writes them.
+/// The texts of values that are no arrays, structs or maps, as PostgreSQL writes them.
 ///
 /// # Errors
 /// Those of writing them.
@@ -182,10 +180,6 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
             None => return exec_err!("an enum without labels"),
         },
         ty if json_kind(ty).is_some() => Arc::new(value::texts(items)),
-        DataType::Map(..) => {
-            let texts = json_of(items)?;
-            each(&|row| texts[row].clone())
-        }
         _ => cast(items, &DataType::Utf8View)?,
     })
 }

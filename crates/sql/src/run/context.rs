@@ -16,6 +16,7 @@ use store::Snapshot;
 use table::{Privileges, Table, Tables};
 
 use crate::error::{Error, Result};
+use crate::frontend::domain_casts::DomainCasts;
 use crate::frontend::{
     ctes, definition, domain_casts, grammar, graphs, operators, readers, typed_values,
 };
@@ -31,11 +32,11 @@ use crate::run::clock::Clock;
 use crate::run::deferrals::Deferrals;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
-use crate::run::domains::Casts;
 use crate::run::environment;
 use crate::run::frames::{Frames, Given};
 use crate::run::inserted;
 use crate::run::instance::Instance;
+use crate::run::kept_plans::PlanKey;
 use crate::run::merged;
 use crate::run::privileges::Known;
 use crate::run::reads::only_written;
@@ -181,7 +182,7 @@ impl StatementContext {
     }
 
     /// The version of the store that the statement sees, if that is the latest and its transaction has changed nothing.
-    pub(super) fn latest_version(&self) -> Option<u64> {
+    fn latest_version(&self) -> Option<u64> {
         let latest = self.instance.store.snapshot();
         let same = !self.snapshot.is_open()
             && self.snapshot.version() == latest.version()
@@ -193,12 +194,27 @@ impl StatementContext {
     }
 
     /// Whether the statement reads rows that are of nobody else: those of its caller, and of its own parts.
-    pub(super) fn has_own_rows(&self) -> bool {
+    fn has_own_rows(&self) -> bool {
         !self.frames.is_empty()
             || !self.given.is_empty()
             || self.written.is_some()
             || self.excluded.is_some()
             || self.target.is_some()
+    }
+
+    /// By what a plan of the statement is kept; none if it sees what no other statement does: what its transaction has
+    /// changed, an older version than the latest, rows of its caller.
+    pub(crate) fn plan_key(&self) -> Option<PlanKey> {
+        if self.has_own_rows() {
+            return None;
+        }
+        Some(PlanKey {
+            version: self.latest_version()?,
+            path: self.path.clone(),
+            user: self.user.clone(),
+            role: self.role.clone(),
+            settings: self.settings.clone(),
+        })
     }
 
     /// From which operators of the statement reserve memory.
@@ -430,7 +446,7 @@ impl StatementContext {
             path: SearchPath::kept(),
             rights: rights.clone(),
             only_written: None,
-            domains: Casts::new(),
+            domains: DomainCasts::new(),
             instance: Arc::clone(&self.instance),
         })
     }

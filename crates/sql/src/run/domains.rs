@@ -1,6 +1,6 @@
 //! The conditions of domains: values of columns and casts are tested by them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use table::{Domain, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::domain_casts::function_name;
+use crate::frontend::domain_casts::{DomainCasts, function_name};
 use crate::frontend::domains::VALUE;
 use crate::frontend::expression::expression;
 use crate::functions::convert::convert;
@@ -208,17 +208,14 @@ impl ScalarUDFImpl for OfDomain {
     }
 }
 
-/// The functions that casts to domains call, by their names.
-pub(crate) type Casts = HashMap<String, Arc<ScalarUDF>>;
-
 impl StatementContext {
     /// The functions for casts to these domains.
     ///
     /// # Errors
     /// As [`Conditions::new`].
-    pub(super) fn domains(&self, names: BTreeSet<String>) -> BoxFuture<'_, Result<Casts>> {
+    pub(super) fn domains(&self, names: BTreeSet<String>) -> BoxFuture<'_, Result<DomainCasts>> {
         async move {
-            let mut casts = Casts::new();
+            let mut casts = DomainCasts::new();
             if names.is_empty() {
                 return Ok(casts);
             }

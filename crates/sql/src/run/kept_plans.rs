@@ -19,7 +19,6 @@ use workers::Workers;
 
 use crate::error::Result;
 use crate::frontend::ctes::ONCE;
-use crate::run::context::StatementContext;
 use crate::scan::provider::Provider;
 use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
@@ -34,32 +33,16 @@ const MOST: usize = 256;
 #[derive(Clone, Debug)]
 pub(crate) struct PlanKey {
     /// The version of the store. Tables, their rows, views, roles and rights are those of a version.
-    version: u64,
-    path: SearchPath,
+    pub(super) version: u64,
+    pub(super) path: SearchPath,
     /// The user of the session.
-    user: Option<Arc<str>>,
+    pub(super) user: Option<Arc<str>>,
     /// Whose rights the statement has.
-    role: Option<Arc<str>>,
-    settings: StatementSettings,
+    pub(super) role: Option<Arc<str>>,
+    pub(super) settings: StatementSettings,
 }
 
 impl PlanKey {
-    /// That of a statement; none if it sees what no other statement does: what its transaction has changed, an older
-    /// version than the latest, rows of its caller.
-    pub(crate) fn of(context: &StatementContext) -> Option<PlanKey> {
-        if context.has_own_rows() {
-            return None;
-        }
-        let version = context.latest_version()?;
-        Some(PlanKey {
-            version,
-            path: context.path.clone(),
-            user: context.user.clone(),
-            role: context.role.clone(),
-            settings: context.settings.clone(),
-        })
-    }
-
     /// Whether planning comes to the same.
     pub(crate) fn is(&self, other: &PlanKey) -> bool {
         self.version == other.version
@@ -90,14 +73,19 @@ struct Kept {
 pub(crate) struct Slot(Mutex<Option<Kept>>);
 
 impl Slot {
-    /// The plan, if planning would make the same one for this statement. If not, it is forgotten.
-    pub(crate) fn find(&self, context: &StatementContext) -> Option<Planned> {
+    /// The plan, one of `plans`, if planning would make the same one for the statement of this `key`. If not, it is
+    /// forgotten. The key is asked for only if there is a plan.
+    pub(super) fn find(
+        &self,
+        plans: &KeptPlans,
+        key: impl FnOnce() -> Option<PlanKey>,
+    ) -> Option<Planned> {
         let mut slot = self.0.lock();
-        let key = slot.as_ref().and_then(|_| PlanKey::of(context));
+        let key = slot.as_ref().and_then(|_| key());
         match (slot.as_mut(), key) {
             (Some(kept), Some(key)) if kept.key.is(&key) => {
                 kept.used = Instant::now();
-                context.instance.plans.used.fetch_add(1, Ordering::Relaxed);
+                plans.used.fetch_add(1, Ordering::Relaxed);
                 Some(kept.planned.clone())
             }
             _ => {
@@ -142,16 +130,18 @@ impl KeptPlans {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Keeps a plan, unless planning again could come to another.
+    /// Keeps a plan of the statement of this `key`, if it has one, unless planning again could come to another. What is
+    /// kept is forgotten on these workers.
     ///
     /// # Errors
     /// Those of looking at the plan.
     pub(crate) fn keep(
         self: &Arc<Self>,
-        context: &StatementContext,
+        key: Option<PlanKey>,
         planned: Planned,
+        workers: &Workers,
     ) -> Result<Option<Arc<Slot>>> {
-        let Some(key) = PlanKey::of(context) else {
+        let Some(key) = key else {
             return Ok(None);
         };
         if !is_lasting(&planned.plan)? || !is_lasting(&planned.optimised)? {
@@ -168,7 +158,7 @@ impl KeptPlans {
         }
         all.slots.push_back(Arc::downgrade(&slot));
         if !std::mem::replace(&mut all.watched, true) {
-            self.watch(context.instance.workers());
+            self.watch(workers);
         }
         Ok(Some(slot))
     }

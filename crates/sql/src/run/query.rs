@@ -44,7 +44,9 @@ pub(crate) async fn open(
     query: Sql,
     kept: Option<&Slot>,
 ) -> Result<(SendableRecordBatchStream, Clock)> {
-    if let Some(planned) = kept.and_then(|kept| kept.find(&context)) {
+    let plans = &context.instance.plans;
+    let planned = kept.and_then(|kept| kept.find(plans, || context.plan_key()));
+    if let Some(planned) = planned {
         let rows = found(&mut context, &planned.plan, Some(&planned.optimised)).await?;
         return Ok((visible::rows(output::named(rows)), context.clock));
     }

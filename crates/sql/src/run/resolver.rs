@@ -19,6 +19,7 @@ use datafusion::sql::parser::Statement as Extended;
 use table::{Privileges, Tables};
 
 use crate::error::{Error, Result, WITHIN};
+use crate::frontend::domain_casts::DomainCasts;
 use crate::frontend::planners::{Operators, Types};
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
@@ -30,7 +31,6 @@ use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
 use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};
-use crate::run::domains::Casts;
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
@@ -76,7 +76,7 @@ pub(crate) struct Calls {
     /// The table of which no column is read, but rows are written to.
     pub only_written: Option<String>,
     /// What casts to domains call.
-    pub domains: Casts,
+    pub domains: DomainCasts,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Resolver<'a> {
     descriptions: Option<Arc<dyn Descriptions>>,
     privileges: Option<Arc<dyn Privileged>>,
     settings: StatementSettings,
-    domains: Casts,
+    domains: DomainCasts,
 }
 
 impl<'a> Resolver<'a> {
@@ -152,7 +152,7 @@ impl<'a> Resolver<'a> {
             descriptions: None,
             privileges: None,
             settings: StatementSettings::default(),
-            domains: Casts::new(),
+            domains: DomainCasts::new(),
         }
     }
 }

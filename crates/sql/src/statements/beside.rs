@@ -30,6 +30,7 @@ use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
+use crate::statements::assigned::fold_targets;
 use crate::statements::steps;
 
 /// The rows of one table beside those that are written.
@@ -278,7 +279,7 @@ pub(super) async fn describe(
     let (beside, rows) = match statement {
         Sql::Update(update) if is_wanted(update) => {
             let mut update = update.clone();
-            crate::statements::dml::fold_targets(&mut update)?;
+            fold_targets(&mut update)?;
             crate::statements::default::fill_update(&mut update, definition)?;
             Beside::update(context, update, definition, (&name, true)).await?
         }

@@ -29,7 +29,7 @@ use crate::run::context::StatementContext;
 use crate::run::kept_plans::Planned;
 use crate::run::visible;
 use crate::settings::DateSettings;
-use crate::statements::{beside, dml, merge, steps};
+use crate::statements::{assigned, beside, dml, merge, steps};
 
 /// Texts whose types nothing tells.
 const TEXT: DataType = DataType::Utf8View;
@@ -119,7 +119,7 @@ async fn planned(context: &StatementContext, mut statement: Sql) -> Result<Logic
     let target = match &mut statement {
         Sql::Delete(delete) => Some(context.own(&dml::delete_written(delete)?)),
         Sql::Update(update) => {
-            dml::fold_targets(update)?;
+            assigned::fold_targets(update)?;
             match &update.table.relation {
                 TableFactor::Table { name, .. } => Some(context.own(&names::written(name)?)),
                 _ => None,

@@ -14,8 +14,8 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, Delete, FromTable, Insert, ObjectName, ObjectNamePart, OnConflictAction,
-    OnInsert, Query, Statement as Sql, TableFactor, TableObject, TableWithJoins, Update,
+    Delete, FromTable, Insert, OnConflictAction, OnInsert, Query, Statement as Sql, TableFactor,
+    TableObject, TableWithJoins, Update,
 };
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
@@ -24,12 +24,13 @@ use store::Transaction;
 use table::{Privileges, ROW_COLUMN};
 
 use crate::error::{Error, Result};
-use crate::names::{column_name, known, table_name, written};
+use crate::names::{known, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::query;
+use crate::statements::assigned::fold_targets;
 use crate::statements::beside::{self, Beside};
 use crate::statements::conflict::Conflict;
 use crate::statements::references::{self, Children, Parents};
@@ -310,33 +311,6 @@ pub(crate) fn delete_written(statement: &Delete) -> Result<String> {
         _ => Err(Error::unsupported(
             "`delete` takes one table: use `where ... in (select ...)`",
         )),
-    }
-}
-
-/// Folds the names of assigned columns to lower case, which DataFusion does not do.
-pub(crate) fn fold_targets(statement: &mut Update) -> Result<()> {
-    for assignment in &mut statement.assignments {
-        let AssignmentTarget::ColumnName(ObjectName(parts)) = &mut assignment.target else {
-            return Err(Error::unsupported(
-                "`set (a, b) = ...` is not supported: assign each column by itself",
-            ));
-        };
-        if let Some(ObjectNamePart::Identifier(ident)) = parts.last_mut() {
-            ident.value = column_name(ident);
-        }
-    }
-    let mut names: Vec<String> = statement
-        .assignments
-        .iter()
-        .map(|a| a.target.to_string())
-        .collect();
-    names.sort();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::coded(
-            "42601",
-            format!("column {} is assigned twice", pair[0]),
-        )),
-        None => Ok(()),
     }
 }
 

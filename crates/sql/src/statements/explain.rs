@@ -20,7 +20,7 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome};
-use crate::statements::{dml, plan_json};
+use crate::statements::{assigned, dml, plan_json};
 
 /// How a statement is explained.
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +180,7 @@ async fn plan(
             ))
         }
         Sql::Update(mut update) => {
-            dml::fold_targets(&mut update)?;
+            assigned::fold_targets(&mut update)?;
             let name = match &update.table.relation {
                 datafusion::sql::sqlparser::ast::TableFactor::Table { name, .. } => {
                     table_name(name)?

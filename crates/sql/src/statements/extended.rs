@@ -1,7 +1,6 @@
 //! Statements that are prepared once and run with parameters, `copy` through a connection, and what else a server needs
 //! of a session.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,7 +20,7 @@ use parking_lot::Mutex;
 use table::Privileges;
 
 use crate::error::{Error, Result};
-use crate::frontend::key_query::{KeyQuery, KeyValue};
+use crate::frontend::key_query::KeyQuery;
 use crate::frontend::key_text;
 use crate::frontend::missing;
 use crate::frontend::parameters::{Readied, readied};
@@ -30,112 +29,11 @@ use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
 use crate::run::instance::Instance;
-use crate::run::kept_plans::{PlanKey, Slot};
 use crate::run::stream::AnswerStream;
+use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::session::Session;
 use crate::statements::{copy, describe, looked_up, references};
-
-/// What has been read of a statement.
-#[derive(Clone, Debug)]
-enum Reading {
-    Done(Readied),
-    /// Its text alone: that of a query for the row of one key, which is read when that has to be planned.
-    Waits(Arc<str>),
-}
-
-/// A statement that was read and looked at once and runs any number of times: see [`Session::prepare`].
-#[derive(Clone, Debug)]
-pub struct PreparedStatement {
-    readied: Reading,
-    parameters: Vec<DataType>,
-    columns: Option<SchemaRef>,
-    verb: &'static str,
-    /// Whether it is a query alone, which changes no table.
-    is_query: bool,
-    /// What it asks for, if it is a query for the row of one key.
-    asked: Option<KeyQuery>,
-    /// Where its plan is kept, if it has no parameters.
-    kept: Option<Arc<Slot>>,
-}
-
-/// Most descriptions that a session keeps, and most bytes of the text of one.
-const DESCRIPTIONS: usize = 32;
-const LONGEST: usize = 16 << 10;
-
-/// Statements that a session has prepared last, and what planning looked at: drivers prepare the same text again and again.
-#[derive(Debug, Default)]
-pub(crate) struct Described(Mutex<VecDeque<Description>>);
-
-#[derive(Debug)]
-struct Description {
-    text: String,
-    declared: Vec<Option<DataType>>,
-    key: PlanKey,
-    prepared: PreparedStatement,
-}
-
-impl Described {
-    /// The statement, if preparing it would make the same one.
-    fn find(
-        &self,
-        text: &str,
-        declared: &[Option<DataType>],
-        key: &PlanKey,
-    ) -> Option<PreparedStatement> {
-        let all = self.0.lock();
-        let mut all = all.iter();
-        let found = all.find(|own| own.text == text && own.declared == declared && own.key.is(key));
-        found.map(|own| own.prepared.clone())
-    }
-
-    fn keep(&self, description: Description) {
-        if description.text.len() > LONGEST {
-            return;
-        }
-        let mut all = self.0.lock();
-        all.retain(|own| own.text != description.text || own.declared != description.declared);
-        if all.len() >= DESCRIPTIONS {
-            all.pop_front();
-        }
-        all.push_back(description);
-    }
-}
-
-impl PreparedStatement {
-    /// The types of its parameters.
-    pub fn parameters(&self) -> &[DataType] {
-        &self.parameters
-    }
-
-    /// The columns that it returned when it was prepared; none if it returns no rows. What it returns when it runs may
-    /// have other types, if tables were changed or a parameter is another kind of number.
-    pub fn columns(&self) -> Option<&SchemaRef> {
-        self.columns.as_ref()
-    }
-
-    /// What it is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
-    pub fn verb(&self) -> &'static str {
-        self.verb
-    }
-
-    /// Whether it is a query that changes no table: `select`, `values`, `table`, `from`.
-    pub fn is_query(&self) -> bool {
-        self.is_query
-    }
-
-    /// What it asks for with these texts for its parameters, if it is a query for the row of one key and each text is plainly
-    /// of the type of its parameter.
-    fn asked(&self, values: &[Option<&str>]) -> Option<(&KeyQuery, Vec<KeyValue>)> {
-        let asked = self.asked.as_ref()?;
-        if values.len() != self.parameters.len() {
-            return None;
-        }
-        let values = self.parameters.iter().zip(values);
-        let values = values.map(|(data_type, text)| KeyValue::of_parameter(data_type, *text));
-        Some((asked, values.collect::<Option<_>>()?))
-    }
-}
 
 impl Session {
     /// Reads the one statement of `text`, whose parameters are `$1`, `$2`, ... Their types are those that are declared,
@@ -375,7 +273,7 @@ async fn looked_at(
 ) -> Result<PreparedStatement> {
     let mut entered = Entered::new(Arc::clone(&instance), open).await?;
     let mut context = entered.scope().read(Instant::now()).await?;
-    let key = PlanKey::of(&context);
+    let key = context.plan_key();
     let known = key.as_ref();
     let known = known.and_then(|key| described.find(&said.text, &said.declared, key));
     if let Some(known) = known {
@@ -388,7 +286,9 @@ async fn looked_at(
             let (columns, planned) = describe::planned_query(&context, *query).await?;
             // Values are constants of the text: with others it has another plan.
             let kept = if parameters.is_empty() {
-                instance.plans.keep(&context, planned)?
+                instance
+                    .plans
+                    .keep(context.plan_key(), planned, instance.workers())?
             } else {
                 None
             };

@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::rewrite::leftmost::leftmost;
 use crate::frontend::rewrite::rows::{is_field, sources};
-use crate::frontend::rewrite::shape::leftmost;
 use crate::messages::tags::{shown, tagged};
 use crate::names::column_name;
 

@@ -12,6 +12,7 @@ mod comparisons;
 mod escapes;
 mod expanded;
 mod framed;
+mod leftmost;
 mod named;
 mod names;
 mod operators;

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::Span;
 use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::rewrite::framed;
+use crate::frontend::rewrite::leftmost::leftmost;
 use crate::names::column_name;
 
 /// `from t` becomes `select * from t`, `fetch first 3 rows only` becomes `limit 3`, `order by all`
@@ -231,16 +232,6 @@ fn order_by_all(order_by: &mut OrderBy, body: &SetExpr) {
             with_fill: None,
         });
         order_by.kind = OrderByKind::Expressions(keys.collect());
-    }
-}
-
-/// The `select` from which a query's columns get their names.
-pub(super) fn leftmost(body: &SetExpr) -> Option<&Select> {
-    match body {
-        SetExpr::Select(select) => Some(select),
-        SetExpr::Query(query) => leftmost(&query.body),
-        SetExpr::SetOperation { left, .. } => leftmost(left),
-        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{DIALECT, parser};
-use crate::frontend::rewrite::shape::leftmost;
+use crate::frontend::rewrite::leftmost::leftmost;
 use crate::functions::lists;
 use crate::functions::lists::names;
 use crate::names::column_name;

@@ -343,7 +343,7 @@ fn arrays(args: &[ArrayRef], rows: usize, kind: JsonKind) -> Result<ArrayRef> {
 /// # Errors
 /// For a key that is NULL.
 fn keys_of(values: &ArrayRef, what: &str) -> Result<StringArray> {
-    let found = if *values.data_type() == DataType::Null || values.null_count() > 0 {
+    let found: ArrayRef = if *values.data_type() == DataType::Null || values.null_count() > 0 {
         return exec_err!("{what} must not be null");
     } else if *values.data_type() == DataType::Boolean {
         let own = values.as_boolean();
@@ -352,6 +352,8 @@ fn keys_of(values: &ArrayRef, what: &str) -> Result<StringArray> {
                 .map(|v| v.map(|v| v.to_string()))
                 .collect::<StringArray>(),
         )
+    } else if is_map(values.data_type()) {
+        Arc::new(StringArray::from(json_of(values)?))
     } else {
         to_texts(values)?
     };

@@ -1,4 +1,4 @@
-//! Arrays and structs from texts: `{1,2,NULL}` and `(1,x,)`, as PostgreSQL reads them.
+//! Arrays and structs from texts: `{1,2,NULL}` and `(1,x,)`, as PostgreSQL reads them, and what is in them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, exec_err};
 
 use crate::functions::items::from_texts;
-use crate::functions::lists::types::{base, dimensions, fields, is_list, list_of};
+use crate::functions::lists::types::{base, dimensions, fields, is_list, is_map, list_of};
+use crate::functions::maps;
 use crate::functions::structs::text;
 
 /// What stands between braces.
@@ -27,6 +28,7 @@ pub(crate) fn read(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
     match fields(to) {
         Some(fields) => structs(texts, fields),
         None if is_list(to) => arrays(texts, to),
+        None if is_map(to) => maps::read(texts, to),
         None => from_texts(&(Arc::new(texts.clone()) as ArrayRef), to),
     }
 }

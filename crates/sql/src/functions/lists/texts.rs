@@ -8,7 +8,8 @@ use datafusion::common::{Result, plan_err};
 
 use crate::functions::arguments::is_text;
 use crate::functions::items::to_texts;
-use crate::functions::lists::types::{base, count, list_argument, list_of, lists, range};
+use crate::functions::lists::types::{base, count, is_map, list_argument, list_of, lists, range};
+use crate::functions::lists::write::write;
 use crate::functions::own::Own;
 
 pub(super) fn all() -> Vec<Own> {
@@ -64,7 +65,11 @@ fn join(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
         items = own.values().clone();
     }
-    let items = to_texts(&items)?;
+    let items = if is_map(items.data_type()) {
+        write(&items)?
+    } else {
+        to_texts(&items)?
+    };
     let items = items.as_string_view();
     let between = args[1].as_string_view();
     let nulls = args.get(2).map(|nulls| nulls.as_string_view());

@@ -1,4 +1,4 @@
-//! Arrays and structs as texts: `{1,2,NULL}` and `(1,x,)`, as PostgreSQL writes them.
+//! Arrays, structs and maps as texts: `{1,2,NULL}` and `(1,x,)`, as PostgreSQL writes them, and `{"a":1}`.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use arrow::compute::cast;
 use datafusion::common::Result;
 
 use crate::functions::items::to_texts;
-use crate::functions::lists::types::{is_list, is_struct, lists, plain, range};
+use crate::functions::json::json_of;
+use crate::functions::lists::types::{is_list, is_map, is_struct, lists, plain, range};
 use crate::functions::structs::text;
 use crate::messages::numbers::is_vector;
 
-/// The texts of arrays or structs.
+/// The texts of arrays, structs or maps.
 ///
 /// # Errors
 /// Those of writing what is in them.
@@ -19,13 +20,15 @@ pub(crate) fn write(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(texts(values)?))
 }
 
-/// The texts of values, which may be arrays or structs themselves.
+/// The texts of values, which may be arrays, structs or maps themselves.
 fn texts(values: &ArrayRef) -> Result<StringViewArray> {
     if is_list(values.data_type()) {
         let vectors = is_vector(values.data_type());
         arrays(&cast(values, &plain(values.data_type()))?, vectors)
     } else if is_struct(values.data_type()) {
         structs(values)
+    } else if is_map(values.data_type()) {
+        maps(values)
     } else {
         Ok(to_texts(values)?.as_string_view().clone())
     }
@@ -65,6 +68,14 @@ fn structs(structs: &ArrayRef) -> Result<StringViewArray> {
         text
     };
     let rows = (0..own.len()).map(|row| own.is_valid(row).then(|| of(row)));
+    Ok(StringViewArray::from_iter(rows))
+}
+
+/// The texts of maps, which are JSON.
+fn maps(maps: &ArrayRef) -> Result<StringViewArray> {
+    let texts = json_of(maps)?;
+    let rows = texts.into_iter().enumerate();
+    let rows = rows.map(|(row, text)| maps.is_valid(row).then_some(text));
     Ok(StringViewArray::from_iter(rows))
 }
 

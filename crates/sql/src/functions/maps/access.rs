@@ -17,8 +17,8 @@ use crate::functions::arguments::is_text;
 use crate::functions::lists::compare::comparator;
 use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{count, is_map, list_of, plain, together};
+use crate::functions::maps::layout::range;
 use crate::functions::maps::make::item_field;
-use crate::functions::maps::range;
 use crate::functions::own::Own;
 use crate::messages::types::type_name;
 

@@ -16,7 +16,7 @@ use crate::functions::items::to_texts;
 use crate::functions::lists::compare::normal;
 use crate::functions::lists::names::MAP;
 use crate::functions::lists::types::{count, fields, item, lists, plain, range, together};
-use crate::functions::maps;
+use crate::functions::maps::layout;
 use crate::functions::own::Own;
 use crate::messages::types::type_name;
 
@@ -242,7 +242,7 @@ pub(super) fn checked(
             .into());
         }
     }
-    maps::of(to, offsets, keys, values, nulls)
+    layout::of(to, offsets, keys, values, nulls)
 }
 
 /// The field of the items of an array of this type.

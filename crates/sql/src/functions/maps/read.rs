@@ -6,12 +6,13 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, ListArray, StringArray, StringViewArray, StructArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::Result;
 use table::{is_enum, json_kind, map_parts};
 
 use crate::error::Error;
-use crate::functions::convert::convert;
+use crate::functions::items::from_texts;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::normal;
 use crate::functions::json::read::read as read_json;
@@ -72,7 +73,7 @@ fn from_json(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
             }
         }
         let keys: ArrayRef = Arc::new(StringViewArray::from_iter(keys));
-        let (keys, values) = (convert(&keys, key)?, from_json(&values, value)?);
+        let (keys, values) = (plainly(&keys, key)?, from_json(&values, value)?);
         return checked(to, offsets(lengths, &valid), keys, values, nulls);
     }
     if let Some(of) = item(to) {
@@ -136,7 +137,16 @@ fn scalars(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
         return Ok(Arc::new(BooleanArray::from(found)));
     }
     let plain: ArrayRef = Arc::new(StringViewArray::from_iter(plain));
-    convert(&plain, to)
+    plainly(&plain, to)
+}
+
+/// Values of a type without parts, from their texts.
+fn plainly(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let found = from_texts(texts, to)?;
+    if found.data_type() == to {
+        return Ok(found);
+    }
+    Ok(cast(&found, to)?)
 }
 
 /// The ends of what is in each row, of which those that are not `valid` have nothing.

@@ -10,6 +10,7 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, Ex
 use datafusion::common::{Result, config_err};
 
 use crate::functions::temporal::zones::{self, Zone};
+use crate::settings::StatementSettings;
 
 /// The order of the parts of a date that are numbers, where nothing else tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -148,6 +149,14 @@ impl Local {
     pub(crate) fn instant(&self, shown: i64) -> Option<i64> {
         let east = self.zone.at_local(shown.div_euclid(1_000_000))?;
         shown.checked_sub(east * 1_000_000)
+    }
+}
+
+impl StatementSettings {
+    /// How dates and times are read and written.
+    pub(crate) fn local(&self) -> Local {
+        let get = |name| self.get(name).unwrap_or_default();
+        Local::new(&get("timezone"), &get("datestyle"), &get("intervalstyle"))
     }
 }
 

@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`calendar`] | days and dates, and writing both |
-//! | [`zones`] | time zones by name, abbreviation and offset |
+//! | [`zones`], [`abbreviations`] | time zones by name, abbreviation and offset |
 //! | [`pieces`], [`words`] | what texts are made of |
 //! | [`moment`], [`parts`], [`duration`] | what they say: dates and times, and intervals |
 //! | [`units`], [`fields`] | the units of intervals, and the fields of types of intervals |
@@ -12,11 +12,14 @@
 //! | [`instants`] | instants and what clocks of the session show |
 //! | [`local`], [`styles`] | the zone and the styles of a session, and writing in them |
 //! | [`settings`] | what these may be set to |
+//! | [`components`] | the fields of values, which `extract` takes |
 //! | [`extract`], [`make`], [`shift`], [`sums`] | functions |
 //!
 //! Values lie as Arrow has them: days, microseconds and nanoseconds from 1970 on, months with days and nanoseconds.
 
+pub(crate) mod abbreviations;
 pub(crate) mod calendar;
+mod components;
 pub(crate) mod duration;
 pub(crate) mod extract;
 pub(crate) mod fields;

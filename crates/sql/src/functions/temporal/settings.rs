@@ -1,8 +1,45 @@
-//! What `TimeZone` and `DateStyle` may be set to, and what they are then.
+//! What `TimeZone`, `DateStyle` and `IntervalStyle` may be set to, and what they are then.
 
+use crate::error::{Error, Result};
 use crate::functions::temporal::duration;
 use crate::functions::temporal::fields::Fields;
 use crate::functions::temporal::zones;
+use crate::settings::DateSettings;
+
+/// The styles of intervals.
+const INTERVAL_STYLES: [&str; 3] = ["postgres", "postgres_verbose", "iso_8601"];
+
+impl DateSettings {
+    /// They after one was set; none: to what it is at first.
+    ///
+    /// # Errors
+    /// If there is none of that name, or it cannot be that.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Result<DateSettings> {
+        let (Some(shown), Some(now)) = (DateSettings::shown(name), self.get(name)) else {
+            return Err(Error::coded(
+                "42704",
+                format!("unrecognized configuration parameter \"{name}\""),
+            ));
+        };
+        let found = match (shown, value) {
+            (_, None) => DateSettings::default().get(name).map(str::to_owned),
+            ("TimeZone", Some(value)) => time_zone(value),
+            ("DateStyle", Some(value)) => date_style(value, now),
+            (_, Some(value)) => {
+                let value = value.trim().to_lowercase();
+                INTERVAL_STYLES.contains(&value.as_str()).then_some(value)
+            }
+        };
+        let Some(found) = found else {
+            let value = value.unwrap_or_default();
+            return Err(Error::coded(
+                "22023",
+                format!("invalid value for parameter \"{shown}\": \"{value}\""),
+            ));
+        };
+        Ok(self.put(name, found))
+    }
+}
 
 /// What a session's time zone is called once it is set to `text`: the name of a zone, so many hours to the east of UTC, what
 /// POSIX has, or `interval '-08:00'`; none if there is none such.

@@ -14,8 +14,8 @@ use datafusion::physical_expr::expressions::{Column, Literal};
 
 use crate::error::Error;
 use crate::functions::windows::bounds::{Partition, Pieces, frames};
-use crate::functions::windows::frame::Frame;
-use crate::functions::windows::{Inner, Layout, has_offset};
+use crate::functions::windows::frame::{Frame, has_offset};
+use crate::functions::windows::layout::{Inner, Layout};
 
 /// Computes a function over the frames of each partition.
 #[derive(Debug)]

@@ -39,6 +39,11 @@ pub(crate) enum Bound {
     Last,
 }
 
+/// Whether the frame needs a distance at a bound.
+pub(crate) fn has_offset(bound: Bound) -> bool {
+    matches!(bound, Bound::Preceding | Bound::Following)
+}
+
 /// Which rows around the current one are left out of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Exclude {

@@ -6,23 +6,22 @@
 pub(crate) mod bounds;
 mod compute;
 pub(crate) mod frame;
+pub(crate) mod layout;
 
 use std::sync::Arc;
 
-use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit};
 use datafusion::common::{Result, internal_err, plan_err};
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
-use datafusion::logical_expr::{
-    AggregateUDF, PartitionEvaluator, Signature, Volatility, WindowUDFImpl,
-};
+use datafusion::logical_expr::{PartitionEvaluator, Signature, Volatility, WindowUDFImpl};
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
 use crate::functions::own::Own;
 use crate::functions::windows::compute::Evaluator;
-use crate::functions::windows::frame::{Bound, Frame, Units};
+use crate::functions::windows::frame::{Frame, Units};
+use crate::functions::windows::layout::{Inner, Layout};
 use crate::messages::types::type_name;
 
 /// The name of the call that carries a frame through the parser, as the last sort key of its window.
@@ -36,38 +35,6 @@ pub(super) fn all() -> Vec<Own> {
         |_| Ok(DataType::Null),
         |_, _| internal_err!("a frame of a window stands elsewhere"),
     )]
-}
-
-/// What is computed over a frame.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Inner {
-    /// The value of the first row.
-    First,
-    /// That of the last.
-    Last,
-    /// That of the row with a number, which is the second argument.
-    Nth,
-    Aggregate(Arc<AggregateUDF>),
-}
-
-/// How the arguments of a [`Framed`] are laid out: those of the function, its filter, the sort keys, the distances.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Layout {
-    /// How many arguments the function has itself.
-    pub own: usize,
-    pub filtered: bool,
-    /// The order of each sort key.
-    pub keys: Vec<SortOptions>,
-}
-
-impl Layout {
-    fn first_key(&self) -> usize {
-        self.own + usize::from(self.filtered)
-    }
-
-    fn first_offset(&self) -> usize {
-        self.first_key() + self.keys.len()
-    }
 }
 
 /// A window function over frames that are found here.
@@ -221,9 +188,4 @@ impl WindowUDFImpl for Framed {
             args.input_fields(),
         )?))
     }
-}
-
-/// Whether the frame needs a distance at a bound.
-pub(crate) fn has_offset(bound: Bound) -> bool {
-    matches!(bound, Bound::Preceding | Bound::Following)
 }

@@ -1,5 +1,6 @@
 //! What sessions do, and what they have set.
 
+use crate::functions::temporal::abbreviations::is_of_summer;
 use crate::functions::temporal::zones::{self, Zone};
 use crate::messages::numbers::{DATABASE, role_number};
 use crate::names::CATALOG;
@@ -61,10 +62,7 @@ pub(super) fn abbreviations() -> Built {
     Built::default()
         .names("abbrev", all.iter().map(|(word, _)| word.to_uppercase()))
         .times("utc_offset", all.iter().map(|(_, east)| *east))
-        .truths(
-            "is_dst",
-            all.iter().map(|(word, _)| zones::is_of_summer(word)),
-        )
+        .truths("is_dst", all.iter().map(|(word, _)| is_of_summer(word)))
 }
 
 /// `pg_cursors`.

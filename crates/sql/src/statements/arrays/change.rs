@@ -19,7 +19,7 @@ use crate::run::query;
 use crate::scan::arrays::definition::ArrayTable;
 use crate::statements::arrays::cells::Cells;
 use crate::statements::scope::Scope;
-use crate::statements::{default, dml};
+use crate::statements::{assigned, default, dml};
 
 /// Whether a statement changes cells of an array.
 ///
@@ -145,7 +145,7 @@ async fn update(
 ) -> Result<Answer> {
     let (mut writing, mut context) = scope.write("UPDATE", &[name], started).await?;
     let (array, definition) = described(&context, name)?;
-    dml::fold_targets(&mut statement)?;
+    assigned::fold_targets(&mut statement)?;
     let schema = array.array.schema();
     let mut set = Vec::new();
     for assignment in &statement.assignments {

@@ -1,0 +1,29 @@
+//! The tokens of a statement as the parser reads them: what it does not know is written otherwise, or marked.
+
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
+
+use crate::frontend::dialect::DIALECT;
+use crate::frontend::{constraints, distinct, operators, overriding, rewrite, table_as};
+
+/// The tokens as the parser reads them.
+///
+/// # Errors
+/// Those of parts that stand where they may not.
+pub(crate) fn rewritten(
+    tokens: &[TokenWithSpan],
+) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
+    let tokens = rewrite::continued(table_as::logged(tokens.to_vec()))?;
+    let tokens = rewrite::subscripts(tokens);
+    let tokens = rewrite::questions(operators::mark(tokens));
+    let tokens = rewrite::numbers(&tokens)?;
+    let tokens = rewrite::structs(rewrite::without_materialized(tokens));
+    let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
+    let tokens = rewrite::insert_alias(rewrite::key_columns(tokens))?;
+    distinct::mark(
+        &DIALECT,
+        rewrite::explained(rewrite::tables(rewrite::abort(overriding::mark(
+            constraints::quoted(constraints::mark(tokens)),
+        )))),
+    )
+}
