@@ -201,6 +201,7 @@ impl sqllogictest::DB for Connection {
         match sql.trim() {
             "reset role" => database.roles[self.number] = false,
             text if text.starts_with("set role ") => database.roles[self.number] = true,
+            text if is_of_session(text) => database.reopen = false,
             _ => {}
         }
         let idle = |session: &sql::Session| session.transaction() == sql::TransactionStatus::Idle;
@@ -214,6 +215,21 @@ impl sqllogictest::DB for Connection {
 
     fn engine_name(&self) -> &str {
         "atoll"
+    }
+}
+
+/// Whether a statement makes what ends with its session: temporary tables and views, prepared statements, settings. A file that
+/// has come to one is not reopened any more.
+fn is_of_session(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let temporary = words.iter().any(|word| matches!(*word, "temp" | "temporary"));
+    match words.as_slice() {
+        ["prepare", ..] => true,
+        ["set", "local" | "transaction" | "constraints", ..] => false,
+        ["set", ..] => true,
+        ["create" | "select", ..] => temporary,
+        _ => false,
     }
 }
 
