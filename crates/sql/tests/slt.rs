@@ -223,7 +223,9 @@ impl sqllogictest::DB for Connection {
 fn is_of_session(text: &str) -> bool {
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
-    let temporary = words.iter().any(|word| matches!(*word, "temp" | "temporary"));
+    let temporary = words
+        .iter()
+        .any(|word| matches!(*word, "temp" | "temporary"));
     match words.as_slice() {
         ["prepare", ..] => true,
         ["set", "local" | "transaction" | "constraints", ..] => false,

@@ -221,10 +221,10 @@ impl<'t> Reader<'t> {
                     out.extra.push_str(backslash::NULL);
                 } else if field == "\\." && begin == start && bytes.get(end) != Some(&delimiter) {
                     self.line_end();
-                    return match self.at == bytes.len() {
-                        true => Ok(false),
-                        false => Err(Wrong::Behind { at: self.at }),
-                    };
+                    if self.at < bytes.len() {
+                        return Err(Wrong::Behind { at: self.at });
+                    }
+                    return Ok(false);
                 } else if !backslash::unescape(field, &mut out.extra) {
                     return Err(Wrong::Backslash { at: begin });
                 }

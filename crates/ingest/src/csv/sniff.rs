@@ -35,10 +35,9 @@ pub(crate) fn sniff(
     options.check()?;
     let tbl = format == Format::Tbl;
     let text = format == Format::Text;
-    let quote = match text {
-        true => None,
-        false => options.quote.unwrap_or((!tbl).then_some(b'"')),
-    };
+    let unquoted = tbl || text;
+    let quote = options.quote.unwrap_or((!unquoted).then_some(b'"'));
+    let quote = quote.filter(|_| !text);
     let mut dialect = Dialect {
         delimiter: options.delimiter.unwrap_or(if text { b'\t' } else { b'|' }),
         quote,
