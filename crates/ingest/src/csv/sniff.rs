@@ -325,7 +325,7 @@ mod tests {
         let path = folder.path().join("a");
         std::fs::write(&path, text).unwrap();
         let (_, mut stream, _) = crate::stream::Source::open(&path, options).unwrap();
-        sniff(&path, &mut stream, options, false, 1000).unwrap()
+        sniff(&path, &mut stream, options, Format::Csv, 1000).unwrap()
     }
 
     fn types(layout: &Layout) -> String {

@@ -6,6 +6,7 @@ mod codes;
 mod convert;
 pub(crate) mod nearest;
 pub(crate) mod numbers;
+mod overflow;
 pub(crate) mod plain;
 pub(crate) mod tags;
 pub(crate) mod translate;

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use crate::error::{Error, Position};
 use crate::messages::codes;
 use crate::messages::nearest::nearest;
+use crate::messages::overflow;
 use crate::messages::plain;
 use crate::messages::tags::shown;
 
@@ -115,10 +116,10 @@ fn arrow(e: &ArrowError) -> Error {
     match e {
         ArrowError::ExternalError(inner) => external(inner.as_ref()),
         ArrowError::DivideByZero => uncomputable("division by zero".into()),
-        ArrowError::ArithmeticOverflow(message) => uncomputable(format!(
-            "arithmetic overflow: {}",
-            tidy(strip(message, "Overflow happened on: "))
-        )),
+        ArrowError::ArithmeticOverflow(message) => uncomputable(overflow::message(&tidy(strip(
+            message,
+            "Overflow happened on: ",
+        )))),
         ArrowError::CastError(message) => match unreadable(message) {
             Some(message) => uncomputable(message),
             None => execution(message),
@@ -361,10 +362,8 @@ fn execution(message: &str) -> Error {
         return uncomputable("division by zero".into());
     }
     if let Some(start) = message.find("Overflow happened on: ") {
-        return uncomputable(format!(
-            "arithmetic overflow: {}",
-            strip(&message[start..], "Overflow happened on: ")
-        ));
+        let what = strip(&message[start..], "Overflow happened on: ");
+        return uncomputable(overflow::message(what));
     }
     let arithmetic = [
         "overflow",

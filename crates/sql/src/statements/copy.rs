@@ -312,6 +312,14 @@ async fn open(
 ) -> Result<FileTable> {
     let mut options = options_of(options)?;
     let wanted = columns.iter().map(|i| &definition.columns[*i]);
+    let single = columns.len() == 1
+        && wanted
+            .clone()
+            .all(|own| json_kind(&own.data_type).is_some());
+    if single && options.format.is_none() && ingest::Format::of_name(source).is_none() {
+        // Documents one to a line; as a file of JSON its columns would be what is within them.
+        options.format = Some(ingest::Format::Text);
+    }
     options.expected = wanted.clone().map(|column| column.name.clone()).collect();
     let file = FileTable::open_with(source, vec![source.into()], options).await?;
     let dataset = file.dataset();

@@ -174,12 +174,27 @@ fn matches(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             let (regex, all) = compiled.of(pattern, options)?;
             let first = usize::from(regex.captures_len() > 1);
             let most = if *all { usize::MAX } else { 1 };
-            for found in regex.captures_iter(text).take(most) {
+            // A match of no letters counts right behind another, which an iterator of the library passes over.
+            let mut from = 0;
+            for _ in 0..most {
+                let Some(found) = regex.captures_at(text, from) else {
+                    break;
+                };
                 for group in found.iter().skip(first) {
                     let item = group.map(|group| group.as_str());
                     out.values().values().append_option(item);
                 }
                 out.values().append(true);
+                let Some(whole) = found.get(0) else {
+                    break;
+                };
+                from = whole.end();
+                if whole.is_empty() {
+                    let Some(next) = text[from..].chars().next() else {
+                        break;
+                    };
+                    from += next.len_utf8();
+                }
             }
         }
         out.append(true);
