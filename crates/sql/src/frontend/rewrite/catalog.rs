@@ -78,7 +78,7 @@ impl VisitorMut for Catalog {
             Expr::Collate {
                 expr: inner,
                 collation,
-            } if is_default(collation) => {
+            } if is_of_bytes(collation) => {
                 let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
                 *expr = inner;
             }
@@ -266,9 +266,11 @@ fn numbered(column: &Expr, named: &mut Expr) {
     }
 }
 
-fn is_default(collation: &ObjectName) -> bool {
+/// Whether a collation orders texts by their bytes, which is how they are ordered.
+fn is_of_bytes(collation: &ObjectName) -> bool {
     let last = collation.0.last().and_then(ObjectNamePart::as_ident);
-    last.is_some_and(|name| name.value == "default")
+    let own = ["default", "C", "POSIX", "ucs_basic"];
+    last.is_some_and(|name| own.contains(&name.value.as_str()))
 }
 
 fn is_text(expr: &Expr) -> bool {

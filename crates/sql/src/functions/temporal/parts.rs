@@ -6,7 +6,7 @@ use crate::functions::temporal::moment::{DAY, Moment, Read, SECOND, now, number,
 use crate::functions::temporal::pieces::{Piece, Shape, fraction, pieces, runs};
 use crate::functions::temporal::words::{Unit, Word, is_known, word};
 use crate::functions::temporal::wrong::Wrong;
-use crate::functions::temporal::zones::{Displaced, Zone, abbreviated, displacement, named};
+use crate::functions::temporal::zones::{Displaced, Zone, abbreviated, displacement, named, posix};
 
 /// The parts of a text that have been found.
 #[derive(Default)]
@@ -193,7 +193,8 @@ impl Parts {
     }
 
     fn named_zone(&mut self, text: &str) -> Read<()> {
-        let zone = named(text).ok_or_else(|| Wrong::Zone(text.to_string()))?;
+        let zone = named(text).or_else(|| posix(text));
+        let zone = zone.ok_or_else(|| Wrong::Zone(text.to_string()))?;
         self.in_zone(zone)
     }
 

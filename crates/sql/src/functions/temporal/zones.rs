@@ -145,22 +145,17 @@ pub(crate) fn of_text(text: &str) -> Option<Zone> {
     if let Some(zone) = abbreviated(&word).or_else(|| named(text.trim())) {
         return Some(zone);
     }
-    let body = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-    if body.is_empty() {
+    posix(&word)
+}
+
+/// The zone of `gmt+8` and `pst08`: of three letters or more, or of none, and an offset, which is counted to the west.
+pub(crate) fn posix(text: &str) -> Option<Zone> {
+    let offset = text.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let letters = text.len() - offset.len();
+    if offset.is_empty() || matches!(letters, 1 | 2) {
         return None;
     }
-    let letters = word.len() - body.len();
-    if letters == 0 || letters >= 3 {
-        let signed = if body.starts_with(['+', '-']) {
-            body.to_string()
-        } else {
-            format!("+{body}")
-        };
-        let east = displacement(&signed).ok()?;
-        // With a zone's own letters and without them, POSIX counts to the west.
-        return Some(Zone::Fixed(-east));
-    }
-    None
+    Some(Zone::Fixed(-west(offset)?))
 }
 
 /// Why a text is no displacement.
