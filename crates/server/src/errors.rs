@@ -50,6 +50,7 @@ pub(crate) fn told(error: &atoll::Error, text: &str) -> Report {
     if let atoll::Error::Sql(sql) = error {
         let told = sql.told();
         (report.message, report.detail, report.hint) = (told.message, told.detail, told.hint);
+        report.context = told.context;
     }
     report
 }

@@ -12,6 +12,8 @@ pub struct Told {
     pub detail: Option<String>,
     /// What to do.
     pub hint: Option<String>,
+    /// Where in a value it is.
+    pub context: Option<String>,
 }
 
 /// The part that follows a message.
@@ -62,6 +64,9 @@ const OPENINGS: [(&str, Part); 24] = [
     ("date/time field value out of range: ", Part::Hint),
     ("operator is not unique: ", Part::Hint),
 ];
+
+/// What stands between the detail of an error about JSON and its context.
+const JSON_PLACE: &str = " JSON data, line ";
 
 impl Error {
     /// The error in the parts that PostgreSQL's protocol has for it.
@@ -199,10 +204,17 @@ fn parted(text: &str) -> Told {
     let (message, rest) = (text[..end].to_string(), text[end + 2..].trim());
     let some = |text: &str| Some(text.to_string());
     match part {
-        Part::Detail => Told {
-            detail: some(rest),
-            ..Told::of(message)
-        },
+        Part::Detail => {
+            let (detail, context) = match rest.split_once(JSON_PLACE) {
+                Some((detail, place)) => (detail, some(&format!("{}{place}", &JSON_PLACE[1..]))),
+                None => (rest, None),
+            };
+            Told {
+                detail: some(detail),
+                context,
+                ..Told::of(message)
+            }
+        }
         Part::Hint => Told {
             hint: some(rest),
             ..Told::of(message)
@@ -216,6 +228,7 @@ fn parted(text: &str) -> Told {
                 message,
                 detail: Some(detail),
                 hint,
+                context: None,
             }
         }
     }

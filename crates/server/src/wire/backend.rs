@@ -147,6 +147,8 @@ pub(crate) struct Report {
     pub hint: Option<String>,
     /// The character in the text of the query, counted from 1.
     pub position: Option<usize>,
+    /// Where in a value it is.
+    pub context: Option<String>,
 }
 
 impl Report {
@@ -159,6 +161,7 @@ impl Report {
             detail: None,
             hint: None,
             position: None,
+            context: None,
         }
     }
 
@@ -218,6 +221,9 @@ impl Report {
             }
             if let Some(position) = self.position {
                 part(b'P', &position.to_string());
+            }
+            if let Some(context) = &self.context {
+                part(b'W', context);
             }
             if self.message == CHANGED {
                 // The function of PostgreSQL that says so: by it pgjdbc knows what to do.

@@ -4,6 +4,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Error, Position};
 use crate::frontend::dialect::DIALECT;
+use crate::functions::json::normal::SYNTAX;
+use crate::functions::json::wrong;
 
 /// The codes of errors that quote a text that is no value of its type, or none that the type has room for.
 const CODES: [&str; 4] = ["22003", "22007", "22008", "22P02"];
@@ -16,13 +18,22 @@ impl Error {
         if self.position().is_some() || !CODES.contains(&self.sqlstate()) {
             return None;
         }
-        let message = self.told().message;
-        let (from, to) = (message.find('"')? + 1, message.rfind('"')?);
-        let quoted = message.get(from..to)?;
+        let told = self.told();
+        let place = (told.message.find('"'), told.message.rfind('"'));
+        let quoted = match place {
+            (Some(from), Some(to)) => told.message.get(from + 1..to),
+            _ => None,
+        };
+        let why = told.context.as_ref().filter(|_| told.message == SYNTAX);
+        let is_it = |own: &str| match why {
+            // What is wrong with JSON is told, and not the text.
+            Some(why) => wrong::told(own).is_some_and(|all| all.trim_end().ends_with(why)),
+            None => quoted == Some(own),
+        };
         let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
         let same = |token: &Token| match token {
-            Token::SingleQuotedString(own) | Token::EscapedStringLiteral(own) => own == quoted,
-            Token::DollarQuotedString(own) => own.value == quoted,
+            Token::SingleQuotedString(own) | Token::EscapedStringLiteral(own) => is_it(own),
+            Token::DollarQuotedString(own) => is_it(&own.value),
             _ => false,
         };
         let found = tokens.ok()?.into_iter().find(|own| same(&own.token))?;
@@ -54,6 +65,15 @@ mod tests {
         assert_eq!(wrong.quoted_constant("select 'it''s', '"), None);
         let long = error("22003", "value \"99999\" is out of range for type smallint");
         assert!(long.quoted_constant("select '99999'::smallint").is_some());
+        let json = error(
+            "22P02",
+            "invalid input syntax for type json: Token \"x\" is invalid. JSON data, line 1: x",
+        );
+        let place = Position {
+            line: 1,
+            column: 13,
+        };
+        assert_eq!(json.quoted_constant("select '1', 'x'::json"), Some(place));
         let other = error(
             "23505",
             "duplicate key value violates unique constraint \"a\"",

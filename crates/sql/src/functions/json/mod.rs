@@ -15,6 +15,7 @@ pub(crate) mod path;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
+pub(crate) mod wrong;
 
 use crate::functions::own::Own;
 

@@ -3,13 +3,18 @@
 use datafusion::common::{Result, exec_err};
 use serde::de::IgnoredAny;
 
+use crate::error::Error;
 use crate::functions::json::cut::{self, Kind};
+use crate::functions::json::wrong;
 
 /// The deepest nesting of a `jsonb`.
 const DEEPEST: usize = 1000;
 /// Where less of the stack is left, values that are nested deeper get another of [`STACK`] bytes: threads of tests have little.
 const RED_ZONE: usize = 64 << 10;
 const STACK: usize = 1 << 20;
+
+/// How the error of a text that is no JSON begins.
+pub(crate) const SYNTAX: &str = "invalid input syntax for type json";
 
 /// That a text is JSON.
 ///
@@ -18,10 +23,14 @@ const STACK: usize = 1 << 20;
 pub(crate) fn check(text: &str) -> Result<()> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Ok(()),
-        Err(e) => exec_err!(
-            "invalid input syntax for type json: {e} of {}",
-            shortened(text)
-        ),
+        Err(e) => {
+            let why = wrong::told(text).unwrap_or_else(|| format!("{e} of {}", shortened(text)));
+            Err(Error::Execution {
+                code: "22P02",
+                message: format!("{SYNTAX}: {why}"),
+            }
+            .into())
+        }
     }
 }
 
