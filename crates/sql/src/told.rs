@@ -36,7 +36,7 @@ const OPENINGS: [(&str, Part); 24] = [
     ("update or delete on table ", Part::Detail),
     (
         "cannot truncate a table referenced in a foreign key constraint",
-        Part::Detail,
+        Part::Both,
     ),
     ("cannot use generated column ", Part::Detail),
     ("cannot insert a non-DEFAULT value into column ", Part::Both),
@@ -75,10 +75,11 @@ impl Error {
             Error::UnknownTable {
                 name, candidates, ..
             } => Told {
-                hint: Some(match candidates.as_slice() {
-                    [] => "`show tables` lists what there is".to_string(),
-                    near => format!("Did you mean {}?", Or(near)),
-                }),
+                // Clients have commands of their own that list what there is.
+                hint: match candidates.as_slice() {
+                    [] => None,
+                    near => Some(format!("Did you mean {}?", Or(near))),
+                },
                 ..Told::of(format!("relation \"{name}\" does not exist"))
             },
             Error::UnknownColumn {

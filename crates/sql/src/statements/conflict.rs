@@ -190,7 +190,7 @@ impl Conflict {
             if self.update.is_some() {
                 return Err(Error::coded(
                     "21000",
-                    "ON CONFLICT DO UPDATE command cannot affect row a second time: two rows of the statement have the same key",
+                    "ON CONFLICT DO UPDATE command cannot affect row a second time: Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
                 ));
             }
             return Ok(false);

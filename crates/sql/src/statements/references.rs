@@ -308,7 +308,7 @@ pub(crate) fn may_empty(tables: &Tables, names: &[String]) -> Result<()> {
                 return Err(Error::Constraint {
                     code: "0A000",
                     message: format!(
-                        "cannot truncate a table referenced in a foreign key constraint: table \"{child}\" references \"{name}\"; truncate both in one statement, or use `delete`"
+                        "cannot truncate a table referenced in a foreign key constraint: Table \"{child}\" references \"{name}\". Truncate table \"{child}\" at the same time, or use TRUNCATE ... CASCADE."
                     ),
                 });
             }

@@ -40,7 +40,7 @@ impl Wrong {
             Wrong::FieldOrOrder => (
                 "22008",
                 format!(
-                    "date/time field value out of range: \"{text}\": perhaps you need a different \"datestyle\" setting"
+                    "date/time field value out of range: \"{text}\": Perhaps you need a different \"datestyle\" setting."
                 ),
             ),
             Wrong::IntervalField => (
