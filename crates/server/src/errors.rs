@@ -49,8 +49,10 @@ pub(crate) fn told(error: &atoll::Error, text: &str) -> Report {
     let mut report = report(error, text);
     if let atoll::Error::Sql(sql) = error {
         let told = sql.told();
-        (report.message, report.detail, report.hint) = (told.message, told.detail, told.hint);
-        report.context = told.context;
+        report.message = told.message;
+        report.detail = told.detail.map(Into::into);
+        report.hint = told.hint.map(Into::into);
+        report.context = told.context.map(Into::into);
     }
     report
 }

@@ -142,13 +142,13 @@ pub(crate) struct Report {
     pub code: &'static str,
     pub message: String,
     /// More of what is wrong.
-    pub detail: Option<String>,
+    pub detail: Option<Box<str>>,
     /// What to do.
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
     /// The character in the text of the query, counted from 1.
     pub position: Option<usize>,
     /// Where in a value it is.
-    pub context: Option<String>,
+    pub context: Option<Box<str>>,
 }
 
 impl Report {
@@ -180,7 +180,7 @@ impl Report {
             Some((first, rest)) => {
                 let (first, rest) = (first.to_owned(), rest.to_owned());
                 message = first;
-                Some(rest)
+                Some(rest.into())
             }
             None => None,
         };
