@@ -18,6 +18,7 @@ fn store() -> (tempfile::TempDir, Arc<Store>) {
 fn domain(name: &str, parent: Option<&str>) -> Domain {
     Domain {
         name: name.to_owned(),
+        composite: false,
         data_type: DataType::Int32,
         text: "integer".to_owned(),
         parent: parent.map(str::to_owned),

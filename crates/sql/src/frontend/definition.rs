@@ -3,15 +3,17 @@
 use arrow::datatypes::Schema;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast::{ColumnDef, DataType, Statement as Sql, TableConstraint};
+use datafusion::sql::sqlparser::ast::{
+    ArrayElemTypeDef, ColumnDef, DataType, Statement as Sql, TableConstraint,
+};
 use table::{
     Action, Check, Column, DOMAIN, Deferral, Definition, ForeignKey, Generated, Rule, Tables,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::columns::{self, Values};
+use crate::frontend::composites;
 use crate::frontend::constraints::{self, Constraint, What};
-use crate::frontend::domains;
 use crate::frontend::lengths;
 use crate::frontend::mentioned;
 use crate::frontend::parse::{Statement, parse};
@@ -173,7 +175,7 @@ pub(crate) fn define(
     })
 }
 
-/// Gives columns of domains the types behind these, and returns the domains, by column.
+/// Gives columns of domains, composite types and arrays of these the types behind, and returns what they are of, by column.
 fn domains(
     columns: &mut [ColumnDef],
     context: &impl ContextProvider,
@@ -182,19 +184,35 @@ fn domains(
     let mut found = Vec::with_capacity(columns.len());
     let planner = context.get_type_planner();
     for column in columns {
-        let field = match (&planner, &column.data_type) {
-            (Some(planner), DataType::Custom(..)) if !columns::is_serial(&column.data_type) => {
-                planner.plan_type_field(&column.data_type)?
+        let (item, dimensions) = item_of(&column.data_type);
+        let field = match (&planner, item) {
+            (Some(planner), DataType::Custom(..)) if !columns::is_serial(item) => {
+                planner.plan_type_field(item)?
             }
             _ => None,
         };
         let domain = field.and_then(|field| field.metadata().get(DOMAIN).cloned());
-        if let Some(own) = domain.as_ref().and_then(|domain| tables.domain(domain)) {
-            column.data_type = domains::data_type(&own.text)?;
+        let own = domain.as_ref().and_then(|domain| tables.domain(domain));
+        let own = own.filter(|own| own.composite || dimensions == 0);
+        if let Some(own) = own {
+            let behind = composites::behind(own, tables)?;
+            column.data_type = composites::arrays_of(behind, dimensions);
         }
-        found.push(domain);
+        // The planner refuses arrays of other domains.
+        found.push(own.map(|own| own.name.clone()));
     }
     Ok(found)
+}
+
+/// The type of the items of arrays, and their dimensions; of others the type itself, and none.
+fn item_of(data_type: &DataType) -> (&DataType, usize) {
+    match data_type {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)) => {
+            let (item, dimensions) = item_of(item);
+            (item, dimensions + 1)
+        }
+        other => (other, 0),
+    }
 }
 
 /// Adds a constraint to a definition.

@@ -1,4 +1,5 @@
-//! Casts to domains: a cast to the type behind the domain, within a call of a function that tests the value.
+//! Casts to domains, composite types and arrays of these: a cast to the type behind, within a call of a function that tests
+//! the value where there is something to test.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -6,14 +7,15 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, ObjectName, Statement as Sql, Value, VisitMut, VisitorMut,
 };
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::frontend::composites;
 use crate::frontend::expression::expression;
-use crate::names::{column_name, written};
+use crate::names::column_name;
 use crate::search_path::SearchPath;
 
 /// The functions that casts to domains call, by their [names](function_name).
@@ -22,27 +24,27 @@ pub(crate) type DomainCasts = HashMap<String, Arc<ScalarUDF>>;
 /// What stands in the text of a cast where the value goes. No column is called so.
 const PLACE: &str = "\u{2}value";
 
-/// The name of the function that tests a value of a domain, which no statement can write.
-pub(crate) fn function_name(domain: &str) -> String {
-    format!("\u{2}domain {domain}")
+/// Domains and composite types by their names in the catalog, each with the dimensions of the arrays of it that a cast is to.
+pub(crate) type Cast = BTreeSet<(String, usize)>;
+
+/// The name of the function that tests a value of a domain or a composite type, or of arrays of so many dimensions, which no
+/// statement can write.
+pub(crate) fn function_name(domain: &str, dimensions: usize) -> String {
+    format!("\u{2}domain {dimensions} {domain}")
 }
 
 /// Puts such calls in the places of casts, and returns the domains that they are of.
 ///
 /// # Errors
 /// For casts that there are not.
-pub(crate) fn take(
-    statement: &mut Sql,
-    tables: &Tables,
-    path: &SearchPath,
-) -> Result<BTreeSet<String>> {
+pub(crate) fn take(statement: &mut Sql, tables: &Tables, path: &SearchPath) -> Result<Cast> {
     if tables.domains().is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(Cast::new());
     }
     let mut casts = Casts {
         tables,
         path,
-        found: BTreeSet::new(),
+        found: Cast::new(),
     };
     match VisitMut::visit(statement, &mut casts) {
         ControlFlow::Break(error) => Err(error),
@@ -53,7 +55,7 @@ pub(crate) fn take(
 struct Casts<'t> {
     tables: &'t Tables,
     path: &'t SearchPath,
-    found: BTreeSet<String>,
+    found: Cast,
 }
 
 impl VisitorMut for Casts<'_> {
@@ -78,26 +80,17 @@ impl Casts<'_> {
             Expr::TypedString(typed) => &typed.data_type,
             _ => return Ok(None),
         };
-        let DataType::Custom(name, modifiers) = data_type else {
+        let Some((own, dimensions)) = composites::named(data_type, self.tables, self.path) else {
             return Ok(None);
         };
-        let Some(own) = written(name)
-            .ok()
-            .filter(|_| modifiers.is_empty())
-            .map(|name| self.path.resolve_type(self.tables, &name))
-        else {
-            return Ok(None);
-        };
-        let Some(domain) = self.tables.domain(&own) else {
-            return Ok(None);
-        };
+        let is_tested = composites::is_tested(own, self.tables)?;
         let value = match expr {
             Expr::Cast {
                 kind: CastKind::TryCast | CastKind::SafeCast,
                 ..
             } => {
                 return Err(Error::unsupported(
-                    "`try_cast` to a domain is not supported: cast to the type behind it",
+                    "`try_cast` to a domain or a composite type is not supported: cast to the type behind it",
                 ));
             }
             Expr::Cast { expr: inner, .. } => {
@@ -107,11 +100,16 @@ impl Casts<'_> {
             Expr::TypedString(typed) => Expr::Value(typed.value.clone()),
             _ => return Ok(None),
         };
-        let mut cast = expression(&format!("cast(\"{PLACE}\" as {})", domain.text))?;
+        let behind = composites::behind(own, self.tables)?;
+        let behind = composites::text(&composites::arrays_of(behind, dimensions));
+        let mut cast = expression(&format!("cast(\"{PLACE}\" as {behind})"))?;
         let mut placed = Placed(&value);
         let _ = VisitMut::visit(&mut cast, &mut placed);
-        let call = called(&function_name(&own), cast);
-        self.found.insert(own);
+        if !is_tested {
+            return Ok(Some(cast));
+        }
+        let call = called(&function_name(&own.name, dimensions), cast);
+        self.found.insert((own.name.clone(), dimensions));
         Ok(Some(call))
     }
 }

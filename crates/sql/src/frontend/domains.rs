@@ -87,7 +87,7 @@ pub(crate) fn data_type(text: &str) -> Result<DataType> {
     let tokens = Tokenizer::new(&DIALECT, text)
         .tokenize_with_location()
         .map_err(|e| Error::from(ParserError::from(e)))?;
-    let mut parser = dialect::parser(tokens);
+    let mut parser = dialect::parser(rewritten(&tokens)?);
     let found = parser.parse_data_type()?;
     words::end(&mut parser)?;
     Ok(found)

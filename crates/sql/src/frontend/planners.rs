@@ -49,8 +49,10 @@ pub(crate) struct Types {
 #[derive(Clone, Debug)]
 struct Made {
     data_type: DataType,
-    /// The name in the catalog of the domain that it is.
+    /// The name in the catalog of the domain or composite type that it is.
     domain: Option<String>,
+    /// Whether it is a composite type.
+    composite: bool,
 }
 
 impl Types {
@@ -59,13 +61,21 @@ impl Types {
         let mut made = HashMap::new();
         let enums = tables.types().into_iter().filter_map(|name| {
             let data_type = tables.named_type(name)?.data_type();
-            let domain = None;
-            Some((name, Made { data_type, domain }))
+            let made = Made {
+                data_type,
+                domain: None,
+                composite: false,
+            };
+            Some((name, made))
         });
         let domains = tables.domains().into_iter().filter_map(|name| {
-            let data_type = tables.domain(name)?.data_type.clone();
-            let domain = Some(name.to_owned());
-            Some((name, Made { data_type, domain }))
+            let own = tables.domain(name)?;
+            let made = Made {
+                data_type: own.data_type.clone(),
+                domain: Some(name.to_owned()),
+                composite: own.composite,
+            };
+            Some((name, made))
         });
         for (name, own) in enums.chain(domains) {
             if path.resolve_type(tables, base(name)) == name {
@@ -123,12 +133,20 @@ impl Types {
         }
     }
 
+    /// Whether a type is a composite type.
+    fn is_composite(&self, sql_type: &SqlType) -> bool {
+        matches!(sql_type, SqlType::Custom(name, _) if self.made(name).is_some_and(|own| own.composite))
+    }
+
     /// A type that is no word of the parser's.
     fn named(&self, name: &ObjectName) -> Result<FieldRef> {
         if let Some(own) = named_type(name) {
             return Ok(own.into_nullable_field_ref());
         }
-        let Some(Made { data_type, domain }) = self.made(name).cloned() else {
+        let Some(Made {
+            data_type, domain, ..
+        }) = self.made(name).cloned()
+        else {
             let name = written(name)?;
             let message = format!("type \"{}\" does not exist", titled(&name));
             return Err(Error::coded("42704", message).into());
@@ -143,12 +161,13 @@ impl Types {
         ))
     }
 
-    /// Refuses domains as items of arrays, in maps and as fields of structs, which would not be tested.
+    /// Refuses domains as items of arrays, and domains and composite types in maps and as fields of structs: they would not be
+    /// tested, and nothing would say that these depend on them.
     fn within(&self, sql_type: &SqlType) -> Result<()> {
         let found = match sql_type {
             SqlType::Array(
                 ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
-            ) => self.domain(item),
+            ) if !self.is_composite(item) => self.domain(item),
             SqlType::Struct(fields, _) => {
                 let mut fields = fields.iter();
                 fields.find_map(|field| self.domain(&field.field_type))
@@ -159,7 +178,7 @@ impl Types {
         match found {
             None => Ok(()),
             Some(name) => Err(Error::unsupported(format!(
-                "arrays, maps and structs of domains are not supported: name the type behind \"{}\"",
+                "arrays, maps and structs of domains, and maps and structs of composite types, are not supported: name the type behind \"{}\"",
                 titled(name)
             ))
             .into()),

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! create type name as enum (['label', ...])
+//! create type name as (field type, ...)
 //! alter type name add value [if not exists] 'label' [{before | after} 'label']
 //! alter type name rename value 'label' to 'label'
 //! alter type name {rename to name | set schema name | owner to role}
 //! drop type [if exists] name, ... [cascade | restrict]
 //! ```
 
+use datafusion::sql::sqlparser::ast::DataType;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -15,16 +17,22 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::error::Result;
 use crate::frontend::dialect;
 use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::rewritten::rewritten;
 use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, need, unexpected, word};
 use crate::names::{column_name, written};
 
 /// A statement about types. Names are as the statement [writes](written) them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TypeStatement {
     Create {
         name: String,
         labels: Vec<String>,
+    },
+    /// A composite type, of fields with names.
+    Composite {
+        name: String,
+        fields: Vec<(String, DataType)>,
     },
     Alter {
         name: String,
@@ -78,7 +86,7 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<TypeStatement
     parser.next_token();
     parser.next_token();
     let found = match first.as_str() {
-        "create" => create(&mut parser)?,
+        "create" => return create(tokens, parser).map(Some),
         "alter" => TypeStatement::Alter {
             name: written(&parser.parse_object_name(false)?)?,
             change: change(&mut parser)?,
@@ -89,27 +97,58 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<TypeStatement
     Ok(Some(found))
 }
 
-fn create(parser: &mut Parser<'_>) -> Result<TypeStatement> {
+fn create(tokens: &[TokenWithSpan], mut parser: Parser<'_>) -> Result<TypeStatement> {
     let name = written(&parser.parse_object_name(false)?)?;
-    if !word(parser, "as") {
-        return Err(refused("create type but as enum"));
+    if !word(&mut parser, "as") {
+        return Err(refused("create type but as enum or as (field type, ...)"));
     }
-    if !word(parser, "enum") {
+    if parser.peek_token_ref().token == Token::LParen {
+        return composite(tokens, name);
+    }
+    if !word(&mut parser, "enum") {
         return Err(refused_for(
-            "create type as a row or a range",
-            "enums are the types that there are: `create type name as enum ('a', 'b')`",
+            "create type as a range",
+            "there are enums, `create type name as enum ('a', 'b')`, and composite types, `create type name as (a int, b text)`",
         ));
     }
     parser.expect_token(&Token::LParen)?;
     let mut labels = Vec::new();
     if !parser.consume_token(&Token::RParen) {
-        labels.push(label(parser)?);
+        labels.push(label(&mut parser)?);
         while parser.consume_token(&Token::Comma) {
-            labels.push(label(parser)?);
+            labels.push(label(&mut parser)?);
         }
         parser.expect_token(&Token::RParen)?;
     }
+    words::end(&mut parser)?;
     Ok(TypeStatement::Create { name, labels })
+}
+
+/// `create type name as (field type, ...)`, where types are read as those of columns are.
+fn composite(tokens: &[TokenWithSpan], name: String) -> Result<TypeStatement> {
+    let mut parser = dialect::parser(rewritten(tokens)?);
+    parser.next_token();
+    parser.next_token();
+    parser.parse_object_name(false)?;
+    need(&mut parser, "as")?;
+    parser.expect_token(&Token::LParen)?;
+    if parser.consume_token(&Token::RParen) {
+        return Err(refused("a composite type without columns"));
+    }
+    let mut fields = Vec::new();
+    loop {
+        let field = column_name(&parser.parse_identifier()?);
+        fields.push((field, parser.parse_data_type()?));
+        if word(&mut parser, "collate") {
+            return Err(refused("collate in a composite type"));
+        }
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen)?;
+    words::end(&mut parser)?;
+    Ok(TypeStatement::Composite { name, fields })
 }
 
 /// A label, in quotes.
@@ -196,6 +235,7 @@ fn drop(parser: &mut Parser<'_>) -> Result<TypeStatement> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::sqlparser::ast::ArrayElemTypeDef;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     use super::*;
@@ -240,6 +280,22 @@ mod tests {
                 cascade: true,
             }
         );
+        assert_eq!(
+            own("create type s.Pair as (R float8, \"I\" int[])"),
+            TypeStatement::Composite {
+                name: "s\u{1}pair".into(),
+                fields: vec![
+                    ("r".into(), DataType::Float8),
+                    (
+                        "I".into(),
+                        DataType::Array(ArrayElemTypeDef::SquareBracket(
+                            Box::new(DataType::Int(None)),
+                            None
+                        ))
+                    ),
+                ],
+            }
+        );
         assert_eq!(read("create table type (a int)").unwrap(), None);
     }
 
@@ -247,7 +303,11 @@ mod tests {
     fn what_there_is_not_is_refused() {
         for text in [
             "create type a",
-            "create type a as (b int)",
+            "create type a as ()",
+            "create type a as (b)",
+            "create type a as (b int,)",
+            "create type a as (b text collate \"C\")",
+            "create type a as (b int not null)",
             "create type a as range (subtype = int)",
             "create type a as enum ('b') c",
             "create type a as enum (b)",

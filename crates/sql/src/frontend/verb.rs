@@ -38,7 +38,9 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Domain(DomainStatement::Create(_)) => "CREATE DOMAIN",
         Statement::Domain(DomainStatement::Alter { .. }) => "ALTER DOMAIN",
         Statement::Domain(DomainStatement::Drop { .. }) => "DROP DOMAIN",
-        Statement::Type(TypeStatement::Create { .. }) => "CREATE TYPE",
+        Statement::Type(TypeStatement::Create { .. } | TypeStatement::Composite { .. }) => {
+            "CREATE TYPE"
+        }
         Statement::Type(TypeStatement::Alter { .. }) => "ALTER TYPE",
         Statement::Type(TypeStatement::Drop { .. }) => "DROP TYPE",
         Statement::Like(_) => "CREATE TABLE",

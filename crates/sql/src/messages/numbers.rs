@@ -1,7 +1,7 @@
 //! The numbers by which PostgreSQL's clients know types and tables.
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
-use table::{Column, JsonKind};
+use table::{Column, JsonKind, Tables};
 
 use crate::messages::types::{enum_of, json_type_of};
 
@@ -194,15 +194,23 @@ pub fn column_number(field: &Field) -> u32 {
     found.map_or(1009, |known| known.array as u32)
 }
 
-/// The number of an enum or a domain: the same as long as it has its name.
+/// The number of an enum, a domain or a composite type: the same as long as it has its name.
 pub(crate) fn enum_number(name: &str) -> u32 {
     table_number(&format!("type {name}")) as u32
 }
 
-/// The number of the type of a column: of its domain, if it is of one.
-pub(crate) fn type_of_column(column: &Column) -> u32 {
+/// The number of the type of a column: of its domain or composite type, or of arrays of the latter, if it is of one.
+pub(crate) fn type_of_column(column: &Column, tables: &Tables) -> u32 {
     match &column.domain {
-        Some(domain) => enum_number(domain),
+        Some(name) => {
+            let of_arrays = tables.domain(name).is_some_and(|own| own.composite)
+                && matches!(column.data_type, DataType::List(_));
+            if of_arrays {
+                enum_array_number(name)
+            } else {
+                enum_number(name)
+            }
+        }
         None => type_number(&column.data_type),
     }
 }

@@ -18,7 +18,7 @@ use table::{Privileges, Table, Tables};
 use crate::error::{Error, Result};
 use crate::frontend::domain_casts::DomainCasts;
 use crate::frontend::{
-    ctes, definition, domain_casts, grammar, graphs, operators, readers, typed_values,
+    ctes, definition, domain_casts, grammar, graphs, operators, readers, records, typed_values,
 };
 use crate::functions::sequences::Numbers;
 use crate::limits;
@@ -303,8 +303,9 @@ impl StatementContext {
             // A mark that was looked at where rows are written.
             insert.partitioned = None;
         }
-        let defaults = self.defaults(&statement).await?;
         let path = self.path_within(depth);
+        records::take(&mut statement, &self.tables, &path)?;
+        let defaults = self.defaults(&statement).await?;
         let mut calls = self.calls(&mut statement, rights).await?;
         calls.only_written = only_written;
         ctes::mark(&mut statement, &|name| self.is_volatile(name))?;

@@ -172,7 +172,9 @@ impl Descriptions for Said {
             return None;
         }
         Some(match item {
-            Some(_) if self.tables.domain(&name).is_some() => return None,
+            Some(_) if self.tables.domain(&name).is_some_and(|own| !own.composite) => {
+                return None;
+            }
             Some(_) => enum_array_number(&name).into(),
             None => enum_number(&name).into(),
         })

@@ -1,10 +1,10 @@
-//! The conditions of domains: values of columns and casts are tested by them.
+//! The conditions of domains, and of the fields of composite types: values of columns and casts are tested by them.
 
-use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
+use arrow::compute::{filter, is_not_null, take};
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::{Result as DataFusionResult, ScalarValue, plan_err};
 use datafusion::logical_expr::{
@@ -16,10 +16,14 @@ use futures::future::BoxFuture;
 use table::{Domain, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::domain_casts::{DomainCasts, function_name};
+use crate::frontend::composites::{Tested, tested};
+use crate::frontend::domain_casts::{Cast, DomainCasts, function_name};
 use crate::frontend::domains::VALUE;
 use crate::frontend::expression::expression;
+use crate::functions::arguments::strings;
 use crate::functions::convert::convert;
+use crate::functions::lists::types::{dimensions, is_list, list_of, lists, range};
+use crate::functions::structs::values as field_values;
 use crate::messages::types::type_name;
 use crate::names::{base, quoted};
 use crate::run::context::StatementContext;
@@ -32,6 +36,8 @@ const ROWS: &str = "domain";
 /// The conditions of a domain and of those that it was made from, ready to test values.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditions {
+    /// The name of the domain in the catalog.
+    name: String,
     /// The domain, as messages call it.
     title: String,
     schema: Arc<Schema>,
@@ -39,6 +45,15 @@ pub(crate) struct Conditions {
     /// The names of the checks.
     names: Vec<String>,
     checks: Option<RowValues>,
+    /// Of a composite type, and of a domain over one: what is tested of its fields, by place.
+    fields: Vec<(usize, OfField)>,
+}
+
+/// What is tested of the values of a field.
+#[derive(Clone, Debug)]
+enum OfField {
+    Length(&'static str, u64),
+    Named(Conditions),
 }
 
 impl Conditions {
@@ -66,6 +81,10 @@ impl Conditions {
                 message: "a column is of a domain that is not there".into(),
             });
         };
+        let mut fields = Vec::new();
+        for own in lineage {
+            fields.extend(of_fields(context, own).await?);
+        }
         let field = Field::new(VALUE, own.data_type.clone(), true);
         let schema = Arc::new(Schema::new(vec![field]));
         let (mut names, mut items) = (Vec::new(), Vec::new());
@@ -79,11 +98,13 @@ impl Conditions {
             }
         }
         let mut conditions = Conditions {
+            name: own.name.clone(),
             title: titled(&context.tables, &context.path, &own.name),
             schema: Arc::clone(&schema),
             not_null: lineage.iter().any(|domain| domain.not_null),
             names,
             checks: None,
+            fields,
         };
         if items.is_empty() {
             return Ok(conditions);
@@ -111,16 +132,25 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// That values of the type behind the domain are values of it.
+    /// That values of the type behind the domain, or the items of arrays of these, are values of it.
     ///
     /// # Errors
     /// [`Error::Constraint`] names the domain and the condition; those of the conditions.
     pub(crate) fn test(&self, values: &ArrayRef) -> Result<()> {
+        if dimensions(values.data_type()) > dimensions(self.schema.field(0).data_type()) {
+            return self.test(&items(values)?);
+        }
         if self.not_null && values.logical_null_count() > 0 {
             return Err(Error::Constraint {
                 code: "23502",
                 message: format!("domain {} does not allow null values", self.title),
             });
+        }
+        if !self.fields.is_empty() {
+            let there = filter(values, &is_not_null(values)?)?;
+            for (at, own) in &self.fields {
+                own.test(&field_values(&there, *at)?)?;
+            }
         }
         let Some(checks) = &self.checks else {
             return Ok(());
@@ -145,6 +175,68 @@ impl Conditions {
     }
 }
 
+impl Conditions {
+    /// The same, whose messages call domains as they are called where names are looked up in `path`.
+    fn titled(mut self, tables: &Tables, path: &SearchPath) -> Conditions {
+        self.title = titled(tables, path, &self.name);
+        let fields = self.fields.into_iter();
+        self.fields = fields
+            .map(|(at, own)| match own {
+                OfField::Named(own) => (at, OfField::Named(own.titled(tables, path))),
+                own @ OfField::Length(..) => (at, own),
+            })
+            .collect();
+        self
+    }
+}
+
+impl OfField {
+    fn test(&self, values: &ArrayRef) -> Result<()> {
+        match self {
+            OfField::Named(own) => own.test(values),
+            OfField::Length(..) if is_list(values.data_type()) => self.test(&items(values)?),
+            OfField::Length(title, length) => {
+                let longest = strings(values)?;
+                let mut texts = longest.iter().flatten();
+                if texts.any(|text| text.chars().count() as u64 > *length) {
+                    return Err(Error::coded(
+                        "22001",
+                        format!("value too long for type {title}({length})"),
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The items of arrays, of those that are NULL none.
+fn items(values: &ArrayRef) -> Result<ArrayRef> {
+    let own = lists(values);
+    let places = (0..own.len()).flat_map(|row| range(own, row));
+    let places: UInt32Array = places.map(|at| at as u32).collect();
+    Ok(take(own.values(), &places, None)?)
+}
+
+/// What is tested of the fields of a composite type, by place.
+fn of_fields<'c>(
+    context: &'c mut StatementContext,
+    own: &'c Domain,
+) -> BoxFuture<'c, Result<Vec<(usize, OfField)>>> {
+    async move {
+        let mut found = Vec::new();
+        for (at, own) in tested(own, &context.tables)? {
+            let own = match own {
+                Tested::Length(title, length) => OfField::Length(title, length),
+                Tested::Named(name) => OfField::Named(Conditions::new(context, &name).await?),
+            };
+            found.push((at, own));
+        }
+        Ok(found)
+    }
+    .boxed()
+}
+
 /// What a domain is called where names are looked up in `path`.
 fn titled(tables: &Tables, path: &SearchPath, name: &str) -> String {
     if path.resolve_type(tables, base(name)) == name {
@@ -167,7 +259,7 @@ struct OfDomain {
 
 impl PartialEq for OfDomain {
     fn eq(&self, other: &OfDomain) -> bool {
-        self.lineage == other.lineage
+        self.lineage == other.lineage && self.data_type == other.data_type
     }
 }
 
@@ -209,29 +301,29 @@ impl ScalarUDFImpl for OfDomain {
 }
 
 impl StatementContext {
-    /// The functions for casts to these domains.
+    /// The functions for casts to these domains and composite types, and to arrays of the latter.
     ///
     /// # Errors
     /// As [`Conditions::new`].
-    pub(super) fn domains(&self, names: BTreeSet<String>) -> BoxFuture<'_, Result<DomainCasts>> {
+    pub(super) fn domains(&self, names: Cast) -> BoxFuture<'_, Result<DomainCasts>> {
         async move {
             let mut casts = DomainCasts::new();
             if names.is_empty() {
                 return Ok(casts);
             }
             let mut context = self.kept();
-            for name in names {
+            for (name, dimensions) in names {
                 let lineage = self.tables.lineage(&name);
                 let lineage: Vec<Arc<Domain>> = lineage.into_iter().map(Arc::clone).collect();
-                let mut conditions = Conditions::new(&mut context, &name).await?;
-                conditions.title = titled(&self.tables, &self.path, &name);
+                let conditions = Conditions::new(&mut context, &name).await?;
+                let conditions = conditions.titled(&self.tables, &self.path);
                 let Some(own) = lineage.last() else {
                     continue;
                 };
-                let function = function_name(&name);
+                let function = function_name(&name, dimensions);
                 let cast = OfDomain {
                     name: function.clone(),
-                    data_type: own.data_type.clone(),
+                    data_type: (0..dimensions).fold(own.data_type.clone(), |ty, _| list_of(ty)),
                     lineage,
                     conditions,
                     // A domain may be changed.

@@ -94,6 +94,13 @@ fn type_of_own(data_type: &DataType) -> Option<(bool, &str)> {
     }
 }
 
+/// The same of the composite type that a column is of.
+fn composite_of<'t>(tables: &'t Tables, column: &Column) -> Option<(bool, &'t str)> {
+    let own = tables.domain(column.domain.as_deref()?)?;
+    let is_list = matches!(column.data_type, DataType::List(_));
+    own.composite.then_some((is_list, own.name.as_str()))
+}
+
 /// `information_schema.columns`, of tables and of these views.
 fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn TableProvider>> {
     let rows = places(tables, views);
@@ -120,17 +127,7 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
         ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
             "data_type",
-            texts(&|(_, _, c)| {
-                let domain = c.domain.as_ref().and_then(|name| tables.domain(name));
-                Some(match &c.data_type {
-                    own if is_enum(own) => "USER-DEFINED".to_owned(),
-                    // A domain over a domain.
-                    _ if domain.is_some_and(|own| own.parent.is_some()) => {
-                        "USER-DEFINED".to_owned()
-                    }
-                    own => types::standard_name(own),
-                })
-            }),
+            texts(&|(_, _, c)| Some(standard_name(tables, c))),
         ),
         ("character_maximum_length", numbers(&|_| None)),
         ("character_octet_length", numbers(&|_| None)),
@@ -157,8 +154,8 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
     ];
     let arrays = arrays
         .into_iter()
-        .chain(of_domains(&rows))
-        .chain(typed(&rows))
+        .chain(of_domains(tables, &rows))
+        .chain(typed(tables, &rows))
         .chain(made(tables, &rows))
         .collect::<Vec<_>>();
     let field =
@@ -169,10 +166,30 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
 }
 
+/// What the standard calls the type of a column.
+fn standard_name(tables: &Tables, column: &Column) -> String {
+    let own = column.domain.as_ref().and_then(|name| tables.domain(name));
+    // A domain over a domain, too.
+    let made = match &column.data_type {
+        DataType::List(_) => own.is_some_and(|own| own.parent.is_some()),
+        data_type => {
+            is_enum(data_type) || own.is_some_and(|own| own.composite || own.parent.is_some())
+        }
+    };
+    if made {
+        "USER-DEFINED".to_owned()
+    } else {
+        types::standard_name(&column.data_type)
+    }
+}
+
 /// The columns of `information_schema.columns` about domains.
-fn of_domains(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+fn of_domains(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
     let texts = |of: fn(&str) -> &str| -> ArrayRef {
-        let domains = rows.iter().map(|(_, _, column)| column.domain.as_deref());
+        let domains = rows.iter().map(|(_, _, column)| {
+            let own = tables.domain(column.domain.as_deref()?)?;
+            (!own.composite).then_some(own.name.as_str())
+        });
         Arc::new(domains.map(|name| name.map(of)).collect::<StringArray>())
     };
     [
@@ -183,7 +200,7 @@ fn of_domains(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
 }
 
 /// The columns of `information_schema.columns` about the name of a column's type as clients know it.
-fn typed(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+fn typed(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
     let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
@@ -192,7 +209,7 @@ fn typed(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
         (
             "udt_schema",
             texts(&|(_, _, c)| {
-                let name = type_of_own(&c.data_type);
+                let name = composite_of(tables, c).or_else(|| type_of_own(&c.data_type));
                 Some(
                     name.map_or("pg_catalog", |(_, name)| schema_of(name))
                         .into(),
@@ -202,7 +219,8 @@ fn typed(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
         (
             "udt_name",
             texts(&|(_, _, c)| {
-                Some(match type_of_own(&c.data_type) {
+                let name = composite_of(tables, c).or_else(|| type_of_own(&c.data_type));
+                Some(match name {
                     Some((array, name)) => {
                         format!("{}{}", if array { "_" } else { "" }, base(name))
                     }

@@ -109,7 +109,8 @@ fn has_column(tables: &Tables, name: &str, column: &str) -> Result<()> {
 /// That there is something of this kind and name.
 fn has(tables: &Tables, kind: &CommentObject, name: &str) -> Result<()> {
     if matches!(kind, CommentObject::Type | CommentObject::Domain) {
-        return match (kind, tables.domain(name)) {
+        let domain = tables.domain(name).filter(|own| !own.composite);
+        return match (kind, domain) {
             (CommentObject::Domain, None) if tables.has_type(name) => Err(Error::coded(
                 "42809",
                 format!("\"{}\" is not a domain", base(name)),

@@ -12,9 +12,9 @@ use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
-    alter, arrays, comments, constrain, copy, ddl, dml, domains, explain, identity, indexes, like,
-    lookup, maintenance, materialized, merge, relations, roles, schemas, sequences, show, targets,
-    types, views,
+    alter, arrays, comments, composites, constrain, copy, ddl, dml, domains, explain, identity,
+    indexes, like, lookup, maintenance, materialized, merge, relations, roles, schemas, sequences,
+    show, targets, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -35,7 +35,7 @@ pub(crate) async fn run(
         Statement::Array(statement) => arrays::define(scope, statement, started).await,
         Statement::Schema(statement) => schemas::run(scope, statement, started).await,
         Statement::Role(statement) => roles::run(scope, statement, started).await,
-        Statement::Type(statement) => types::run(scope, statement, started).await,
+        Statement::Type(statement) => composites::run(scope, statement, started).await,
         Statement::Domain(statement) => domains::run(scope, statement, started).await,
         Statement::Sequence(statement) => sequences::define(scope, statement, started).await,
         Statement::Absent(own) => relations::absent(scope, own, started).await,

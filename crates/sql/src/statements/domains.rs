@@ -25,6 +25,7 @@ use crate::statements::constrain::any;
 use crate::statements::owner;
 use crate::statements::rebuild::exactly;
 use crate::statements::scope::Scope;
+use crate::statements::types::in_no_field;
 use crate::statements::types::{is_free, may_get, renamed, stays_unused, unknown};
 
 /// Runs such a statement.
@@ -81,6 +82,7 @@ fn typed(
     let tables = &context.tables;
     let mut own = Domain {
         name: name.to_owned(),
+        composite: false,
         data_type: DataType::Null,
         text: String::new(),
         parent: None,
@@ -241,7 +243,8 @@ async fn alter(
 ) -> Result<Answer> {
     let name = scope.path().resolve_type(&*scope.tables()?, written);
     let (mut writing, mut context) = scope.write("ALTER DOMAIN", &[&name], started).await?;
-    let Some(own) = context.tables.domain(&name) else {
+    let own = context.tables.domain(&name).filter(|own| !own.composite);
+    let Some(own) = own else {
         return Err(no_domain(&context.tables, &name, written));
     };
     let mut own = own.as_ref().clone();
@@ -256,11 +259,13 @@ async fn alter(
         }
         DomainChange::NotNull(not_null) => {
             if not_null && !own.not_null {
+                in_no_field(&tables, &name)?;
                 without_nulls(&mut context, &name).await?;
             }
             own.not_null = not_null;
         }
         DomainChange::Add(check) => {
+            in_no_field(&tables, &name)?;
             add(&tables, &mut own, check)?;
             compiled(&mut context, &own).await?;
             if let Some(check) = own.checks.last() {
@@ -435,7 +440,8 @@ async fn drop(
     let mut answer = Answer::changed(None, &context.clock);
     let mut there: Vec<&str> = Vec::new();
     for (name, written) in targets.into_iter().zip(written) {
-        if context.tables.domain(name).is_some() {
+        let own = context.tables.domain(name);
+        if own.is_some_and(|own| !own.composite) {
             if !there.contains(&name) {
                 there.push(name);
             }

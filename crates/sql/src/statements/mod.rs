@@ -14,6 +14,7 @@ mod assigned;
 mod beside;
 mod cascade;
 mod comments;
+mod composites;
 mod conflict;
 mod constrain;
 mod control;

@@ -1,10 +1,11 @@
-//! `create type`, `alter type`, `drop type`.
+//! `create type`, `alter type`, `drop type`. What is only said of composite types stands [there](crate::statements::composites).
 
 use std::time::Instant;
 
 use table::{EnumType, Label, Privileges, Tables, enum_within, titled, within};
 
 use crate::error::{Error, Result};
+use crate::frontend::composites;
 use crate::frontend::mentioned_types::{MentionedTypes, of_expression, of_view};
 use crate::frontend::roles::RoleName;
 use crate::frontend::types::{Beside, TypeChange, TypeStatement};
@@ -29,6 +30,9 @@ pub(crate) async fn run(
 ) -> Result<Answer> {
     match statement {
         TypeStatement::Create { name, labels } => create(scope, &name, labels, started).await,
+        TypeStatement::Composite { name, .. } => Err(Error::Defect {
+            message: format!("the composite type {name} is made elsewhere"),
+        }),
         TypeStatement::Alter { name, change } => alter(scope, &name, change, started).await,
         TypeStatement::Drop {
             names,
@@ -223,6 +227,10 @@ fn text(tables: &Tables, name: &str, but: &[&str]) -> Result<Option<Dependent>> 
             let what = format!("domain {}", titled(&own.name));
             return Ok(Some(Dependent::Text(what)));
         }
+        if composites::mentions(own, name, tables)? {
+            let what = format!("composite type {}", titled(&own.name));
+            return Ok(Some(Dependent::Text(what)));
+        }
         let checks = own.checks.iter().map(|check| check.text.as_str());
         for text in checks.chain(own.default.as_deref()) {
             if names(of_expression(text)?) {
@@ -313,7 +321,9 @@ fn not_an_enum(written: &str) -> Error {
     let name = titled(written);
     Error::coded(
         "42809",
-        format!("\"{name}\" is not an enum: `alter domain` and `drop domain` are for domains"),
+        format!(
+            "\"{name}\" is not an enum or a composite type: `alter domain` and `drop domain` are for domains"
+        ),
     )
 }
 
@@ -380,6 +390,24 @@ pub(super) fn goes(tables: &Tables, name: &str, gone: &[&str]) -> Result<()> {
     }
 }
 
+/// That a domain whose values are to satisfy more is no field of a composite type, whose columns would have to be looked at.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the composite type.
+pub(super) fn in_no_field(tables: &Tables, name: &str) -> Result<()> {
+    let others = tables.domains().into_iter();
+    for other in others.filter_map(|other| tables.domain(other)) {
+        if composites::mentions(other, name, tables)? {
+            return Err(Error::unsupported(format!(
+                "domain {} gets no other conditions: the composite type {} has a column of it",
+                titled(name),
+                titled(&other.name)
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// That no text that is kept names a type that gets another name.
 pub(super) fn is_unnamed(tables: &Tables, name: &str) -> Result<()> {
     match text(tables, name, &[])? {
@@ -428,10 +456,11 @@ async fn drop(
     let mut answer = Answer::changed(None, &context.clock);
     let mut there: Vec<&str> = Vec::new();
     for (name, written) in targets.into_iter().zip(written) {
-        if context.tables.domain(name).is_some() {
+        let own = context.tables.domain(name);
+        if own.is_some_and(|own| !own.composite) {
             return Err(not_an_enum(written));
         }
-        if context.tables.named_type(name).is_none() {
+        if !context.tables.has_type(name) {
             if !if_exists {
                 return Err(unknown(written));
             }
@@ -446,7 +475,11 @@ async fn drop(
     }
     if !there.is_empty() {
         for name in there {
-            table::drop_type(&mut writing.tx, name)?;
+            if context.tables.domain(name).is_some() {
+                table::drop_domain(&mut writing.tx, name)?;
+            } else {
+                table::drop_type(&mut writing.tx, name)?;
+            }
         }
         scope.keep(writing).await?;
     }

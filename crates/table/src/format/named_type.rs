@@ -13,6 +13,8 @@ const VERSION: u8 = 1;
 const ENUM: u8 = b'e';
 /// The letter of a domain.
 const DOMAIN: u8 = b'd';
+/// The letter of a composite type, whose record is that of a domain.
+const COMPOSITE: u8 = b'c';
 
 /// A type that has been created.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub(crate) fn write(own: &EnumType) -> Result<Vec<u8>> {
     Ok([&[VERSION, ENUM][..], &encode(own, &own.name)?].concat())
 }
 
-/// The record of a domain.
+/// The record of a domain or a composite type.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if values of its type cannot be stored.
@@ -59,13 +61,15 @@ pub(crate) fn write_domain(own: &Domain) -> Result<Vec<u8>> {
         default: own.default.clone(),
         checks: own.checks.clone(),
     };
-    Ok([&[VERSION, DOMAIN][..], &encode(&record, &own.name)?].concat())
+    let letter = if own.composite { COMPOSITE } else { DOMAIN };
+    Ok([&[VERSION, letter][..], &encode(&record, &own.name)?].concat())
 }
 
 impl DomainRecord {
-    fn domain(self) -> Option<Domain> {
+    fn domain(self, composite: bool) -> Option<Domain> {
         Some(Domain {
             name: self.name,
+            composite,
             data_type: self.data_type.data_type()?,
             text: self.text,
             parent: self.parent,
@@ -87,9 +91,9 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<NamedType> {
             let own = own.filter(|own| own.is_sound() && own.name == name);
             own.map(NamedType::Enum)
         }
-        [VERSION, DOMAIN, record @ ..] => {
+        [VERSION, letter @ (DOMAIN | COMPOSITE), record @ ..] => {
             let own = postcard::from_bytes::<DomainRecord>(record).ok();
-            let own = own.and_then(DomainRecord::domain);
+            let own = own.and_then(|own| own.domain(*letter == COMPOSITE));
             let own = own.filter(|own| own.is_sound() && own.name == name);
             own.map(NamedType::Domain)
         }
@@ -100,7 +104,7 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Result<NamedType> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::datatypes::DataType;
+    use arrow::datatypes::{DataType, Field, Fields};
 
     use super::*;
     use crate::schema::Label;
@@ -128,6 +132,7 @@ mod tests {
     fn domains_are_read_as_they_were_written() {
         let own = Domain {
             name: "s\u{1}positive".into(),
+            composite: false,
             data_type: DataType::Decimal128(9, 2),
             text: "numeric(9,2)".into(),
             parent: Some("number".into()),
@@ -150,5 +155,28 @@ mod tests {
             ..own.clone()
         };
         assert!(read(&write_domain(&itself).unwrap(), &own.name).is_err());
+    }
+
+    #[test]
+    fn composite_types_are_told_from_domains() {
+        let fields = vec![Field::new("r", DataType::Float64, true)];
+        let own = Domain {
+            name: "s\u{1}pair".into(),
+            composite: true,
+            data_type: DataType::Struct(Fields::from(fields)),
+            text: "STRUCT(\"r\" DOUBLE PRECISION)".into(),
+            parent: None,
+            not_null: false,
+            default: None,
+            checks: vec![],
+        };
+        let bytes = write_domain(&own).unwrap();
+        assert_eq!(bytes[..2], [VERSION, b'c']);
+        let found = read(&bytes, &own.name).unwrap();
+        assert_eq!(found, NamedType::Domain(own.clone()));
+        // One with a condition is none.
+        let mut other = own.clone();
+        other.not_null = true;
+        assert!(read(&write_domain(&other).unwrap(), &own.name).is_err());
     }
 }

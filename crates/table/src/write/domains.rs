@@ -33,7 +33,11 @@ pub fn create_domain(tx: &mut Transaction, own: &Domain) -> Result<()> {
 /// another type, or can be none.
 pub fn change_domain(tx: &mut Transaction, name: &str, own: &Domain) -> Result<()> {
     let before = find(tx, name)?;
-    if before.data_type != own.data_type || before.text != own.text || before.parent != own.parent {
+    if before.data_type != own.data_type
+        || before.text != own.text
+        || before.parent != own.parent
+        || before.composite != own.composite
+    {
         return Err(Error::Mismatch {
             table: name.to_owned(),
             what: "the type of a domain is not changed".to_owned(),

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, TableAlias, TableAliasColumnDef,
-    TableFactor, VisitorMut,
+    TableFactor, Value, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
@@ -106,7 +106,13 @@ fn flat(expr: Expr) -> Expr {
     let as_it_is = match &expr {
         Expr::Function(function) => matches!(
             name_of(&function.name).as_deref(),
-            Some(names::VALUES | names::SERIES | names::SUBSCRIPTS | names::MATCHES)
+            Some(
+                names::VALUES
+                    | names::SERIES
+                    | names::SUBSCRIPTS
+                    | names::MATCHES
+                    | json::populate::ITEMS
+            )
         ),
         _ => false,
     };
@@ -321,21 +327,14 @@ fn values_of(
     data_type: DataType,
 ) -> Result<Expr> {
     let json_type = matches!(data_type, DataType::JSON | DataType::JSONB);
-    let odd = match &data_type {
-        DataType::Array(_) => true,
-        DataType::Character(length) | DataType::Char(length) => length.is_some(),
-        DataType::CharacterVarying(length)
-        | DataType::CharVarying(length)
-        | DataType::Varchar(length) => length.is_some(),
-        _ => false,
-    };
-    if odd {
+    if is_odd(&data_type) {
         return Err(Error::unsupported(format!(
             "columns of type {} are not supported for {own}: name a type without a length, or json, and cast it",
             data_type.to_string().to_lowercase()
         )));
     }
-    let function = match (json_type, all) {
+    let whole = matches!(data_type, DataType::Array(_) | DataType::Custom(..));
+    let function = match (json_type || whole, all) {
         (true, true) => "parts of records",
         (true, false) => "part of record",
         (false, true) => "texts of records",
@@ -343,17 +342,41 @@ fn values_of(
     };
     let key = special::text(key);
     let values = call(&format!("{prefix} {function}"), vec![json.clone(), key]);
-    Ok(if matches!(data_type, DataType::Text) {
-        values
-    } else {
-        Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(values),
-            data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(data_type), None)),
-            array: false,
-            format: None,
+    if matches!(data_type, DataType::Text) {
+        return Ok(values);
+    }
+    let is_array = matches!(data_type, DataType::Array(_));
+    let arrays = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(data_type), None));
+    let cast = |expr: Expr| Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type: arrays.clone(),
+        array: false,
+        format: None,
+    };
+    if !whole {
+        return Ok(cast(values));
+    }
+    // Arrays and composite types are read from the parts of JSON, not from its text.
+    let null = Expr::value(Value::Null);
+    let values = call(json::populate::ITEMS, vec![cast(null), values]);
+    // What is to be tested of a type that was created is tested by a cast.
+    Ok(if is_array { values } else { cast(values) })
+}
+
+/// Whether values of a type would not be all that the type says.
+fn is_odd(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)) => {
+            matches!(item.as_ref(), DataType::Custom(..)) || is_odd(item)
         }
-    })
+        DataType::Array(_) => true,
+        DataType::Character(length) | DataType::Char(length) => length.is_some(),
+        DataType::CharacterVarying(length)
+        | DataType::CharVarying(length)
+        | DataType::Varchar(length) => length.is_some(),
+        _ => false,
+    }
 }
 
 /// The functions that give records, their kind of JSON, and whether they give several.

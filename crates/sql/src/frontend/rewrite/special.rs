@@ -16,7 +16,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 24] = [
+pub(super) const NAMES: [&str; 28] = [
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
@@ -26,6 +26,8 @@ pub(super) const NAMES: [&str; 24] = [
     "json_each_text",
     "json_object_agg",
     "json_object_keys",
+    "json_populate_record",
+    "json_populate_recordset",
     "json_to_record",
     "json_to_recordset",
     "jsonb_agg",
@@ -34,6 +36,8 @@ pub(super) const NAMES: [&str; 24] = [
     "jsonb_object_agg",
     "jsonb_path_query",
     "jsonb_path_query_tz",
+    "jsonb_populate_record",
+    "jsonb_populate_recordset",
     "jsonb_to_record",
     "jsonb_to_recordset",
     "regexp_matches",

@@ -12,6 +12,7 @@ pub(crate) mod get;
 pub(crate) mod normal;
 mod parts;
 pub(crate) mod path;
+pub(crate) mod populate;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
@@ -31,6 +32,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(get::all())
         .chain(parts::all())
         .chain(path::all())
+        .chain(populate::all())
         .chain(pretty::all())
         .collect()
 }

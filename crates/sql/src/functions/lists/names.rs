@@ -24,6 +24,8 @@ pub(crate) const MATCHES: &str = "array matches";
 pub(crate) const STRUCT: &str = "struct of";
 /// The name of the function that `(s).a` becomes.
 pub(crate) const FIELD: &str = "struct field";
+/// The values of a field of the structs in an array, and its name.
+pub(crate) const FIELDS: &str = "struct fields of items";
 /// The operator that stands for a row of a table, of a column that may have its name and of that name.
 pub(crate) const WHOLE: &str = "whole row";
 /// The same for a table that an outer join may leave without a row.

@@ -3,6 +3,7 @@
 //! They are structs of Arrow; JSON, which also is one, is none of them.
 
 mod access;
+mod columns;
 mod make;
 mod null;
 pub(crate) mod text;
@@ -21,5 +22,5 @@ pub(super) fn all() -> Vec<Own> {
 
 /// Functions whose type follows from constants among their arguments.
 pub(super) fn named() -> Vec<Arc<ScalarUDF>> {
-    vec![make::function(), access::function()]
+    vec![make::function(), access::function(), columns::function()]
 }

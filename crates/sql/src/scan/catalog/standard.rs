@@ -208,6 +208,7 @@ fn domains(all: &Tables) -> Built {
     let names = all.domains().into_iter();
     let own: Vec<&Domain> = names
         .filter_map(|name| Some(all.domain(name)?.as_ref()))
+        .filter(|own: &&Domain| !own.composite)
         .collect();
     let rows = own.len();
     let plain = |own: &&Domain| own.parent.is_none();
@@ -276,6 +277,7 @@ fn domain_columns(all: &Tables) -> Built {
         .flat_map(|own| {
             own.columns.iter().filter_map(|column| {
                 let domain = column.domain.as_deref()?;
+                all.domain(domain).filter(|own| !own.composite)?;
                 Some((domain, own.name.as_str(), column.name.as_str()))
             })
         })

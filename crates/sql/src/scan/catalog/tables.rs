@@ -281,7 +281,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
             "atttypid",
             places
                 .iter()
-                .map(|(_, _, column)| type_of_column(column).into()),
+                .map(|(_, _, column)| type_of_column(column, all).into()),
         )
         .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
         .numbers("attnum", places.iter().map(|(_, at, _)| *at))

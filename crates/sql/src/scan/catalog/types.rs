@@ -103,6 +103,18 @@ fn made(all: &Tables, name: &str) -> [Row; 2] {
     [own, arrays]
 }
 
+/// A composite type, and its arrays.
+fn composite(all: &Tables, name: &str) -> [Row; 2] {
+    let [own, arrays] = made(all, name);
+    let own = Row {
+        length: -1,
+        kind: "c",
+        category: "C",
+        ..own
+    };
+    [own, arrays]
+}
+
 /// A domain.
 fn domain(all: &Tables, own: &Domain) -> Row {
     let name = &own.name;
@@ -154,11 +166,19 @@ fn modifier(own: &Domain) -> i32 {
 pub(super) fn by_number(all: &Tables) -> Built {
     let made = all.types().into_iter().flat_map(|name| made(all, name));
     let domains = all.domains().into_iter();
-    let domains = domains.filter_map(|name| Some(domain(all, all.domain(name)?)));
+    let domains = domains.filter_map(|name| all.domain(name));
+    let domains = domains.flat_map(|own| {
+        if own.composite {
+            composite(all, &own.name).into()
+        } else {
+            vec![domain(all, own)]
+        }
+    });
     let all: Vec<Row> = of_system().chain(made).chain(domains).collect();
     let rows = all.len();
     let function = |own: &Row, what: &str| match own.kind {
         "e" => format!("enum_{what}"),
+        "c" => format!("record_{what}"),
         "d" => format!("domain_{what}"),
         _ => reader(&own.name, what),
     };

@@ -1,0 +1,321 @@
+//! `json_populate_record(null::t, j)` and its kind, whose values are of the type of their first argument: that type is written
+//! there, as a cast, since the columns that they have in `from` follow from it.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Statement as Sql, StructField, TableAlias,
+    TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+};
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::frontend::composites;
+use crate::frontend::flow::{flow, outcome};
+use crate::functions::json::populate;
+use crate::functions::lists::names::FIELDS;
+use crate::names::column_name;
+use crate::search_path::SearchPath;
+
+/// Puts other functions in the places of these.
+///
+/// # Errors
+/// For a first argument that does not say its type, and for calls in places where they cannot be.
+pub(crate) fn take(statement: &mut Sql, tables: &Tables, path: &SearchPath) -> Result<()> {
+    outcome(VisitMut::visit(statement, &mut Records { tables, path }))
+}
+
+struct Records<'t> {
+    tables: &'t Tables,
+    path: &'t SearchPath,
+}
+
+impl VisitorMut for Records<'_> {
+    type Break = Box<Error>;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
+        flow(self.table(factor))
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        flow(self.expr(expr))
+    }
+}
+
+/// One of these functions.
+struct Known {
+    name: &'static str,
+    /// The place of its kind of JSON among the names of functions of both.
+    kind: usize,
+    /// Whether it gives several rows.
+    several: bool,
+}
+
+fn known(name: &ObjectName) -> Option<Known> {
+    let [part] = &name.0[..] else {
+        return None;
+    };
+    let name = part.as_ident().map(column_name)?;
+    let (name, kind, several) = match name.as_str() {
+        "json_populate_record" => ("json_populate_record", 0, false),
+        "json_populate_recordset" => ("json_populate_recordset", 0, true),
+        "jsonb_populate_record" => ("jsonb_populate_record", 1, false),
+        "jsonb_populate_recordset" => ("jsonb_populate_recordset", 1, true),
+        _ => return None,
+    };
+    Some(Known {
+        name,
+        kind,
+        several,
+    })
+}
+
+/// What such a call makes values of.
+struct Record {
+    own: Known,
+    /// The first argument, and the type to which it is cast.
+    base: Expr,
+    data_type: DataType,
+    json: Expr,
+    fields: Vec<StructField>,
+    /// Whether there is something to test of its values, and whether there are arrays of the type.
+    is_tested: bool,
+    has_arrays: bool,
+}
+
+impl Record {
+    /// The struct.
+    fn value(&self) -> Expr {
+        let value = call(
+            populate::RECORD[self.own.kind],
+            vec![self.base.clone(), self.json.clone()],
+        );
+        if self.is_tested {
+            cast(value, self.data_type.clone())
+        } else {
+            value
+        }
+    }
+
+    /// An array of the structs that are its rows.
+    fn rows(&self) -> Result<Expr> {
+        if !self.own.several {
+            return Ok(call(populate::ONE, vec![self.value()]));
+        }
+        let rows = call(
+            populate::RECORDS[self.own.kind],
+            vec![self.base.clone(), self.json.clone()],
+        );
+        match (self.is_tested, self.has_arrays) {
+            (false, _) => Ok(rows),
+            (true, true) => Ok(cast(rows, composites::arrays_of(self.data_type.clone(), 1))),
+            (true, false) => Err(Error::unsupported(format!(
+                "{} of a domain is not supported: name the composite type behind it",
+                self.own.name
+            ))),
+        }
+    }
+}
+
+impl Records<'_> {
+    fn expr(&self, expr: &mut Expr) -> Result<()> {
+        let Expr::Function(function) = &*expr else {
+            return Ok(());
+        };
+        let Some(own) = known(&function.name).filter(|_| is_plain(function)) else {
+            return Ok(());
+        };
+        let FunctionArguments::List(list) = &function.args else {
+            return Ok(());
+        };
+        if own.several {
+            return Err(Error::unsupported(format!(
+                "{} gives rows of several columns, which the select list does not take: write it in `from`",
+                own.name
+            )));
+        }
+        *expr = self.record(own, &list.args)?.value();
+        Ok(())
+    }
+
+    fn table(&self, factor: &mut TableFactor) -> Result<()> {
+        let (own, args, alias, numbered) = match factor {
+            TableFactor::Table {
+                name,
+                args: Some(args),
+                alias,
+                with_ordinality,
+                ..
+            } => (known(name), &args.args, alias, *with_ordinality),
+            TableFactor::Function {
+                name,
+                args,
+                alias,
+                with_ordinality,
+                ..
+            } => (known(name), &*args, alias, *with_ordinality),
+            _ => return Ok(()),
+        };
+        let Some(own) = own else {
+            return Ok(());
+        };
+        if numbered {
+            return Err(Error::unsupported(format!(
+                "`{}(...) with ordinality` is not supported",
+                own.name
+            )));
+        }
+        let record = self.record(own, args)?;
+        let rows = record.rows()?;
+        let names: Vec<String> = record
+            .fields
+            .iter()
+            .filter_map(|field| field.field_name.as_ref().map(column_name))
+            .collect();
+        let columns = names.iter().map(|name| {
+            let name = Expr::value(Value::SingleQuotedString(name.clone()));
+            call(FIELDS, vec![rows.clone(), name])
+        });
+        let array_exprs = columns.collect();
+        let alias = with_columns(alias.take(), names, record.own.name)?;
+        *factor = TableFactor::UNNEST {
+            alias: Some(alias),
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality: false,
+        };
+        Ok(())
+    }
+
+    fn record(&self, own: Known, args: &[FunctionArg]) -> Result<Record> {
+        let [
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(base)),
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(json)),
+        ] = args
+        else {
+            return Err(Error::coded(
+                "42883",
+                format!(
+                    "function {} takes a value of a composite type, and JSON",
+                    own.name
+                ),
+            ));
+        };
+        let untyped = || {
+            Error::unsupported(format!(
+                "{} of a first argument that is no cast is not supported: write its composite type, as in null::type",
+                own.name
+            ))
+        };
+        let data_type = type_of(base).ok_or_else(untyped)?;
+        let (behind, is_tested, has_arrays) =
+            match composites::named(data_type, self.tables, self.path) {
+                Some((own, 0)) => (
+                    composites::behind(own, self.tables)?,
+                    composites::is_tested(own, self.tables)?,
+                    own.composite,
+                ),
+                _ => (data_type.clone(), false, true),
+            };
+        let DataType::Struct(fields, _) = behind else {
+            return Err(Error::coded(
+                "42804",
+                format!(
+                    "first argument of {} must be a row type: {data_type} is no composite type that was created",
+                    own.name
+                ),
+            ));
+        };
+        Ok(Record {
+            base: base.clone(),
+            data_type: data_type.clone(),
+            json: json.clone(),
+            fields,
+            is_tested,
+            has_arrays,
+            own,
+        })
+    }
+}
+
+/// Whether a call has nothing but arguments.
+fn is_plain(function: &Function) -> bool {
+    function.over.is_none()
+        && function.filter.is_none()
+        && function.null_treatment.is_none()
+        && function.within_group.is_empty()
+        && matches!(&function.args, FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none())
+}
+
+/// The type to which an expression is cast.
+fn type_of(expr: &Expr) -> Option<&DataType> {
+    match expr {
+        Expr::Nested(inner) => type_of(inner),
+        Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon,
+            data_type,
+            ..
+        } => Some(data_type),
+        Expr::TypedString(typed) => Some(&typed.data_type),
+        _ => None,
+    }
+}
+
+/// The alias with a name for each column: as it says, otherwise that of the field.
+fn with_columns(alias: Option<TableAlias>, names: Vec<String>, called: &str) -> Result<TableAlias> {
+    let mut alias = alias.unwrap_or_else(|| TableAlias {
+        explicit: true,
+        name: Ident::with_quote('"', called),
+        columns: vec![],
+        at: None,
+    });
+    if alias.columns.len() > names.len() {
+        return Err(Error::coded(
+            "42P10",
+            format!(
+                "table \"{}\" has {} columns available but {} columns specified",
+                alias.name.value,
+                names.len(),
+                alias.columns.len()
+            ),
+        ));
+    }
+    let given = alias.columns.len();
+    let rest = names.into_iter().skip(given);
+    alias.columns.extend(rest.map(|name| TableAliasColumnDef {
+        name: Ident::with_quote('"', name),
+        data_type: None,
+    }));
+    Ok(alias)
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    }
+}
+
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter();
+    let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.collect(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
