@@ -196,7 +196,7 @@ impl Error {
     /// The refusal of a file format that this database does not know.
     pub(crate) fn unknown_format(name: &str) -> Error {
         Error::unsupported(format!(
-            "no file format \"{name}\"; there are parquet, csv, json and arrow"
+            "no file format \"{name}\"; there are parquet, csv, text, json and arrow"
         ))
     }
 
