@@ -231,7 +231,11 @@ fn apply(tx: &mut Transaction, model: &mut Model, step: &Step) {
                 while own.checks.len() < *checks {
                     let name = own.free_name();
                     let text = "value < 9".to_owned();
-                    own.checks.push(Check { name, text });
+                    own.checks.push(Check {
+                        name,
+                        text,
+                        unchecked: false,
+                    });
                 }
                 change_domain(tx, &name, &own).unwrap();
             }
@@ -245,7 +249,11 @@ fn apply(tx: &mut Transaction, model: &mut Model, step: &Step) {
             while own.checks.len() < checks {
                 let name = own.free_name();
                 let text = "value < 9".to_owned();
-                own.checks.push(Check { name, text });
+                own.checks.push(Check {
+                    name,
+                    text,
+                    unchecked: false,
+                });
             }
             let fits = name == to || !model.contains_key(&to);
             assert_eq!(change_domain(tx, &name, &own).is_ok(), fits, "{step:?}");

@@ -141,6 +141,7 @@ mod tests {
             checks: vec![Check {
                 name: "positive_check".into(),
                 text: "value > 0".into(),
+                unchecked: false,
             }],
         };
         let bytes = write_domain(&own).unwrap();

@@ -75,6 +75,7 @@ mod tests {
         let check = |name: &str| Check {
             name: name.to_owned(),
             text: "value > 0".to_owned(),
+            unchecked: false,
         };
         let mut own = Domain {
             name: "s\u{1}d".to_owned(),
