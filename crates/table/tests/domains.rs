@@ -27,6 +27,7 @@ fn domain(name: &str, parent: Option<&str>) -> Domain {
         checks: vec![Check {
             name: format!("{name}_check"),
             text: "value > 0".to_owned(),
+            unchecked: false,
         }],
     }
 }
