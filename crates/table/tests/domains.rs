@@ -24,11 +24,15 @@ fn domain(name: &str, parent: Option<&str>) -> Domain {
         parent: parent.map(str::to_owned),
         not_null: false,
         default: None,
-        checks: vec![Check {
-            name: format!("{name}_check"),
-            text: "value > 0".to_owned(),
-            unchecked: false,
-        }],
+        checks: vec![check(format!("{name}_check"), "value > 0".to_owned())],
+    }
+}
+
+fn check(name: String, text: String) -> Check {
+    Check {
+        name,
+        text,
+        unchecked: false,
     }
 }
 
@@ -232,11 +236,7 @@ fn apply(tx: &mut Transaction, model: &mut Model, step: &Step) {
                 while own.checks.len() < *checks {
                     let name = own.free_name();
                     let text = "value < 9".to_owned();
-                    own.checks.push(Check {
-                        name,
-                        text,
-                        unchecked: false,
-                    });
+                    own.checks.push(check(name, text));
                 }
                 change_domain(tx, &name, &own).unwrap();
             }
@@ -250,11 +250,7 @@ fn apply(tx: &mut Transaction, model: &mut Model, step: &Step) {
             while own.checks.len() < checks {
                 let name = own.free_name();
                 let text = "value < 9".to_owned();
-                own.checks.push(Check {
-                    name,
-                    text,
-                    unchecked: false,
-                });
+                own.checks.push(check(name, text));
             }
             let fits = name == to || !model.contains_key(&to);
             assert_eq!(change_domain(tx, &name, &own).is_ok(), fits, "{step:?}");
