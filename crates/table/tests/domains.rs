@@ -133,6 +133,58 @@ fn what_a_child_refuses_changes_with_its_parent() {
 }
 
 #[test]
+fn columns_and_arrays_follow_composite_types() {
+    let (_folder, store) = store();
+    let catalog = Catalog::default();
+    let fields = vec![Field::new("a", DataType::Int32, true)];
+    let pair = DataType::Struct(fields.into());
+    let own = |name: &str| Domain {
+        composite: true,
+        data_type: pair.clone(),
+        text: "STRUCT(\"a\" INT)".to_owned(),
+        checks: vec![],
+        ..domain(name, None)
+    };
+    let field = |name: &str, data_type: DataType| {
+        let metadata = [(DOMAIN.to_owned(), "c".to_owned())];
+        Field::new(name, data_type, true).with_metadata(metadata.into())
+    };
+    let items = Field::new_list_field(pair.clone(), true);
+    let columns = vec![
+        field("one", pair.clone()),
+        field("all", DataType::List(Arc::new(items))),
+    ];
+    let made = Definition::from_schema("t", &Schema::new(columns)).unwrap();
+
+    let mut tx = store.begin().unwrap();
+    create_domain(&mut tx, &own("c")).unwrap();
+    create(&mut tx, &made).unwrap();
+    tx.commit().unwrap();
+    let tables = catalog.tables(&store.snapshot()).unwrap();
+    assert_eq!(**tables.domain("c").unwrap(), own("c"));
+    let read = tables.get("t").unwrap().definition().columns.clone();
+    assert_eq!(read, made.columns);
+
+    let mut tx = store.begin().unwrap();
+    let other = Domain {
+        composite: false,
+        ..own("c")
+    };
+    assert!(change_domain(&mut tx, "c", &other).is_err());
+    change_domain(&mut tx, "c", &own("d")).unwrap();
+    tx.commit().unwrap();
+    let tables = catalog.tables(&store.snapshot()).unwrap();
+    assert_eq!(
+        of_columns(&tables, "t"),
+        [Some("d".into()), Some("d".into())]
+    );
+    let mut tx = store.begin().unwrap();
+    assert!(drop_domain(&mut tx, "d").is_err());
+    drop(&mut tx, "t").unwrap();
+    drop_domain(&mut tx, "d").unwrap();
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let (_folder, store) = store();
     let mut tx = store.begin().unwrap();

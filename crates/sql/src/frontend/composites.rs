@@ -18,7 +18,7 @@ use crate::names::{column_name, written};
 use crate::search_path::SearchPath;
 
 /// The domain or composite type that a type names, and of how many dimensions the arrays of it are that the type says. Arrays
-/// are of composite types only.
+/// are of composite types only, but for casts that this program writes, to `array<domain>`.
 pub(crate) fn named<'t>(
     sql_type: &DataType,
     tables: &'t Tables,
@@ -33,6 +33,10 @@ pub(crate) fn named<'t>(
         DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)) => {
             let (own, dimensions) = named(item, tables, path)?;
             own.composite.then_some((own, dimensions + 1))
+        }
+        DataType::Array(ArrayElemTypeDef::AngleBracket(item)) => {
+            let (own, dimensions) = named(item, tables, path)?;
+            Some((own, dimensions + 1))
         }
         _ => None,
     }

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
 use crate::frontend::grammar::refused;
+use crate::frontend::rewrite;
 use crate::frontend::rewritten::rewritten;
 use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, need, unexpected, word};
@@ -79,7 +80,7 @@ pub(crate) enum DomainChange {
     Owner(RoleName),
 }
 
-/// The type that a text of a domain says.
+/// The type that a text of a domain or of a composite type says.
 ///
 /// # Errors
 /// If it is none.
@@ -87,7 +88,7 @@ pub(crate) fn data_type(text: &str) -> Result<DataType> {
     let tokens = Tokenizer::new(&DIALECT, text)
         .tokenize_with_location()
         .map_err(|e| Error::from(ParserError::from(e)))?;
-    let mut parser = dialect::parser(rewritten(&tokens)?);
+    let mut parser = dialect::parser(rewrite::structs(tokens));
     let found = parser.parse_data_type()?;
     words::end(&mut parser)?;
     Ok(found)

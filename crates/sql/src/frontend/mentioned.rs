@@ -1,9 +1,12 @@
 //! The columns that an expression names which a table [keeps](crate::frontend::kept) as a text: which they are, and what
 //! the text is when they or the table get other names.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Visit, VisitMut, Visitor, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Expr, Ident, Visit, VisitMut, Visitor, VisitorMut,
+};
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
@@ -17,29 +20,56 @@ use crate::names::column_name;
 /// # Errors
 /// If it is no expression.
 pub(crate) fn columns(text: &str) -> Result<Vec<String>> {
-    struct Named(Vec<String>);
+    #[derive(Default)]
+    struct Named {
+        found: Vec<String>,
+        fields: Fields,
+    }
 
     impl Visitor for Named {
         type Break = ();
 
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            self.fields.put(expr);
             let name = match expr {
+                Expr::Identifier(_) if self.fields.has(expr) => None,
                 Expr::Identifier(name) => Some(name),
                 Expr::CompoundIdentifier(parts) => parts.last(),
                 _ => None,
             };
             if let Some(name) = name.map(column_name)
-                && !self.0.contains(&name)
+                && !self.found.contains(&name)
             {
-                self.0.push(name);
+                self.found.push(name);
             }
             ControlFlow::Continue(())
         }
     }
 
-    let mut named = Named(Vec::new());
+    let mut named = Named::default();
     let _ = read(text)?.visit(&mut named);
-    Ok(named.0)
+    Ok(named.found)
+}
+
+/// Names of fields, as of `a` in `(s).a`, which are no columns: where they stand in the tree that is visited.
+#[derive(Default)]
+struct Fields(HashSet<*const Expr>);
+
+impl Fields {
+    /// Keeps those of an expression whose parts are visited next.
+    fn put(&mut self, expr: &Expr) {
+        if let Expr::CompoundFieldAccess { access_chain, .. } = expr {
+            let names = access_chain.iter().filter_map(|access| match access {
+                AccessExpr::Dot(name @ Expr::Identifier(_)) => Some(std::ptr::from_ref(name)),
+                _ => None,
+            });
+            self.0.extend(names);
+        }
+    }
+
+    fn has(&self, expr: &Expr) -> bool {
+        self.0.contains(&std::ptr::from_ref(expr))
+    }
 }
 
 /// `text` once the column `from` is called `to`.
@@ -51,6 +81,7 @@ pub(crate) fn with_column(text: &str, from: &str, to: &str) -> Result<String> {
     let mut renamed = Renamed {
         from: Some(from),
         to,
+        fields: Fields::default(),
     };
     let _ = VisitMut::visit(&mut expr, &mut renamed);
     Ok(expr.to_string())
@@ -62,7 +93,11 @@ pub(crate) fn with_column(text: &str, from: &str, to: &str) -> Result<String> {
 /// If it is no expression.
 pub(crate) fn without_table(text: &str) -> Result<String> {
     let mut expr = read(text)?;
-    let mut plain = Renamed { from: None, to: "" };
+    let mut plain = Renamed {
+        from: None,
+        to: "",
+        fields: Fields::default(),
+    };
     let _ = VisitMut::visit(&mut expr, &mut plain);
     Ok(expr.to_string())
 }
@@ -71,12 +106,21 @@ pub(crate) fn without_table(text: &str) -> Result<String> {
 struct Renamed<'n> {
     from: Option<&'n str>,
     to: &'n str,
+    fields: Fields,
 }
 
 impl VisitorMut for Renamed<'_> {
     type Break = ();
 
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.fields.put(expr);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if self.fields.has(expr) {
+            return ControlFlow::Continue(());
+        }
         if let Expr::CompoundIdentifier(parts) = expr
             && let Some(last) = parts.pop()
         {
@@ -117,6 +161,11 @@ mod tests {
             "\"c d\" + coalesce(\"B\", 1) > 2 AND \"c d\" IS DISTINCT FROM ('a')"
         );
         assert_eq!(without_table("t.a * u").unwrap(), "a * u");
+        assert_eq!(columns("(value).a <= (t.v).b.a").unwrap(), ["value", "v"]);
+        assert_eq!(
+            with_column("(a).a < (t.a).b", "a", "c").unwrap(),
+            "(\"c\").a < (\"c\").b"
+        );
         assert!(columns("a +").is_err());
     }
 }

@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
 use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
 use datafusion::config::ConfigOptions;
+use datafusion::error::DataFusionError;
 use datafusion::logical_expr::planner::{
     ContextProvider, ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr, TypePlanner,
 };
@@ -29,11 +30,13 @@ use table::{
 };
 
 use crate::error::Error;
+use crate::frontend::domains::data_type;
 use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::{MICROS, UTC};
-use crate::functions::lists::types::plain;
+use crate::functions::lists::types::{list_of, plain};
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{domains, intervals, temporal};
+use crate::messages::numbers::item_named;
 use crate::messages::types::type_name;
 use crate::names::{base, column_name, exact, written};
 use crate::search_path::SearchPath;
@@ -148,6 +151,10 @@ impl Types {
         }) = self.made(name).cloned()
         else {
             let name = written(name)?;
+            if let Some(item) = item_named(&name) {
+                let item = plain(&self.of_part(&data_type(item).map_err(DataFusionError::from)?)?);
+                return Ok(list_of(item).into_nullable_field_ref());
+            }
             let message = format!("type \"{}\" does not exist", titled(&name));
             return Err(Error::coded("42704", message).into());
         };
@@ -165,14 +172,16 @@ impl Types {
     /// tested, and nothing would say that these depend on them.
     fn within(&self, sql_type: &SqlType) -> Result<()> {
         let found = match sql_type {
-            SqlType::Array(
-                ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
-            ) if !self.is_composite(item) => self.domain(item),
+            SqlType::Array(_) if self.is_composite(item_of(sql_type)) => None,
+            SqlType::Array(_) => self.domain(innermost(sql_type)),
             SqlType::Struct(fields, _) => {
                 let mut fields = fields.iter();
-                fields.find_map(|field| self.domain(&field.field_type))
+                fields.find_map(|field| self.domain(innermost(&field.field_type)))
             }
-            SqlType::Map(key, value) => self.domain(key).or_else(|| self.domain(value)),
+            SqlType::Map(key, value) => {
+                let of_value = || self.domain(innermost(value));
+                self.domain(key).or_else(of_value)
+            }
             _ => None,
         };
         match found {
@@ -250,6 +259,24 @@ impl TypePlanner for Types {
             _ => return Ok(None),
         };
         Ok(Some(data_type.into_nullable_field_ref()))
+    }
+}
+
+/// The type of the items of arrays that are written `type[]`; of others the type itself.
+fn item_of(sql_type: &SqlType) -> &SqlType {
+    match sql_type {
+        SqlType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => item_of(item),
+        other => other,
+    }
+}
+
+/// The type of the items of arrays, however many dimensions these have; of others the type itself.
+fn innermost(sql_type: &SqlType) -> &SqlType {
+    match sql_type {
+        SqlType::Array(
+            ArrayElemTypeDef::SquareBracket(item, _) | ArrayElemTypeDef::AngleBracket(item),
+        ) => innermost(item),
+        other => other,
     }
 }
 

@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Statement as Sql, StructField, TableAlias,
-    TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, SelectItem, SetExpr,
+    Statement as Sql, StructField, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 use table::Tables;
 
@@ -33,6 +34,10 @@ struct Records<'t> {
 
 impl VisitorMut for Records<'_> {
     type Break = Box<Error>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
+        flow(self.query(query))
+    }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
         flow(self.table(factor))
@@ -79,9 +84,8 @@ struct Record {
     data_type: DataType,
     json: Expr,
     fields: Vec<StructField>,
-    /// Whether there is something to test of its values, and whether there are arrays of the type.
+    /// Whether there is something to test of its values.
     is_tested: bool,
-    has_arrays: bool,
 }
 
 impl Record {
@@ -99,43 +103,58 @@ impl Record {
     }
 
     /// An array of the structs that are its rows.
-    fn rows(&self) -> Result<Expr> {
+    fn rows(&self) -> Expr {
         if !self.own.several {
-            return Ok(call(populate::ONE, vec![self.value()]));
+            return call(populate::ONE, vec![self.value()]);
         }
         let rows = call(
             populate::RECORDS[self.own.kind],
             vec![self.base.clone(), self.json.clone()],
         );
-        match (self.is_tested, self.has_arrays) {
-            (false, _) => Ok(rows),
-            (true, true) => Ok(cast(rows, composites::arrays_of(self.data_type.clone(), 1))),
-            (true, false) => Err(Error::unsupported(format!(
-                "{} of a domain is not supported: name the composite type behind it",
-                self.own.name
-            ))),
+        if !self.is_tested {
+            return rows;
         }
+        let item = Box::new(self.data_type.clone());
+        cast(rows, DataType::Array(ArrayElemTypeDef::AngleBracket(item)))
     }
 }
 
 impl Records<'_> {
+    /// Sets that are columns of a query: `unnest` of their rows. In an order they would be as others of the select list are,
+    /// which are put in order when a statement is read.
+    fn query(&self, query: &mut Query) -> Result<()> {
+        if query.order_by.is_some() {
+            return Ok(());
+        }
+        let SetExpr::Select(select) = query.body.as_mut() else {
+            return Ok(());
+        };
+        for item in &mut select.projection {
+            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
+            else {
+                continue;
+            };
+            if let Some((own, args)) = called(expr)
+                && own.several
+            {
+                let rows = self.record(own, args)?.rows();
+                *expr = call("unnest", vec![rows]);
+            }
+        }
+        Ok(())
+    }
+
     fn expr(&self, expr: &mut Expr) -> Result<()> {
-        let Expr::Function(function) = &*expr else {
-            return Ok(());
-        };
-        let Some(own) = known(&function.name).filter(|_| is_plain(function)) else {
-            return Ok(());
-        };
-        let FunctionArguments::List(list) = &function.args else {
+        let Some((own, args)) = called(expr) else {
             return Ok(());
         };
         if own.several {
             return Err(Error::unsupported(format!(
-                "{} gives rows of several columns, which the select list does not take: write it in `from`",
+                "{} gives several rows: write it in `from`, or as a column of a query without an order",
                 own.name
             )));
         }
-        *expr = self.record(own, &list.args)?.value();
+        *expr = self.record(own, args)?.value();
         Ok(())
     }
 
@@ -167,7 +186,7 @@ impl Records<'_> {
             )));
         }
         let record = self.record(own, args)?;
-        let rows = record.rows()?;
+        let rows = record.rows();
         let names: Vec<String> = record
             .fields
             .iter()
@@ -210,15 +229,13 @@ impl Records<'_> {
             ))
         };
         let data_type = type_of(base).ok_or_else(untyped)?;
-        let (behind, is_tested, has_arrays) =
-            match composites::named(data_type, self.tables, self.path) {
-                Some((own, 0)) => (
-                    composites::behind(own, self.tables)?,
-                    composites::is_tested(own, self.tables)?,
-                    own.composite,
-                ),
-                _ => (data_type.clone(), false, true),
-            };
+        let (behind, is_tested) = match composites::named(data_type, self.tables, self.path) {
+            Some((own, 0)) => (
+                composites::behind(own, self.tables)?,
+                composites::is_tested(own, self.tables)?,
+            ),
+            _ => (data_type.clone(), false),
+        };
         let DataType::Struct(fields, _) = behind else {
             return Err(Error::coded(
                 "42804",
@@ -234,9 +251,20 @@ impl Records<'_> {
             json: json.clone(),
             fields,
             is_tested,
-            has_arrays,
             own,
         })
+    }
+}
+
+/// A call of one of these functions, and its arguments.
+fn called(expr: &Expr) -> Option<(Known, &[FunctionArg])> {
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let own = known(&function.name).filter(|_| is_plain(function))?;
+    match &function.args {
+        FunctionArguments::List(list) => Some((own, list.args.as_slice())),
+        _ => None,
     }
 }
 

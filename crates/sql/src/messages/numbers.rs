@@ -302,6 +302,14 @@ pub(crate) fn type_named(name: &str) -> Option<i64> {
     }
 }
 
+/// The type whose arrays PostgreSQL knows by this name, such as `int4` of `_int4`.
+pub(crate) fn item_named(name: &str) -> Option<&str> {
+    let item = name.strip_prefix('_')?;
+    let mut all = TYPES.iter();
+    all.any(|known| known.name == item && known.array != 0)
+        .then_some(item)
+}
+
 /// The numbers of schemas, and of the one database and the one user.
 pub(crate) const CATALOG_SCHEMA: i64 = 11;
 pub(crate) const PUBLIC_SCHEMA: i64 = 2200;

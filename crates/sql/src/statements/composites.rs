@@ -13,7 +13,7 @@ use crate::frontend::composites::{self, behind, check_field};
 use crate::frontend::definition::define;
 use crate::frontend::domains::{VALUE, data_type};
 use crate::frontend::types::{TypeChange, TypeStatement};
-use crate::messages::numbers::type_named;
+use crate::messages::numbers::item_named;
 use crate::names::{base, catalog_name, check_column, exact, known, quoted, schema_of, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -154,11 +154,9 @@ fn resolved(
         (None, Some(own)) => enum_within(&own.data_type).is_some(),
         (None, None) => {
             // PostgreSQL's own name of an array.
-            return Ok(match written.strip_prefix('_') {
-                Some(item) if type_named(item).is_some() => {
-                    composites::arrays_of(data_type(item)?, 1)
-                }
-                _ => SqlType::Custom(name, Vec::new()),
+            return Ok(match item_named(&written) {
+                Some(item) => composites::arrays_of(data_type(item)?, 1),
+                None => SqlType::Custom(name, Vec::new()),
             });
         }
     };

@@ -9,7 +9,7 @@ use crate::frontend::composites;
 use crate::frontend::mentioned_types::{MentionedTypes, of_expression, of_view};
 use crate::frontend::roles::RoleName;
 use crate::frontend::types::{Beside, TypeChange, TypeStatement};
-use crate::messages::numbers::type_named;
+use crate::messages::numbers::{item_named, type_named};
 use crate::names::{base, catalog_name, check_new, of_schema, schema_of};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
@@ -74,7 +74,7 @@ async fn create(
 
 /// That nothing has the name of a new type.
 pub(super) fn is_free(context: &StatementContext, name: &str) -> Result<()> {
-    if type_named(base(name)).is_some() {
+    if type_named(base(name)).is_some() || item_named(base(name)).is_some() {
         return Err(Error::coded(
             "42710",
             format!(

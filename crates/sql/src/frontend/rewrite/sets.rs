@@ -21,6 +21,7 @@ use crate::frontend::rewrite::special::{self, call};
 use crate::frontend::rewrite::tokens::ROWS_FROM;
 use crate::functions::json;
 use crate::functions::lists::names;
+use crate::messages::numbers::item_named;
 use crate::messages::tags::tagged;
 use crate::names::{PG_CATALOG, column_name};
 
@@ -345,7 +346,12 @@ fn values_of(
     if matches!(data_type, DataType::Text) {
         return Ok(values);
     }
-    let is_array = matches!(data_type, DataType::Array(_));
+    let is_array = match &data_type {
+        DataType::Array(_) => true,
+        // PostgreSQL's own name of an array.
+        DataType::Custom(name, _) => name_of(name).is_some_and(|own| item_named(&own).is_some()),
+        _ => false,
+    };
     let arrays = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(data_type), None));
     let cast = |expr: Expr| Expr::Cast {
         kind: CastKind::Cast,
