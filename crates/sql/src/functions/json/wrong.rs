@@ -320,6 +320,14 @@ mod tests {
                 "[1,[2]",
                 "The input string ended unexpectedly. JSON data, line 1: [1,[2]",
             ),
+        ] {
+            assert_eq!(told(text).as_deref(), Some(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn marks_are_told_as_postgresql_tells_them() {
+        for (text, wanted) in [
             (
                 "{\"abc\"}",
                 "Expected \":\", but found \"}\". JSON data, line 1: {\"abc\"}",
