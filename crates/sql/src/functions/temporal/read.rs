@@ -344,12 +344,23 @@ mod tests {
             ("13:00 PM", time.clone()),
             ("15:36:39 America/New_York", time),
             ("15:36:39 America/New_York", timetz_type()),
-            ("2001-12-27 04:05:06 PST+3", stamp_in_zone()),
             ("2001-12-27 04:05:06 +16", stamp_in_zone()),
             ("19970710 173201 America/Does_not_exist", stamp_in_zone()),
         ] {
             let found = read(text, &to, Order::Mdy);
             assert!(found.is_err(), "{text:?} {found:?}");
+        }
+    }
+
+    /// POSIX counts to the west.
+    #[test]
+    fn zones_of_posix_are_read() {
+        for (text, wanted) in [
+            ("2001-12-27 04:05:06 PST+3", "2001-12-27 07:05:06+00"),
+            ("2001-12-27 FOOBAR-2:30", "2001-12-26 21:30:00+00"),
+        ] {
+            let found = read(text, &stamp_in_zone(), Order::Mdy);
+            assert_eq!(found.as_deref(), Ok(wanted), "{text:?}");
         }
     }
 
