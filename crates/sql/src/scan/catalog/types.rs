@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use table::{Domain, EnumType, Label, Tables, is_enum};
+use arrow::datatypes::DataType;
+use table::{Domain, EnumType, Label, Tables, is_enum, json_kind};
 
 use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
@@ -133,6 +134,7 @@ fn domain(all: &Tables, own: &Domain) -> Row {
         },
         kind: "d",
         category: match known {
+            _ if is_row(&own.data_type) => "C",
             Some(known) => known.category,
             None if is_enum => "E",
             None => "A",
@@ -149,6 +151,13 @@ fn domain(all: &Tables, own: &Domain) -> Row {
             default: own.default.clone(),
         },
     }
+}
+
+/// Whether values are structs: JSON and enums are none.
+fn is_row(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Struct(_))
+        && json_kind(data_type).is_none()
+        && !is_enum(data_type)
 }
 
 /// What PostgreSQL keeps beside the number of the type behind a domain.
