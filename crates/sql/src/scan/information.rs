@@ -176,10 +176,10 @@ fn standard_name(tables: &Tables, column: &Column) -> String {
             is_enum(data_type) || own.is_some_and(|own| own.composite || own.parent.is_some())
         }
     };
-    if made {
-        "USER-DEFINED".to_owned()
-    } else {
-        types::standard_name(&column.data_type)
+    match &column.data_type {
+        _ if made => "USER-DEFINED".to_owned(),
+        DataType::List(_) => "ARRAY".to_owned(),
+        data_type => types::standard_name(data_type),
     }
 }
 

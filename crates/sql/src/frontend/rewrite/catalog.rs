@@ -278,6 +278,18 @@ fn is_text(expr: &Expr) -> bool {
         // What a parameter becomes.
         Expr::Nested(inner) => is_text(inner),
         Expr::Value(value) => value.value.clone().into_string().is_some(),
+        Expr::BinaryOp { op, .. } => *op == BinaryOperator::StringConcat,
+        Expr::Cast { data_type, .. } => {
+            matches!(data_type, DataType::Text | DataType::Varchar(_))
+        }
+        // Names are put together by them.
+        Expr::Function(function) => {
+            let name = function.name.to_string().to_lowercase();
+            matches!(
+                name.as_str(),
+                "format" | "concat" | "concat_ws" | "quote_ident"
+            )
+        }
         _ => false,
     }
 }
