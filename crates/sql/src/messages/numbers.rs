@@ -194,7 +194,7 @@ pub fn column_number(field: &Field) -> u32 {
     found.map_or(1009, |known| known.array as u32)
 }
 
-/// The number of an enum, a domain or a composite type: the same as long as it has its name.
+/// The oid of an enum, a domain or a composite type. It follows from the name in the catalog, and changes when the type is renamed.
 pub(crate) fn enum_number(name: &str) -> u32 {
     table_number(&format!("type {name}")) as u32
 }
