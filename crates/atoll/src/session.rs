@@ -415,6 +415,12 @@ impl Session {
         self.session.transaction()
     }
 
+    /// What the transaction in progress is, or the next one is that is asked for nothing else: `transaction_isolation`,
+    /// `transaction_read_only` and `transaction_deferrable`, each with its value.
+    pub fn transaction_modes(&self) -> [(&'static str, &'static str); 3] {
+        self.session.transaction_modes()
+    }
+
     /// A handle that stops what this session runs.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(Arc::clone(&self.stop))

@@ -1,8 +1,11 @@
 //! Settings that whoever serves a session keeps, as its statements see them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+
+use crate::frontend::modes::{Isolation, Modes};
 
 /// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,17 +107,51 @@ impl std::fmt::Debug for Backend {
     }
 }
 
+/// What `default_transaction_isolation`, `default_transaction_read_only` and `default_transaction_deferrable` say.
+fn modes(all: &[Setting]) -> Modes {
+    let value = |name: &str| {
+        let name = format!("default_transaction_{name}");
+        let mut all = all.iter();
+        all.find(|own| own.name == name)
+            .map(|own| own.value.as_str())
+    };
+    let is_on = |name: &str| value(name).is_some_and(|value| value == "on");
+    Modes {
+        read_only: is_on("read_only"),
+        isolation: value("isolation")
+            .and_then(Isolation::named)
+            .unwrap_or_default(),
+        deferrable: is_on("deferrable"),
+    }
+}
+
 /// What a server has told of a session, which changes.
 #[derive(Debug, Default)]
 pub(crate) struct SessionSettings {
     all: Mutex<Arc<[Setting]>>,
     cursors: Mutex<Arc<[OpenCursor]>>,
     backend: Mutex<Option<Backend>>,
+    /// Whether it was told that an index is a name.
+    told_of_indexes: AtomicBool,
+    /// What transactions are that are asked for nothing else: what the settings say.
+    modes: Mutex<Modes>,
 }
 
 impl SessionSettings {
+    /// Whether the session is still to be told that an index is a name; asked a second time, it is not: scripts make
+    /// hundreds of them.
+    pub(crate) fn is_new_to_indexes(&self) -> bool {
+        !self.told_of_indexes.swap(true, Ordering::Relaxed)
+    }
+
     pub(crate) fn set(&self, all: Vec<Setting>) {
+        *self.modes.lock() = modes(&all);
         *self.all.lock() = all.into();
+    }
+
+    /// What a transaction is that is asked for nothing else.
+    pub(crate) fn modes(&self) -> Modes {
+        *self.modes.lock()
     }
 
     pub(crate) fn set_cursors(&self, all: Vec<OpenCursor>) {

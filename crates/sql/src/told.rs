@@ -2,6 +2,7 @@
 //! and the hint, which [`Error`]'s one line has at its end.
 
 use crate::error::{Error, Or, readable};
+use crate::messages::nearest::nearest;
 
 /// An error in the parts that PostgreSQL's protocol has for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,7 +89,10 @@ impl Error {
                 relation,
                 ..
             } => {
-                let near = (!candidates.is_empty()).then_some(candidates);
+                // All that there is says nothing to a client, which has commands that list it.
+                let bare = name.rsplit('.').next().unwrap_or(name);
+                let is_near = !nearest(bare, candidates.iter().cloned()).is_empty();
+                let near = is_near.then_some(candidates);
                 Told {
                     hint: near.map(|near| format!("Did you mean {}?", Or(near))),
                     ..Told::of(match relation {
@@ -152,10 +156,14 @@ fn syntax(message: &str) -> Told {
 fn reworded(text: &str) -> Option<Told> {
     if let Some(rest) = text.strip_prefix("NULL in column '") {
         let (column, rest) = rest.split_once("' of table '")?;
-        let (table, _) = rest.split_once("', which")?;
-        return Some(Told::of(format!(
-            "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
-        )));
+        let (table, rest) = rest.split_once("', which")?;
+        let row = rest.split_once(": Failing row");
+        return Some(Told {
+            detail: row.map(|(_, values)| format!("Failing row{values}")),
+            ..Told::of(format!(
+                "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
+            ))
+        });
     }
     if let Some(rest) = text.strip_suffix("\" contains NULL: change those rows first") {
         let (column, table) = rest.split_once("\" of table \"")?;
@@ -177,7 +185,7 @@ fn reworded(text: &str) -> Option<Told> {
     }
     if text.contains(" to store in a Decimal") || text.contains(" to store in a decimal") {
         return Some(Told {
-            detail: Some(text.to_string()),
+            detail: Some(field_overflow(text).unwrap_or_else(|| text.to_string())),
             ..Told::of("numeric field overflow".into())
         });
     }
@@ -188,6 +196,23 @@ fn reworded(text: &str) -> Option<Told> {
             "column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function"
         ))
     })
+}
+
+/// Which numbers a decimal has room for, in PostgreSQL's words, from Arrow's: `1.0000 is too large to store in a decimal
+/// of precision 4. Max is 0.9999`.
+fn field_overflow(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once(" to store in a decimal of precision ")?;
+    let (precision, rest) = rest.split_once(". M")?;
+    let (_, end) = rest.split_once(" is ")?;
+    let precision: usize = precision.parse().ok()?;
+    let places = end.split_once('.').map_or(0, |(_, places)| places.len());
+    let room = match precision.checked_sub(places)? {
+        0 => "1".to_string(),
+        whole => format!("10^{whole}"),
+    };
+    Some(format!(
+        "A field with precision {precision}, scale {places} must round to an absolute value less than {room}."
+    ))
 }
 
 /// A message, and what is behind it if it is one of [`OPENINGS`].
@@ -251,6 +276,34 @@ fn end(text: &str, from: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_and_room_are_details() {
+        let null = "NULL in column 'a' of table 't', which is declared NOT NULL: Failing row contains (null, 1).";
+        let told = Error::invalid(null).told();
+        assert_eq!(
+            told.message,
+            "null value in column \"a\" of relation \"t\" violates not-null constraint"
+        );
+        assert_eq!(
+            told.detail.as_deref(),
+            Some("Failing row contains (null, 1).")
+        );
+        for (arrow, wanted) in [
+            (
+                "1.0000 is too large to store in a decimal of precision 4. Max is 0.9999",
+                "precision 4, scale 4 must round to an absolute value less than 1.",
+            ),
+            (
+                "-1000.00 is too small to store in a decimal of precision 5. Min is -999.99",
+                "precision 5, scale 2 must round to an absolute value less than 10^3.",
+            ),
+        ] {
+            let told = Error::invalid(arrow).told();
+            assert_eq!(told.message, "numeric field overflow");
+            assert_eq!(told.detail, Some(format!("A field with {wanted}")));
+        }
+    }
 
     #[test]
     fn details_and_hints_come_off() {
@@ -317,13 +370,15 @@ mod tests {
     fn names_that_nothing_has_are_told_as_postgresql_tells_them() {
         let unknown = |name: &str, relation: Option<&str>| Error::UnknownColumn {
             name: name.into(),
-            candidates: vec!["b".into(), "c".into()],
+            candidates: vec!["depth".into(), "width".into()],
             relation: relation.map(String::from),
             position: None,
         };
         let told = unknown("x", None).told();
         assert_eq!(told.message, "column \"x\" does not exist");
-        assert_eq!(told.hint.as_deref(), Some("Did you mean b or c?"));
+        assert_eq!(told.hint, None);
+        let told = unknown("t.dept", None).told();
+        assert_eq!(told.hint.as_deref(), Some("Did you mean depth or width?"));
         let told = unknown("x", Some("t")).told();
         assert_eq!(
             told.message,

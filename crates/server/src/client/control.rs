@@ -10,6 +10,8 @@ pub(crate) enum Command {
         name: String,
         value: String,
     },
+    /// `set session characteristics as transaction mode, ...`: settings, and what they become.
+    Modes(Vec<(&'static str, &'static str)>),
     /// `reset name`.
     Reset(String),
     /// `show name`.
@@ -133,10 +135,9 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
     if word(at) == "transaction" {
         return None;
     }
-    // What is asked of all transactions to come, of which only what is so anyway is taken.
     if word(at) == "characteristics" {
-        let refused = (at..parts.len()).any(|at| matches!(word(at), "serializable" | "only"));
-        return (!refused).then_some(Command::Discard("SET", false));
+        let asked = [word(at + 1), word(at + 2)] == ["as", "transaction"];
+        return asked.then(|| modes(&parts[at + 3..]))?.map(Command::Modes);
     }
     let (name, value) = match (word(at), word(at + 1), parts.get(at + 1)) {
         ("time", "zone", _) => ("timezone", value_of(text, "zone", parts, at + 2)?),
@@ -156,6 +157,55 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
         return Some(Command::Reset(name));
     }
     Some(Command::Set { local, name, value })
+}
+
+/// The settings that modes of transactions are for those to come; none if that is not what the parts are.
+fn modes(parts: &[Part<'_>]) -> Option<Vec<(&'static str, &'static str)>> {
+    const ISOLATION: &str = "default_transaction_isolation";
+    const READ_ONLY: &str = "default_transaction_read_only";
+    const DEFERRABLE: &str = "default_transaction_deferrable";
+    const MODES: [(&[&str], &str, &str); 8] = [
+        (
+            &["isolation", "level", "serializable"],
+            ISOLATION,
+            "serializable",
+        ),
+        (
+            &["isolation", "level", "repeatable", "read"],
+            ISOLATION,
+            "repeatable read",
+        ),
+        (
+            &["isolation", "level", "read", "committed"],
+            ISOLATION,
+            "read committed",
+        ),
+        (
+            &["isolation", "level", "read", "uncommitted"],
+            ISOLATION,
+            "read uncommitted",
+        ),
+        (&["read", "only"], READ_ONLY, "on"),
+        (&["read", "write"], READ_ONLY, "off"),
+        (&["not", "deferrable"], DEFERRABLE, "off"),
+        (&["deferrable"], DEFERRABLE, "on"),
+    ];
+    let mut words: Vec<&str> = Vec::new();
+    for part in parts {
+        match part {
+            Part::Word(word) => words.push(word),
+            Part::Sign(',') => {}
+            _ => return None,
+        }
+    }
+    let (mut rest, mut found) = (&words[..], Vec::new());
+    while !rest.is_empty() {
+        let mut all = MODES.iter();
+        let (mode, setting, value) = all.find(|(mode, ..)| rest.starts_with(mode))?;
+        found.push((*setting, *value));
+        rest = &rest[mode.len()..];
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// The value from the part `at` on, behind the first `mark`: one text, or what stands there.
@@ -387,6 +437,21 @@ mod tests {
                 Some(Command::Reset("timezone".into())),
             ),
             ("set transaction isolation level serializable", None),
+            (
+                "set session characteristics as transaction read only, isolation level serializable",
+                Some(Command::Modes(vec![
+                    ("default_transaction_read_only", "on"),
+                    ("default_transaction_isolation", "serializable"),
+                ])),
+            ),
+            (
+                "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE NOT DEFERRABLE",
+                Some(Command::Modes(vec![
+                    ("default_transaction_read_only", "off"),
+                    ("default_transaction_deferrable", "off"),
+                ])),
+            ),
+            ("set session characteristics as transaction read", None),
             (
                 "show transaction isolation level",
                 Some(Command::Show("transaction isolation level".into())),

@@ -104,18 +104,15 @@ const MEANT: &[Known] = &[
     known(
         "default_transaction_isolation",
         "repeatable read",
-        Takes::Of(&["repeatable read", "read committed", "read uncommitted"]),
+        Takes::Of(&[
+            "repeatable read",
+            "read committed",
+            "read uncommitted",
+            "serializable",
+        ]),
     ),
-    known(
-        "default_transaction_deferrable",
-        "off",
-        Takes::One(&["off", "false", "no", "0"]),
-    ),
-    told(
-        "default_transaction_read_only",
-        "off",
-        Takes::One(&["off", "false", "no", "0"]),
-    ),
+    switch("default_transaction_deferrable", "off"),
+    switch("default_transaction_read_only", "off").told(),
     known("default_table_access_method", "heap", Takes::One(&["heap"])),
     known("default_tablespace", "", Takes::One(&["", "pg_default"])),
     known("extra_float_digits", "1", Takes::Any(Kind::Digits)),
@@ -156,6 +153,7 @@ const MEANT: &[Known] = &[
     ),
     time("statement_timeout"),
     told("timezone", "UTC", Takes::Zone),
+    // The engine's, of the transaction in progress.
     fixed("transaction_isolation", "repeatable read"),
     fixed("transaction_read_only", "off"),
     fixed("transaction_deferrable", "off"),

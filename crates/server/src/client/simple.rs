@@ -150,6 +150,10 @@ impl Conversation {
                 self.tell(changed?);
                 done("SET")
             }
+            Command::Modes(modes) => {
+                self.set_all(modes)?;
+                done("SET")
+            }
             Command::Reset(name) => {
                 if name.eq_ignore_ascii_case("all") {
                     self.timed(text, |it| it.session.sql("reset search_path"))?;
@@ -206,12 +210,26 @@ impl Conversation {
         }
     }
 
+    /// Sets these to these.
+    fn set_all(&mut self, settings: Vec<(&'static str, &'static str)>) -> Result<(), Failed> {
+        for (name, value) in settings {
+            let changed = self.settings.set(name, value)?;
+            self.tell(changed);
+        }
+        Ok(())
+    }
+
     /// `show name`; none if the engine is to answer it.
     fn show(&mut self, name: &str) -> Result<Option<(Option<Source>, String)>, Failed> {
         let all = name.eq_ignore_ascii_case("all");
         if all {
             let path = self.path()?;
             self.settings.know(control::PATH, path);
+        }
+        if all || name.to_ascii_lowercase().starts_with("transaction") {
+            for (name, value) in self.session.transaction_modes() {
+                self.settings.know(name, value.to_string());
+            }
         }
         match self.settings.show(name) {
             Some(shown) => {

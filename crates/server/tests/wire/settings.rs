@@ -83,6 +83,46 @@ fn what_clients_send_is_taken() {
     }
 }
 
+/// As drivers say that a connection only reads.
+#[test]
+fn transactions_to_come_are_what_was_asked() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.tag("create table t (a int)");
+    client.tag(
+        "set session characteristics as transaction isolation level read committed, read only",
+    );
+    for (setting, value) in [
+        ("default_transaction_read_only", "on"),
+        ("transaction_read_only", "on"),
+        ("transaction_isolation", "read committed"),
+        ("transaction_deferrable", "off"),
+    ] {
+        assert_eq!(client.value(&format!("show {setting}")), value);
+    }
+    assert_eq!(client.code("insert into t values (1)"), "25006");
+    assert_eq!(
+        client.code("create temporary table mine as select 1 as a"),
+        ""
+    );
+    client.tag("begin");
+    assert_eq!(client.code("alter table t add column b int"), "25006");
+    client.tag("rollback");
+    client.tag("begin read write, isolation level serializable, deferrable");
+    assert_eq!(client.value("show transaction_read_only"), "off");
+    assert_eq!(
+        client.value("show transaction isolation level"),
+        "serializable"
+    );
+    assert_eq!(client.value("show transaction_deferrable"), "on");
+    assert_eq!(client.code("insert into t values (1)"), "");
+    client.tag("commit");
+    client.tag("set default_transaction_read_only = off");
+    assert_eq!(client.value("show transaction_read_only"), "off");
+    assert_eq!(client.code("insert into t values (2)"), "");
+    assert_eq!(client.value("select count(*) from t"), "2");
+}
+
 #[test]
 fn texts_are_in_the_zone_and_the_style_of_the_session() {
     let served = Served::new();

@@ -35,6 +35,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Maintenance(_)
         | Statement::Change(_)
         | Statement::Constraints(_)
+        | Statement::Modes(_)
         | Statement::Type(_)
         | Statement::Domain(_)
         | Statement::Identity(_) => Ok(()),

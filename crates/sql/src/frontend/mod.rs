@@ -43,6 +43,7 @@ pub(crate) mod mentioned_types;
 pub(crate) mod merge;
 pub(crate) mod merge_returning;
 pub(crate) mod missing;
+pub(crate) mod modes;
 pub(crate) mod operators;
 pub(crate) mod overriding;
 pub(crate) mod parameters;

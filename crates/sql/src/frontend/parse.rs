@@ -24,6 +24,7 @@ use crate::frontend::like::CreateLike;
 use crate::frontend::maintenance::Maintenance;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
+use crate::frontend::modes::ModesStatement;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::rewritten::rewritten;
 use crate::frontend::roles::RoleStatement;
@@ -33,8 +34,8 @@ use crate::frontend::steps::{Split, Touched};
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
     absent, arrays, changes, constraints, distinct, domains, grammar, identity, kept, like,
-    maintenance, materialized, merge, prepared, returning, rewrite, roles, schemas, sequences,
-    steps, table_as, types,
+    maintenance, materialized, merge, modes, prepared, returning, rewrite, roles, schemas,
+    sequences, steps, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -94,6 +95,8 @@ pub(crate) enum Statement {
     Changes(Vec<Statement>),
     /// `set constraints`.
     Constraints(SetConstraints),
+    /// `begin`, `start transaction`, `set transaction`.
+    Modes(ModesStatement),
     /// A `with` whose parts change tables: the parts, and what reads them.
     Steps {
         before: Vec<Step>,
@@ -193,6 +196,9 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     }
     if let Some(own) = constraints::set(tokens).transpose() {
         return Some(own.map(Statement::Constraints));
+    }
+    if let Some(own) = modes::statement(tokens).transpose() {
+        return Some(own.map(Statement::Modes));
     }
     let source = |tokens: &[TokenWithSpan]| source(text, tokens);
     if let Some(own) = materialized::statement(tokens, source).transpose() {

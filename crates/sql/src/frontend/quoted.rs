@@ -1,6 +1,6 @@
 //! The place of the constant that an error is about.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position};
 use crate::frontend::dialect::DIALECT;
@@ -8,7 +8,7 @@ use crate::functions::json::normal::SYNTAX;
 use crate::functions::json::wrong;
 
 /// The codes of errors that quote a text that is no value of its type, or none that the type has room for.
-const CODES: [&str; 4] = ["22003", "22007", "22008", "22P02"];
+const CODES: [&str; 6] = ["22003", "22007", "22008", "22009", "22015", "22P02"];
 
 impl Error {
     /// Where in the statement `text` the constant stands that this error quotes, as `'x'` in `select 'x'::int`: the first
@@ -36,12 +36,31 @@ impl Error {
             Token::DollarQuotedString(own) => is_it(&own.value),
             _ => false,
         };
-        let found = tokens.ok()?.into_iter().find(|own| same(&own.token))?;
+        let mut tokens = tokens.ok()?;
+        tokens.retain(|own| !matches!(own.token, Token::Whitespace(_)));
+        let found = tokens.iter().position(|own| same(&own.token))?;
+        if is_read_by_pattern(&tokens[..found]) {
+            return None;
+        }
+        let start = tokens[found].span.start;
         Some(Position {
-            line: found.span.start.line,
-            column: found.span.start.column,
+            line: start.line,
+            column: start.column,
         })
     }
+}
+
+/// Whether what follows these tokens is the text that a function reads when the query runs, as PostgreSQL does: only
+/// what is wrong with the constant itself is told of its place.
+fn is_read_by_pattern(before: &[TokenWithSpan]) -> bool {
+    let [.., name, open] = before else {
+        return false;
+    };
+    let reads = |name: &str| {
+        let name = name.to_lowercase();
+        ["to_date", "to_timestamp", "to_number"].contains(&name.as_str())
+    };
+    open.token == Token::LParen && matches!(&name.token, Token::Word(word) if reads(&word.value))
 }
 
 #[cfg(test)]
@@ -61,6 +80,12 @@ mod tests {
         let place = Position { line: 1, column: 8 };
         assert_eq!(wrong.quoted_constant("select $a$it's$a$::int"), Some(place));
         assert_eq!(wrong.quoted_constant("select a::int from t"), None);
+        let field = error("22008", "date/time field value out of range: \"it's\"");
+        assert_eq!(
+            field.quoted_constant("select to_date('it''s', 'YYYY')"),
+            None
+        );
+        assert!(field.quoted_constant("select date 'it''s'").is_some());
         // A text that ends nowhere.
         assert_eq!(wrong.quoted_constant("select 'it''s', '"), None);
         let long = error("22003", "value \"99999\" is out of range for type smallint");

@@ -6,6 +6,7 @@ use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::domains::DomainStatement;
 use crate::frontend::grants::Things;
 use crate::frontend::materialized::MaterializedStatement;
+use crate::frontend::modes::ModesStatement;
 use crate::frontend::parse::Statement;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};
@@ -47,6 +48,8 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Absent(own) => own.tag,
         Statement::Maintenance(own) => own.tag,
         Statement::Constraints(_) => "SET CONSTRAINTS",
+        Statement::Modes(ModesStatement::Begin(_)) => "BEGIN",
+        Statement::Modes(ModesStatement::Set(_)) => "SET",
         Statement::Merge(_) => "MERGE",
         Statement::Steps { last, .. } => verb(last),
         Statement::Identity(_) | Statement::Change(_) | Statement::Changes(_) => "ALTER TABLE",

@@ -54,14 +54,9 @@ fn read(text: &str) -> Result<Vec<u8>> {
 
 fn bytes_and_format(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [
-            DataType::Binary
-            | DataType::BinaryView
-            | DataType::LargeBinary
-            | DataType::FixedSizeBinary(_)
-            | DataType::Null,
-            format,
-        ] if is_text(format) => Ok(vec![DataType::Binary, DataType::Utf8]),
+        [bytes, format] if (bytes.is_binary() || is_text(bytes)) && is_text(format) => {
+            Ok(vec![DataType::Binary, DataType::Utf8])
+        }
         _ => plan_err!("encode takes a bytea, and 'hex', 'base64' or 'escape'"),
     }
 }

@@ -1,7 +1,8 @@
-//! `now()` in microseconds; DataFusion's returns nanoseconds.
+//! `now()` in microseconds, where DataFusion's returns nanoseconds; and the time as it goes on within a statement.
 
 use std::sync::Arc;
 
+use arrow::array::{StringViewArray, TimestampMicrosecondArray};
 use arrow::datatypes::DataType;
 use chrono::{DateTime, Utc};
 use datafusion::common::{Result, ScalarValue};
@@ -10,17 +11,67 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::functions::arguments::UTC;
+use crate::functions::arguments::{TEXT, UTC};
 use crate::functions::dates::zoned;
 
 /// `now()`, and `current_timestamp`: one instant for the whole statement, in microseconds.
 pub(super) fn now() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Now {
         signature: Signature::nullary(Volatility::Stable),
-        aliases: ["current_timestamp", "transaction_timestamp"]
-            .map(String::from)
-            .to_vec(),
+        aliases: [
+            "current_timestamp",
+            "transaction_timestamp",
+            "statement_timestamp",
+        ]
+        .map(String::from)
+        .to_vec(),
     }))
+}
+
+/// `clock_timestamp()` and, as a text, `timeofday()`: the instant at which each row is computed.
+pub(super) fn going_on() -> [Arc<ScalarUDF>; 2] {
+    [false, true].map(|is_text| {
+        Arc::new(ScalarUDF::from(GoingOn {
+            is_text,
+            signature: Signature::nullary(Volatility::Volatile),
+        }))
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct GoingOn {
+    is_text: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for GoingOn {
+    fn name(&self) -> &str {
+        if self.is_text {
+            "timeofday"
+        } else {
+            "clock_timestamp"
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(if self.is_text { TEXT } else { zoned() })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let instants = (0..args.number_rows).map(|_| Utc::now());
+        if self.is_text {
+            let texts = instants.map(|at| at.format("%a %b %d %H:%M:%S%.6f %Y UTC").to_string());
+            let texts: StringViewArray = texts.map(Some).collect();
+            return Ok(ColumnarValue::Array(Arc::new(texts)));
+        }
+        let micros = instants.map(|at| at.timestamp_micros());
+        let stamps = TimestampMicrosecondArray::from_iter_values(micros).with_timezone(UTC);
+        Ok(ColumnarValue::Array(Arc::new(stamps)))
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

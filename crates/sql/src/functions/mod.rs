@@ -6,7 +6,9 @@
 //! Uses `error`, `messages` and `names`.
 
 pub(crate) mod aggregates;
+mod angles;
 pub(crate) mod arguments;
+mod binary;
 pub(crate) mod bytes;
 pub(crate) mod casts;
 mod catalog;
@@ -68,6 +70,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .into_iter()
         .chain(format::all())
         .chain(bytes::all())
+        .chain(binary::all())
+        .chain(angles::all())
         .chain(numeric::all())
         .chain(number_texts::all())
         .chain(domains::all())
@@ -92,6 +96,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(alike.iter().flatten().map(coalesce::alike))
         .chain([clock::now(), temporal::extract::date_part()])
+        .chain(clock::going_on())
         .chain(lists::quantified().into_iter().map(Arc::new))
         .chain(structs::named());
     for function in scalars {

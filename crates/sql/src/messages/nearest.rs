@@ -15,7 +15,8 @@ pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Ve
             let distance = levenshtein(&wanted, &lower);
             let related = wanted.len() >= 3
                 && (lower.contains(&wanted) || wanted.contains(&lower) && lower.len() >= 3);
-            (related || distance * 5 <= wanted.chars().count().max(3) * 2)
+            // At most half of it is written otherwise, as in PostgreSQL.
+            (related || distance <= (wanted.chars().count() / 2).min(3))
                 .then_some((distance, candidate))
         })
         .collect();
@@ -62,5 +63,8 @@ mod tests {
         assert_eq!(nearest("linitem", names()), ["lineitem"]);
         assert_eq!(nearest("order", names()), ["orders"]);
         assert_eq!(nearest("zzz", names()), Vec::<String>::new());
+        // All names of one letter are as near to each other.
+        assert!(nearest("a", ["b", "c"].map(String::from)).is_empty());
+        assert_eq!(nearest("A", ["a", "c"].map(String::from)), ["a"]);
     }
 }

@@ -29,6 +29,8 @@ const SHOWN: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct Checks {
     table: String,
+    /// The positions of columns without NULL.
+    strict: Vec<usize>,
     names: Vec<String>,
     conditions: Option<RowValues>,
     lengths: Vec<Length>,
@@ -47,6 +49,7 @@ impl Checks {
     ) -> Result<Checks> {
         let mut checks = Checks {
             table: definition.name.clone(),
+            strict: strict(definition),
             names: Vec::new(),
             conditions: None,
             lengths: Vec::new(),
@@ -99,9 +102,10 @@ impl Checks {
     /// have the columns and types of the table.
     ///
     /// # Errors
-    /// [`Error::Constraint`] names the check and the row, or the domain; those of the conditions.
+    /// [`Error::Constraint`] names the check or the column without NULL, and the row; or the domain; those of the conditions.
     pub fn test(&self, rows: RecordBatch) -> Result<RecordBatch> {
         let rows = self.fitted(rows)?;
+        self.have_values(&rows)?;
         for (column, conditions) in &self.domains {
             conditions.test(rows.column(*column))?;
         }
@@ -127,6 +131,27 @@ impl Checks {
         Ok(rows)
     }
 
+    /// That no row is NULL where the table has no NULL.
+    fn have_values(&self, rows: &RecordBatch) -> Result<()> {
+        for column in &self.strict {
+            let Some(nulls) = rows.column(*column).logical_nulls() else {
+                continue;
+            };
+            if let Some(row) = (0..nulls.len()).find(|row| nulls.is_null(*row)) {
+                return Err(Error::Constraint {
+                    code: "23502",
+                    message: format!(
+                        "NULL in column '{}' of table '{}', which is declared NOT NULL: Failing row contains ({}).",
+                        rows.schema_ref().field(*column).name(),
+                        self.table,
+                        shown(rows, row)
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// The rows with texts that have the lengths of their types.
     fn fitted(&self, rows: RecordBatch) -> Result<RecordBatch> {
         if self.lengths.is_empty() {
@@ -138,6 +163,16 @@ impl Checks {
         }
         Ok(RecordBatch::try_new(rows.schema(), columns)?)
     }
+}
+
+/// The positions of the columns that have no NULL.
+fn strict(definition: &Definition) -> Vec<usize> {
+    let schema = definition.schema();
+    let columns = schema.fields().iter().enumerate();
+    columns
+        .filter(|(_, column)| !column.is_nullable())
+        .map(|(at, _)| at)
+        .collect()
 }
 
 /// The length of a column.

@@ -3,28 +3,26 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{
-    Set, Statement as Sql, TransactionAccessMode, TransactionIsolationLevel, TransactionMode,
-};
-
+use datafusion::sql::sqlparser::ast::Statement as Sql;
 use table::{Deferral, Tables};
 
 use crate::error::{Error, Result};
 use crate::frontend::constraints::SetConstraints;
+use crate::frontend::modes::{Asked, Modes, ModesStatement};
 use crate::frontend::parse::Statement;
 use crate::names::{base, column_name, schema_of};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::search_path::SessionPath;
 use crate::statements::temporary::Temporary;
-use crate::statements::transaction::{Modes, OpenTransaction, clock};
+use crate::statements::transaction::{OpenTransaction, clock};
 
 /// A statement about the transaction itself.
 #[derive(Clone, Debug)]
 pub(crate) enum Control {
-    Begin(Modes),
+    Begin(Asked),
     /// `set transaction`: what is named changes.
-    Set(Vec<TransactionMode>),
+    Set(Asked),
     Commit {
         chain: bool,
     },
@@ -47,14 +45,13 @@ impl Control {
         let sql = match statement {
             Statement::Sql(sql) => sql,
             Statement::Constraints(own) => return Ok(Some(Control::Constraints(own.clone()))),
+            Statement::Modes(ModesStatement::Begin(asked)) => {
+                return Ok(Some(Control::Begin(*asked)));
+            }
+            Statement::Modes(ModesStatement::Set(asked)) => return Ok(Some(Control::Set(*asked))),
             _ => return Ok(None),
         };
         Ok(Some(match &**sql {
-            Sql::StartTransaction { modes, .. } => Control::Begin(with(Modes::default(), modes)?),
-            Sql::Set(Set::SetTransaction { modes, .. }) => {
-                with(Modes::default(), modes)?;
-                Control::Set(modes.clone())
-            }
             Sql::Commit { chain, .. } => Control::Commit { chain: *chain },
             Sql::Rollback {
                 chain,
@@ -70,14 +67,14 @@ impl Control {
         }))
     }
 
-    /// Does it to `open`, the transaction of a session.
+    /// Does it to `open`, the transaction of a session whose transactions are `modes` unless they are asked to be others.
     ///
     /// # Errors
     /// If there is no transaction, or already one; if it had failed; those of the store.
     pub(crate) async fn run(
         self,
         instance: &Arc<Instance>,
-        (path, temporary): (&Arc<SessionPath>, &Temporary),
+        (path, temporary, modes): (&Arc<SessionPath>, &Temporary, Modes),
         open: &mut Option<OpenTransaction>,
         started: Instant,
     ) -> Result<Answer> {
@@ -88,7 +85,9 @@ code: "25001",
                     message: "there is already a transaction in progress: it goes on; `commit` or `rollback` ends it".into(),
                 });
             }
-            Control::Begin(modes) => *open = Some(OpenTransaction::new(modes, Some(path))),
+            Control::Begin(asked) => {
+                *open = Some(OpenTransaction::new(modes.with(asked), Some(path)));
+            }
             Control::Commit { chain } => {
                 let transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
@@ -101,10 +100,14 @@ code: "25001",
                 drop(transaction);
                 *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
             }
-            Control::Set(modes) => {
-                let transaction = open.as_mut().ok_or_else(|| none("set transaction"))?;
+            Control::Set(asked) => {
+                let Some(transaction) = open.as_mut() else {
+                    let notice = "SET TRANSACTION can only be used in transaction blocks";
+                    let answer = Answer::changed(None, &clock(instance, started));
+                    return Ok(answer.with_notice(notice));
+                };
                 transaction.enter()?;
-                transaction.set_modes(with(transaction.modes(), &modes)?)?;
+                transaction.ask(asked)?;
                 transaction.succeed();
             }
             Control::Savepoint(name) => {
@@ -181,26 +184,4 @@ fn none(what: &str) -> Error {
         code: "25P01",
         message: format!("`{what}`: there is no transaction in progress; `begin` starts one"),
     }
-}
-
-/// `before` with what `modes` say. All levels but `serializable` are snapshot isolation, which is more than those below
-/// `repeatable read` ask for.
-fn with(before: Modes, modes: &[TransactionMode]) -> Result<Modes> {
-    use TransactionIsolationLevel as Level;
-    let mut all = before;
-    for mode in modes {
-        match mode {
-            TransactionMode::AccessMode(access) => {
-                all.read_only = *access == TransactionAccessMode::ReadOnly;
-            }
-            TransactionMode::IsolationLevel(level) => match level {
-                Level::ReadUncommitted
-                | Level::ReadCommitted
-                | Level::RepeatableRead
-                | Level::Snapshot => all.serializable = false,
-                Level::Serializable => all.serializable = true,
-            },
-        }
-    }
-    Ok(all)
 }

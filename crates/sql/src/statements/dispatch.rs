@@ -78,6 +78,9 @@ pub(crate) async fn run(
         Statement::Constraints(_) => Err(Error::unsupported(
             "`set constraints` is explained by none: it runs by itself",
         )),
+        Statement::Modes(_) => Err(Error::unsupported(
+            "`begin` and `set transaction` are explained by none: they run by themselves",
+        )),
         Statement::Steps { .. } => Err(Error::unsupported(
             "a `with` that changes tables is explained by none: it runs by itself",
         )),

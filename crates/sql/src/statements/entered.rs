@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
 use crate::frontend::changes::only_types;
+use crate::frontend::modes::{Isolation, Modes};
 use crate::frontend::parse::{Statement, Step};
 use crate::frontend::steps::Touched;
 use crate::resources::sequences::SessionNumbers;
@@ -22,7 +23,7 @@ use crate::statements::prepare::Names;
 use crate::statements::scope::{Caller, Scope};
 use crate::statements::steps::Done;
 use crate::statements::temporary::Temporary;
-use crate::statements::transaction::{Modes, OpenTransaction, clock};
+use crate::statements::transaction::{OpenTransaction, clock};
 
 /// What the statements of a session share: the transaction, if one is in progress. Its statements hold it one after the other; those of a session
 /// without one run at the same time.
@@ -186,7 +187,7 @@ impl Entered {
     async fn all(&mut self, statements: Vec<Statement>, started: Instant) -> Result<Answer> {
         let mut own = match &self.open {
             Some(_) => None,
-            None => Some(OpenTransaction::new(Modes::default(), None)),
+            None => Some(OpenTransaction::new(self.settings.modes(), None)),
         };
         let mut answer = Answer::changed(None, &clock(&self.instance, started));
         for statement in statements {
@@ -227,8 +228,8 @@ impl Entered {
             None => {
                 // The turn comes before the snapshot, so that nobody changes in between what is to be changed.
                 let modes = Modes {
-                    serializable: true,
-                    ..Modes::default()
+                    isolation: Isolation::Serializable,
+                    ..self.settings.modes()
                 };
                 Some(OpenTransaction::new(modes, None))
             }
@@ -287,7 +288,7 @@ pub(crate) async fn within(
         return control
             .run(
                 &instance,
-                (shared.path(), shared.temporary()),
+                (shared.path(), shared.temporary(), shared.settings().modes()),
                 &mut open,
                 started,
             )

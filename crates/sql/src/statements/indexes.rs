@@ -126,9 +126,11 @@ pub(crate) async fn create(
             free
         }
     };
-    let notice = format!(
-        "index \"{name}\" is a name only: scans skip the blocks that their statistics rule out, which needs no index"
-    );
+    let notice = scope.is_new_to_indexes().then(|| {
+        format!(
+            "index \"{name}\" is a name only: scans skip the blocks that their statistics rule out, which needs no index"
+        )
+    });
     let index = Index {
         name,
         method,
@@ -141,7 +143,8 @@ pub(crate) async fn create(
         Ok(())
     })?;
     scope.keep(writing).await?;
-    Ok(Answer::changed(None, &context.clock).with_notice(notice))
+    let answer = Answer::changed(None, &context.clock);
+    Ok(notice.into_iter().fold(answer, Answer::with_notice))
 }
 
 /// The name of an index, which is in the schema of its table.

@@ -122,6 +122,11 @@ impl<'t> Scope<'t> {
         Scope { given, ..self }
     }
 
+    /// Whether the session is still to be told that an index is a name.
+    pub(crate) fn is_new_to_indexes(&self) -> bool {
+        self.caller.settings.is_new_to_indexes()
+    }
+
     /// Whether the caller or parts of the statement have given rows, which the statement may mean by a name.
     pub(crate) fn has_given(&self) -> bool {
         !self.given.is_empty() || !self.caller.frames.is_empty()
@@ -328,7 +333,10 @@ impl<'t> Scope<'t> {
     /// Gives a statement what is its caller's: the functions over sequences, the name of the user, and frames.
     fn of_caller(&self, mut context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();
-        let read_only = transaction.is_some_and(|transaction| transaction.modes().read_only);
+        let read_only = transaction.map_or_else(
+            || self.caller.settings.modes().read_only,
+            |transaction| transaction.modes().read_only,
+        );
         let rights = self.rights(&context.tables)?;
         context.given = Arc::clone(&self.given);
         context
@@ -359,6 +367,7 @@ impl<'t> Scope<'t> {
     ) -> Result<(Writing, StatementContext)> {
         let (mut writing, context) = match &mut self.transaction {
             None => {
+                self.caller.settings.modes().permit(what, names)?;
                 let writing = Writing::begin(&self.instance).await?;
                 let context = StatementContext::new(&self.instance, writing.tx.base(), started)?;
                 (writing, context)

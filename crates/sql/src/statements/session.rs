@@ -183,6 +183,21 @@ impl Session {
         }
     }
 
+    /// What the transaction in progress is, or the next one is that is asked for nothing else, as settings that `show` shows:
+    /// `transaction_isolation`, `transaction_read_only` and `transaction_deferrable`, each with its value. While a
+    /// statement of it runs it is that of the next.
+    pub fn transaction_modes(&self) -> [(&'static str, &'static str); 3] {
+        let open = self.open.try_lock();
+        let open = open.as_ref().and_then(|open| open.as_ref());
+        let modes = open.map_or_else(|| self.open.settings().modes(), |open| open.modes());
+        let switch = |on: bool| if on { "on" } else { "off" };
+        [
+            ("transaction_isolation", modes.isolation.name()),
+            ("transaction_read_only", switch(modes.read_only)),
+            ("transaction_deferrable", switch(modes.deferrable)),
+        ]
+    }
+
     /// The statements of `text`. One that cannot be read fails the transaction in progress, as any other that fails.
     async fn parsed(&self, text: &str) -> Result<Vec<Parsed>> {
         let statements = parse(text).and_then(|statements| {

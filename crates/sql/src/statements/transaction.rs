@@ -16,6 +16,7 @@ use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::frontend::modes::{Asked, Modes};
 use crate::names::{of_schema, schema_of};
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
@@ -27,14 +28,6 @@ use crate::search_path::{Saved, SessionPath};
 use crate::statements::deferred::{self, Pending};
 use crate::statements::temporary::Temporary;
 use crate::statements::write::Writing;
-
-/// What was asked of a transaction when it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Modes {
-    pub read_only: bool,
-    /// It takes the turn before it reads, so that nothing changes under what it has read.
-    pub serializable: bool,
-}
 
 /// A transaction of several statements that has neither committed nor rolled back.
 #[derive(Debug)]
@@ -77,6 +70,8 @@ struct Writes {
 struct Level {
     /// Of a savepoint.
     name: Option<String>,
+    /// What the transaction was asked for when it was set.
+    modes: Modes,
     /// What was changed up to here, and what was seen then; none as long as nothing was.
     tx: Option<store::Transaction>,
     tables: Option<Arc<Tables>>,
@@ -115,20 +110,37 @@ impl OpenTransaction {
         self.modes
     }
 
-    /// Changes what was asked of it.
+    /// Changes what it is, up to the end of the last savepoint.
     ///
     /// # Errors
-    /// If a statement has run already.
-    pub(crate) fn set_modes(&mut self, modes: Modes) -> Result<()> {
-        if self.seen.is_some() || self.levels.len() > 1 {
-            return Err(Error::Transaction {
-                code: "25001",
-                message: "`set transaction` must come before any statement of the transaction"
-                    .into(),
-            });
-        }
-        self.modes = modes;
-        Ok(())
+    /// If it is read only and shall write, or another isolation is asked for, once it has read something.
+    pub(crate) fn ask(&mut self, asked: Asked) -> Result<()> {
+        let (reads, nested) = (self.seen.is_some(), self.levels.len() > 1);
+        let modes = self.modes.with(asked);
+        let was_read_only = self
+            .levels
+            .last()
+            .is_some_and(|level| level.modes.read_only);
+        let refused = if self.modes.read_only && !modes.read_only && nested && was_read_only {
+            "cannot set transaction read-write mode inside a read-only transaction"
+        } else if self.modes.read_only && !modes.read_only && reads {
+            "transaction read-write mode must be set before any query"
+        } else if modes.isolation != self.modes.isolation && reads {
+            "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+        } else if modes.isolation != self.modes.isolation && nested {
+            "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+        } else if asked.deferrable.is_some() && nested {
+            "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
+        } else if asked.deferrable.is_some() && reads {
+            "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"
+        } else {
+            self.modes = modes;
+            return Ok(());
+        };
+        Err(Error::Transaction {
+            code: "25001",
+            message: refused.into(),
+        })
     }
 
     /// Whether a statement has failed, so that it can only be rolled back, as a whole or to a savepoint.
@@ -189,7 +201,7 @@ code: "25P02",
     /// Those of reading the catalog.
     pub(crate) fn look(&mut self, instance: &Instance) -> Result<Option<Arc<Tables>>> {
         if self.seen.is_none() {
-            if self.modes.serializable && !self.modes.read_only {
+            if self.modes.takes_turn() {
                 return Ok(None);
             }
             self.see(instance, instance.store.snapshot())?;
@@ -241,12 +253,7 @@ code: "25P02",
         names: &[&str],
         started: Instant,
     ) -> Result<(Writing, StatementContext)> {
-        if self.modes.read_only {
-            return Err(Error::Transaction {
-                code: "25006",
-                message: format!("cannot execute {what} in a read-only transaction"),
-            });
-        }
+        self.modes.permit(what, names)?;
         self.is_settled(what, names)?;
         match &self.writes {
             None => self.begin_writing(instance, names).await?,
@@ -452,9 +459,11 @@ code: "25P02",
 
     /// `savepoint name`.
     pub(crate) fn savepoint(&mut self, name: String) {
+        let modes = self.modes;
         let top = self.top();
         let level = Level {
             name: Some(name),
+            modes,
             tx: top.tx.as_ref().map(store::Transaction::nested),
             tables: top.tables.clone(),
             arrays: top.arrays.clone(),
@@ -486,8 +495,11 @@ code: "25P02",
         let at = self.find(name)?;
         // From the last: each is nested in the one before.
         while self.levels.len() > at {
-            let level = self.levels.pop();
-            if let (Some(path), Some(saved)) = (&self.path, level.and_then(|level| level.path)) {
+            let Some(level) = self.levels.pop() else {
+                break;
+            };
+            self.modes = level.modes;
+            if let (Some(path), Some(saved)) = (&self.path, level.path) {
                 path.restore(saved);
             }
         }
@@ -512,6 +524,7 @@ code: "25P02",
             let Some(inner) = self.levels.pop() else {
                 return;
             };
+            self.modes = inner.modes;
             let outer = self.top();
             if let (Some(around), Some(tx)) = (&mut outer.tx, inner.tx) {
                 around.adopt(tx);

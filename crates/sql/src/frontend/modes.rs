@@ -1,0 +1,252 @@
+//! What is asked of transactions: `begin` and `start transaction` with modes, `set transaction`.
+
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::{Error, Result};
+use crate::frontend::dialect;
+use crate::frontend::words;
+use crate::names::session_of;
+
+/// How far transactions are from each other, as they are asked for. All but [`Isolation::Serializable`] are snapshot
+/// isolation, which is more than those below [`Isolation::RepeatableRead`] ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    #[default]
+    RepeatableRead,
+    Serializable,
+}
+
+impl Isolation {
+    /// Each with its name.
+    const ALL: [(Isolation, &'static str); 4] = [
+        (Isolation::ReadUncommitted, "read uncommitted"),
+        (Isolation::ReadCommitted, "read committed"),
+        (Isolation::RepeatableRead, "repeatable read"),
+        (Isolation::Serializable, "serializable"),
+    ];
+
+    /// Its name, as `show transaction_isolation` writes it.
+    pub(crate) fn name(self) -> &'static str {
+        let mut all = Isolation::ALL.iter();
+        all.find(|(own, _)| *own == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// The one of this name.
+    pub(crate) fn named(name: &str) -> Option<Isolation> {
+        let mut all = Isolation::ALL.iter();
+        all.find(|(_, own)| own.eq_ignore_ascii_case(name))
+            .map(|(own, _)| *own)
+    }
+}
+
+/// What a transaction is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Modes {
+    /// It writes nothing but temporary tables.
+    pub read_only: bool,
+    /// A serializable one that writes takes the turn before it reads, so that nothing changes under what it has read.
+    pub isolation: Isolation,
+    /// It may wait before it reads, which none has to here.
+    pub deferrable: bool,
+}
+
+impl Modes {
+    /// Whether it takes the turn to write before it reads.
+    pub(crate) fn takes_turn(self) -> bool {
+        self.isolation == Isolation::Serializable && !self.read_only
+    }
+
+    /// That a statement that is called `what` may change these tables: what is read only changes those of the session
+    /// alone.
+    ///
+    /// # Errors
+    /// If it may not.
+    pub(crate) fn permit(self, what: &str, names: &[&str]) -> Result<()> {
+        let of_session = |name: &&str| session_of(name).is_some();
+        if !self.read_only || !names.is_empty() && names.iter().all(of_session) {
+            return Ok(());
+        }
+        Err(Error::Transaction {
+            code: "25006",
+            message: format!("cannot execute {what} in a read-only transaction"),
+        })
+    }
+
+    /// The same with what is asked.
+    pub(crate) fn with(self, asked: Asked) -> Modes {
+        Modes {
+            read_only: asked.read_only.unwrap_or(self.read_only),
+            isolation: asked.isolation.unwrap_or(self.isolation),
+            deferrable: asked.deferrable.unwrap_or(self.deferrable),
+        }
+    }
+}
+
+/// What a statement says of a transaction; of what is none it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub read_only: Option<bool>,
+    pub isolation: Option<Isolation>,
+    pub deferrable: Option<bool>,
+}
+
+/// A statement that asks something of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModesStatement {
+    /// `begin [work | transaction] [mode, ...]`, `start transaction [mode, ...]`.
+    Begin(Asked),
+    /// `set transaction mode, ...`, of the transaction that is in progress.
+    Set(Asked),
+}
+
+/// Reads such a statement; `None` of others, which the parser refuses or knows.
+///
+/// # Errors
+/// [`Error::Syntax`] with a place.
+pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<ModesStatement>> {
+    let leading: Vec<String> = words::leading(tokens).take(3).collect();
+    let leading: Vec<&str> = leading.iter().map(String::as_str).collect();
+    let (skipped, begins) = match leading.as_slice() {
+        ["begin", "work" | "transaction", ..] | ["start", "transaction", ..] => (2, true),
+        ["begin"] => (1, true),
+        ["begin", next, ..] if is_mode(next) => (1, true),
+        ["set", "transaction", next, ..] if is_mode(next) => (2, false),
+        _ => return Ok(None),
+    };
+    let mut parser = dialect::parser(tokens.to_vec());
+    for _ in 0..skipped {
+        parser.next_token();
+    }
+    let asked = asked(&mut parser)?;
+    Ok(Some(if begins {
+        ModesStatement::Begin(asked)
+    } else {
+        ModesStatement::Set(asked)
+    }))
+}
+
+/// Whether a mode begins with this word.
+fn is_mode(word: &str) -> bool {
+    matches!(word, "isolation" | "read" | "deferrable" | "not")
+}
+
+/// All modes up to the end, with commas between them or without. Of two about the same the last one counts.
+fn asked(parser: &mut Parser<'_>) -> Result<Asked> {
+    let mut asked = Asked::default();
+    while parser.peek_token_ref().token != Token::EOF {
+        if words::word(parser, "isolation") {
+            words::need(parser, "level")?;
+            asked.isolation = Some(isolation(parser)?);
+        } else if words::word(parser, "read") {
+            asked.read_only = Some(words::word(parser, "only"));
+            if asked.read_only == Some(false) {
+                words::need(parser, "write")?;
+            }
+        } else if words::word(parser, "not") {
+            words::need(parser, "deferrable")?;
+            asked.deferrable = Some(false);
+        } else {
+            words::need(parser, "deferrable")?;
+            asked.deferrable = Some(true);
+        }
+        if parser.consume_token(&Token::Comma) && parser.peek_token_ref().token == Token::EOF {
+            // A comma wants another mode.
+            words::need(parser, "isolation")?;
+        }
+    }
+    Ok(asked)
+}
+
+fn isolation(parser: &mut Parser<'_>) -> Result<Isolation> {
+    if words::word(parser, "serializable") {
+        return Ok(Isolation::Serializable);
+    }
+    if words::word(parser, "repeatable") {
+        words::need(parser, "read")?;
+        return Ok(Isolation::RepeatableRead);
+    }
+    words::need(parser, "read")?;
+    if words::word(parser, "uncommitted") {
+        return Ok(Isolation::ReadUncommitted);
+    }
+    words::need(parser, "committed")?;
+    Ok(Isolation::ReadCommitted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend::parse::{Statement, parse};
+
+    fn read(text: &str) -> Option<ModesStatement> {
+        match parse(text).ok()?.pop()?.statement {
+            Statement::Modes(own) => Some(own),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn modes_are_read() {
+        let none = Asked::default();
+        for text in [
+            "begin",
+            "BEGIN WORK",
+            "begin transaction",
+            "start transaction",
+        ] {
+            assert_eq!(read(text), Some(ModesStatement::Begin(none)), "{text}");
+        }
+        let all = Asked {
+            read_only: Some(true),
+            isolation: Some(Isolation::Serializable),
+            deferrable: Some(true),
+        };
+        for text in [
+            "begin isolation level serializable, read only, deferrable",
+            "start transaction read only isolation level serializable deferrable",
+        ] {
+            assert_eq!(read(text), Some(ModesStatement::Begin(all)), "{text}");
+        }
+        let set = |asked| Some(ModesStatement::Set(asked));
+        let write = Asked {
+            read_only: Some(false),
+            ..none
+        };
+        assert_eq!(read("set transaction read write"), set(write));
+        let eager = Asked {
+            deferrable: Some(false),
+            ..none
+        };
+        assert_eq!(read("set transaction not deferrable"), set(eager));
+    }
+
+    #[test]
+    fn other_modes_are_refused() {
+        for text in [
+            "begin read",
+            "begin read only,",
+            "begin isolation level snapshot",
+            "begin transaction read only now",
+            "set transaction isolation",
+            "set transaction not",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn levels_have_names() {
+        for (level, name) in Isolation::ALL {
+            assert_eq!((level.name(), Isolation::named(name)), (name, Some(level)));
+        }
+        assert_eq!(
+            Isolation::named("READ COMMITTED"),
+            Some(Isolation::ReadCommitted)
+        );
+        assert_eq!(Isolation::named("chaos"), None);
+    }
+}
