@@ -123,7 +123,7 @@ impl VisitorMut for Calls {
                 op: BinaryOperator::Overlaps,
                 right,
             } => Ok(overlapping(left, right)),
-            Expr::BinaryOp { left, op, right } => compared(left, op, right),
+            Expr::BinaryOp { left, op, right } => related(left, op, right),
             Expr::InList {
                 expr,
                 list,
@@ -173,6 +173,14 @@ impl VisitorMut for Calls {
             Err(e) => return ControlFlow::Break(Box::new(e)),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Two values and an operator: a regular expression that is looked for, or a comparison.
+fn related(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
+    match operators::matched(left, op, right) {
+        None => compared(left, op, right),
+        found => Ok(found),
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) const SERIES: &str = "array series";
 pub(crate) const SUBSCRIPTS: &str = "array subscripts";
 /// The name of the function that gives all that `regexp_matches` finds, an array for each.
 pub(crate) const MATCHES: &str = "array matches";
+/// The name of the function that `regexp_match` becomes with a pattern that the planner's function does not take.
+pub(crate) const FIRST_MATCH: &str = "array first match";
 /// The name of the function that `row(...)` and `struct_pack(a := 1)` become.
 pub(crate) const STRUCT: &str = "struct of";
 /// The name of the function that `(s).a` becomes.
