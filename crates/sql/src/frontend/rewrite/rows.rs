@@ -253,8 +253,6 @@ impl VisitorMut for Arguments<'_> {
         let Expr::Function(function) = expr else {
             return ControlFlow::Continue(());
         };
-        // What `count(t.*)` is refused for has been said better.
-        let count = name(function).as_deref() == Some("count");
         let FunctionArguments::List(list) = &mut function.args else {
             return ControlFlow::Continue(());
         };
@@ -267,7 +265,7 @@ impl VisitorMut for Arguments<'_> {
             };
             let ident = match &*arg {
                 FunctionArgExpr::Expr(Expr::Identifier(ident)) => Some(ident.clone()),
-                FunctionArgExpr::QualifiedWildcard(name) if !count => match &name.0[..] {
+                FunctionArgExpr::QualifiedWildcard(name) => match &name.0[..] {
                     [part] => part.as_ident().cloned(),
                     _ => None,
                 },
