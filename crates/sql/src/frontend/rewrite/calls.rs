@@ -12,7 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Error;
 use crate::frontend::constant::Constant;
 use crate::frontend::rewrite::comparisons::{Rewritten, among, compared, null, unwrapped};
-use crate::frontend::rewrite::{escapes, named, operators, precision, sets, similar, special};
+use crate::frontend::rewrite::{
+    escapes, hypothetical, named, operators, precision, sets, similar, special,
+};
 use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
 use crate::names::column_name;
@@ -335,6 +337,9 @@ fn call(function: &mut Function) -> Rewritten {
     };
     if let Some(shown) = clock_called(function, &name) {
         return Ok(Some(shown));
+    }
+    if let Some(placed) = hypothetical::placed(&name, function, plain_arguments(function))? {
+        return Ok(Some(placed));
     }
     if let FunctionArguments::None = function.args
         && VALUES.contains(&name.as_str())

@@ -12,6 +12,8 @@ mod comparisons;
 mod escapes;
 mod expanded;
 mod framed;
+mod grouping;
+mod hypothetical;
 mod leftmost;
 mod named;
 mod names;
