@@ -143,6 +143,10 @@ impl Conversation {
         for step in way.first {
             self.go(&fetch.name, step, false, text)?;
         }
+        // Before its columns are described.
+        let cursor = self.cursors.all.get(&fetch.name);
+        let cursor = cursor.ok_or_else(|| no_cursor(&fetch.name))?;
+        cursor.can(way.last, true)?;
         Ok(way.last)
     }
 

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use table::ROW_COLUMN;
 
+use crate::frontend::rewrite::constraint;
 use crate::names::column_name;
 
 /// A column of a `from`.
@@ -242,19 +243,4 @@ pub(super) fn shares(join: &JoinOperator) -> bool {
         constraint(join),
         Some(JoinConstraint::Using(_) | JoinConstraint::Natural)
     )
-}
-
-/// What a join of two tables' columns is made by.
-pub(super) fn constraint(join: &JoinOperator) -> Option<&JoinConstraint> {
-    match join {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint)
-        | JoinOperator::CrossJoin(constraint) => Some(constraint),
-        _ => None,
-    }
 }

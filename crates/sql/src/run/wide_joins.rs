@@ -1,17 +1,20 @@
 //! `right` and `full joins` whose tables share columns, by `using` or `natural`. Such a column is that of the right table, or of
-//! whichever has a row, which the planner does not know: so the join is written with `on`, and the column as what it is.
+//! whichever has a row, which the planner does not know: so the join is written with `on`, and the column as what it is. So are
+//! joins that give the columns that they share a name: `using (a) as x`.
 
 use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
-    Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::returning::plain_query;
+use crate::frontend::rewrite::{alias_of, constraint, marked};
 use crate::names::column_name;
 use crate::run::shared_columns::{Column, Lookup, is_plain, only};
 
@@ -45,6 +48,12 @@ impl Visible {
     }
 }
 
+/// The columns that a join gives a name.
+struct Named {
+    name: String,
+    columns: Vec<Visible>,
+}
+
 /// Whether a `from` has a `right` or `full join` whose tables share columns.
 pub(super) fn is_wide(select: &Select) -> bool {
     select.from.iter().any(is_wide_from)
@@ -65,7 +74,8 @@ fn is_wide_from(from: &TableWithJoins) -> bool {
                     | JoinOperator::RightOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
                     | JoinOperator::FullOuter(JoinConstraint::Using(_) | JoinConstraint::Natural)
             );
-            wide || nested(&join.relation)
+            let named = constraint(&join.join_operator).and_then(alias_of);
+            wide || named.is_some() || nested(&join.relation)
         })
 }
 
@@ -78,11 +88,16 @@ pub(super) fn write_out<N: ContextProvider>(
     select: &mut Select,
     order_by: Option<&mut OrderBy>,
 ) -> Result<()> {
-    let mut all = Vec::new();
+    let (mut all, mut named) = (Vec::new(), Vec::new());
     for from in &mut select.from {
-        all.extend(chain(lookup, from)?);
+        all.extend(chain(lookup, from, &mut named)?);
     }
     let merged: Vec<Visible> = all.iter().filter(|own| own.merged).cloned().collect();
+    let mut columns = Columns {
+        merged: &merged,
+        named: &named,
+        depth: 0,
+    };
     for item in std::mem::take(&mut select.projection) {
         match item {
             SelectItem::Wildcard(options) if is_plain(&options) => {
@@ -95,22 +110,34 @@ pub(super) fn write_out<N: ContextProvider>(
                     "`*` with a clause over a right or full join by shared columns is not supported: name the columns",
                 ));
             }
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => {
-                let own = merged.iter().find(|own| own.name == column_name(&name));
-                select.projection.push(match own {
-                    Some(own) => own.clone().item(),
-                    None => SelectItem::UnnamedExpr(Expr::Identifier(name)),
-                });
+            SelectItem::UnnamedExpr(expr) => {
+                let own = columns.found(&expr).cloned();
+                let item = own.map_or(SelectItem::UnnamedExpr(expr), Visible::item);
+                select.projection.push(item);
+            }
+            SelectItem::QualifiedWildcard(
+                SelectItemQualifiedWildcardKind::ObjectName(name),
+                options,
+            ) => {
+                match named
+                    .iter()
+                    .find(|own| only(&name).as_ref() == Some(&own.name))
+                {
+                    Some(own) => {
+                        let items = own.columns.iter().cloned().map(Visible::item);
+                        select.projection.extend(items);
+                    }
+                    None => select.projection.push(SelectItem::QualifiedWildcard(
+                        SelectItemQualifiedWildcardKind::ObjectName(name),
+                        options,
+                    )),
+                }
             }
             other => select.projection.push(other),
         }
     }
     // What stands in `from` was seen to, table by table.
     let from = std::mem::take(&mut select.from);
-    let mut columns = Columns {
-        merged: &merged,
-        depth: 0,
-    };
     let _ = select.visit(&mut columns);
     select.from = from;
     if let Some(order_by) = order_by {
@@ -119,16 +146,18 @@ pub(super) fn write_out<N: ContextProvider>(
     Ok(())
 }
 
-/// The keys of an order: a name alone is that of an output column, if there is one.
+/// The keys of an order: a name alone is that of an output column, if there is one. Those of `distinct on` are what it says.
 fn ordered(select: &Select, order_by: &mut OrderBy, columns: &mut Columns<'_>) {
+    let is_distinct = matches!(select.distinct, Some(Distinct::On(_)));
     let is_output = |name: &str| {
-        select.projection.iter().any(|item| match item {
-            SelectItem::ExprWithAlias { alias, .. } => column_name(alias) == name,
-            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
-                parts.last().is_some_and(|part| column_name(part) == name)
-            }
-            _ => false,
-        })
+        !is_distinct
+            && select.projection.iter().any(|item| match item {
+                SelectItem::ExprWithAlias { alias, .. } => column_name(alias) == name,
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+                    parts.last().is_some_and(|part| column_name(part) == name)
+                }
+                _ => false,
+            })
     };
     let OrderByKind::Expressions(keys) = &mut order_by.kind else {
         return;
@@ -143,10 +172,11 @@ fn ordered(select: &Select, order_by: &mut OrderBy, columns: &mut Columns<'_>) {
 fn chain<N: ContextProvider>(
     lookup: &Lookup<'_, N>,
     from: &mut TableWithJoins,
+    named: &mut Vec<Named>,
 ) -> Result<Vec<Visible>> {
-    let mut all = factor(lookup, &mut from.relation)?;
+    let mut all = factor(lookup, &mut from.relation, named)?;
     for join in &mut from.joins {
-        let mut other = factor(lookup, &mut join.relation)?;
+        let mut other = factor(lookup, &mut join.relation, named)?;
         let operator = &mut join.join_operator;
         let wide = match operator {
             JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Kept::Right,
@@ -170,6 +200,7 @@ fn chain<N: ContextProvider>(
         let shared = match &*constraint {
             JoinConstraint::Using(names) => names
                 .iter()
+                .filter(|name| marked(name).is_none())
                 .map(only)
                 .collect::<Option<Vec<_>>>()
                 .ok_or_else(unknown)?,
@@ -190,6 +221,7 @@ fn chain<N: ContextProvider>(
                 if let JoinConstraint::On(condition) = constraint {
                     let _ = condition.visit(&mut Columns {
                         merged: &merged,
+                        named,
                         depth: 0,
                     });
                 }
@@ -197,7 +229,12 @@ fn chain<N: ContextProvider>(
                 continue;
             }
         };
+        let alias = alias_of(constraint).map(str::to_string);
         let (joined, condition) = merge(all, other, &shared, wide)?;
+        named.extend(alias.map(|name| Named {
+            name,
+            columns: joined[..shared.len()].to_vec(),
+        }));
         *constraint = JoinConstraint::On(condition);
         all = joined;
     }
@@ -272,6 +309,7 @@ fn taken(side: &mut Vec<Visible>, name: &str, called: &str) -> Result<Visible> {
 fn factor<N: ContextProvider>(
     lookup: &Lookup<'_, N>,
     factor: &mut TableFactor,
+    named: &mut Vec<Named>,
 ) -> Result<Vec<Visible>> {
     if let TableFactor::NestedJoin {
         table_with_joins,
@@ -279,7 +317,7 @@ fn factor<N: ContextProvider>(
     } = factor
     {
         if alias.is_none() {
-            return chain(lookup, table_with_joins);
+            return chain(lookup, table_with_joins, named);
         }
         // A join with a name is a query of its own, which is seen to after this one.
         let mut query = plain_query("select * from t")?;
@@ -324,7 +362,29 @@ fn coalesce(left: Expr, right: Expr) -> Expr {
 /// Writes the columns that two tables share as what they are, but in queries inside.
 struct Columns<'m> {
     merged: &'m [Visible],
+    named: &'m [Named],
     depth: usize,
+}
+
+impl Columns<'_> {
+    /// What an expression is that is the name of such a column.
+    fn found(&self, expr: &Expr) -> Option<&Visible> {
+        match expr {
+            Expr::Identifier(name) => {
+                let name = column_name(name);
+                self.merged.iter().find(|own| own.name == name)
+            }
+            Expr::CompoundIdentifier(parts) => {
+                let [table, name] = &parts[..] else {
+                    return None;
+                };
+                let (table, name) = (column_name(table), column_name(name));
+                let named = self.named.iter().find(|own| own.name == table)?;
+                named.columns.iter().find(|own| own.name == name)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl VisitorMut for Columns<'_> {
@@ -341,13 +401,10 @@ impl VisitorMut for Columns<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
-        if let Expr::Identifier(name) = &*expr
-            && self.depth == 0
+        if self.depth == 0
+            && let Some(own) = self.found(expr)
         {
-            let name = column_name(name);
-            if let Some(own) = self.merged.iter().find(|own| own.name == name) {
-                *expr = own.expr.clone();
-            }
+            *expr = own.expr.clone();
         }
         ControlFlow::Continue(())
     }

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Error;
 use crate::frontend::flow::flow;
 use crate::frontend::rewrite::calls::plain_arguments;
+use crate::frontend::rewrite::joined::{alias_of, constraint};
 use crate::frontend::rewrite::special::{call, text};
 use crate::functions::lists::names::{STRUCT, WHOLE, WHOLE_OUTER};
 use crate::names::column_name;
@@ -130,6 +131,14 @@ fn joined(from: &TableWithJoins, all: &mut Vec<Source>) {
         };
         let middle = all.len();
         source(relation, all);
+        all.extend(
+            constraint(join_operator)
+                .and_then(alias_of)
+                .map(|name| Source {
+                    name: name.to_string(),
+                    nullable: false,
+                }),
+        );
         for (at, source) in all.iter_mut().enumerate().skip(start) {
             source.nullable |= if at < middle { left } else { right };
         }

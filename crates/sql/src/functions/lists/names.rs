@@ -32,6 +32,8 @@ pub(crate) const FIELDS: &str = "struct fields of items";
 pub(crate) const WHOLE: &str = "whole row";
 /// The same for a table that an outer join may leave without a row.
 pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
+/// What the name begins with that `using (a) as x` has among its columns in the place of `as x`.
+pub(crate) const USING_ALIAS: &str = "alias of using: ";
 /// The name of the function below the rows of `_pg_expandarray`.
 pub(crate) const EXPANDED: &str = "array expanded";
 /// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.
