@@ -32,6 +32,8 @@ pub(crate) const FIELDS: &str = "struct fields of items";
 pub(crate) const WHOLE: &str = "whole row";
 /// The same for a table that an outer join may leave without a row.
 pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
+/// The name of the function that makes the share of a percentage, from 0 to 1: that of `tablesample bernoulli (10 * 2)`.
+pub(crate) const SHARE: &str = "share of a sample";
 /// What the name begins with that `using (a) as x` has among its columns in the place of `as x`.
 pub(crate) const USING_ALIAS: &str = "alias of using: ";
 /// The name of the function below the rows of `_pg_expandarray`.
