@@ -148,10 +148,14 @@ fn count(node: &Node, repeated: bool, found: &mut Quantifiers) -> Result<()> {
             greedy,
         } => {
             let is_fixed = Some(*least) == *most;
+            // What takes no character says as others do whether the match is long or short.
+            let is_plain = |width: u32| match width {
+                0 => *least > 0 || !keeps(inner),
+                _ => !repeated,
+            };
             match inner.fixed() {
                 _ if is_fixed => {}
-                Some(0) if *least > 0 || !keeps(inner) => {}
-                Some(width) if width > 0 && !repeated => {
+                Some(width) if is_plain(width) => {
                     found.wide += usize::from(width > 1);
                     found.greedy += usize::from(*greedy);
                     found.lazy += usize::from(!*greedy);
