@@ -53,7 +53,7 @@ pub use import::options::{
 };
 pub use import::{ImportReport, import};
 pub use laq;
-pub use memory::drop_system_caches;
+pub use memory::{Account, drop_system_caches};
 pub use owned::{owned_batch, owned_schema};
 pub use progress::{Position, Progress};
 pub use session::{Interrupter, Rows, Session};

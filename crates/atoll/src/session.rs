@@ -114,6 +114,15 @@ impl Session {
         self.session.show_cursors(cursors);
     }
 
+    /// An account in the memory that statements of the session reserve from: for servers, which keep rows of cursors.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the catalog.
+    pub fn account(&self) -> Result<memory::Account> {
+        Ok(self.session.account()?)
+    }
+
     /// The session that has this number among those of a server: `pg_backend_pid` returns it, and `pg_cancel_backend` and
     /// `pg_terminate_backend` stop others.
     #[must_use]

@@ -77,6 +77,8 @@ pub struct OpenCursor {
     pub hold: bool,
     /// Whether its rows are in binary.
     pub binary: bool,
+    /// Whether it goes back to rows that it has passed.
+    pub scroll: bool,
     /// When it was declared, in microseconds since 1970.
     pub declared: i64,
 }

@@ -46,8 +46,8 @@ pub(crate) enum Direction {
     Absolute(i64),
     /// The row that lies so far ahead.
     Relative(i64),
-    /// Rows that were passed already.
-    Backward,
+    /// So many rows before this one, or all, the nearest first.
+    Backward(Option<u64>),
 }
 
 /// The statement about cursors that `text` is; none if it is another.
@@ -163,11 +163,12 @@ fn fetch(reader: &mut Reader<'_>, moves: bool) -> Result<Fetch, Report> {
     let number = |word: &str| word.parse::<i64>().map_err(|_| reader.wrong());
     let forward = |count: i64| match u64::try_from(count) {
         Ok(count) => Direction::Forward(count),
-        Err(_) => Direction::Backward,
+        Err(_) => Direction::Backward(Some(count.unsigned_abs())),
     };
     let direction = match words[..] {
         [] | ["next" | "forward"] => Direction::Forward(1),
-        ["prior" | "backward"] | ["backward", "all"] => Direction::Backward,
+        ["prior" | "backward"] => Direction::Backward(Some(1)),
+        ["backward", "all"] => Direction::Backward(None),
         ["first"] => Direction::Absolute(1),
         ["last"] => Direction::Absolute(-1),
         ["absolute", at] => Direction::Absolute(number(at)?),
@@ -350,7 +351,14 @@ mod tests {
                 fetched(Direction::Forward(50), false),
             ),
             ("fetch 3 c", fetched(Direction::Forward(3), false)),
-            ("fetch -3 from c", fetched(Direction::Backward, false)),
+            (
+                "fetch -3 from c",
+                fetched(Direction::Backward(Some(3)), false),
+            ),
+            (
+                "fetch backward all in c",
+                fetched(Direction::Backward(None), false),
+            ),
             (
                 "fetch backward -3 from c",
                 fetched(Direction::Forward(3), false),
@@ -365,7 +373,10 @@ mod tests {
                 fetched(Direction::Absolute(7), true),
             ),
             ("move relative -7 c", fetched(Direction::Relative(-7), true)),
-            ("move prior -- back\n c", fetched(Direction::Backward, true)),
+            (
+                "move prior -- back\n c",
+                fetched(Direction::Backward(Some(1)), true),
+            ),
             ("close c", CursorCommand::Close(Some("c".into()))),
             ("close all;", CursorCommand::Close(None)),
             ("close \"all\"", CursorCommand::Close(Some("all".into()))),

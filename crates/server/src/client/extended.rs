@@ -212,13 +212,12 @@ impl Conversation {
                 }
                 State::Done(tag)
             }
-            State::Fetching(name, left) => {
-                let most = (limit > 0).then(|| u64::from(limit));
-                let most = most.map_or(left, |most| Some(left.map_or(most, |left| left.min(most))));
+            State::Fetching(name, step) => {
+                let piece = step.at_most((limit > 0).then(|| u64::from(limit)));
                 let formats = Some(portal.results.as_slice());
-                let (sent, done) = self.take(&name, most, formats, &prepared.text)?;
-                let left = left.map(|left| left - sent);
-                if done || left == Some(0) {
+                let (sent, done) = self.take(&name, piece, formats, &prepared.text)?;
+                let left = step.without(sent);
+                if done || left.count() == Some(0) {
                     backend::complete(&mut self.channel.out, &format!("FETCH {sent}"));
                     State::Done("FETCH 0".into())
                 } else {
@@ -271,8 +270,8 @@ impl Conversation {
                     Ok(State::Done("DECLARE CURSOR".into()))
                 }
                 (CursorCommand::Fetch(fetch), _) if !fetch.moves => {
-                    let count = self.pass(fetch, text)?;
-                    Ok(State::Fetching(fetch.name.clone(), count))
+                    let last = self.pass(fetch, text)?;
+                    Ok(State::Fetching(fetch.name.clone(), last))
                 }
                 (CursorCommand::Fetch(fetch), _) => Ok(State::Done(self.move_cursor(fetch, text)?)),
                 (CursorCommand::Close(name), _) => {

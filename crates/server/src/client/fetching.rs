@@ -8,9 +8,9 @@ use atoll::{PreparedStatement, TransactionStatus};
 
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::cursor_text::{CursorCommand, Declare, Fetch};
-use crate::client::cursors::{AGAIN, Cursor, Place, Way, no_cursor};
+use crate::client::cursors::{Cursor, Place, Step, Way, no_cursor};
+use crate::client::kept::{Keeps, Kept};
 use crate::client::sending::{Sending, Source, formats};
-use crate::errors;
 use crate::wire::backend::{self, Report};
 
 /// Most cursors of a session.
@@ -30,9 +30,9 @@ impl Conversation {
                 backend::complete(&mut self.channel.out, &tag);
             }
             CursorCommand::Fetch(fetch) => {
-                let count = self.pass(&fetch, text)?;
+                let last = self.pass(&fetch, text)?;
                 self.describe_cursor(&fetch.name, None)?;
-                let (sent, _) = self.take(&fetch.name, count, None, text)?;
+                let (sent, _) = self.take(&fetch.name, last, None, text)?;
                 backend::complete(&mut self.channel.out, &format!("FETCH {sent}"));
             }
             CursorCommand::Close(name) => {
@@ -89,14 +89,6 @@ impl Conversation {
         text: &str,
     ) -> Result<(), Failed> {
         self.not_failed()?;
-        if declare.scroll == Some(true) {
-            let report = Report::error(errors::NOT_SUPPORTED, "SCROLL cursors are not supported");
-            return Err(Report {
-                hint: Some(AGAIN.into()),
-                ..report
-            }
-            .into());
-        }
         if !declare.hold && self.session.transaction() == TransactionStatus::Idle {
             let message = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(Report::error("25P01", message).into());
@@ -112,10 +104,16 @@ impl Conversation {
         }
         let rows = self.timed(text, |it| it.session.run(statement, values))?;
         self.notify(rows.notices());
+        let keeps = match declare.scroll {
+            Some(true) => Keeps::All(self.timed(text, |it| it.session.account())?),
+            Some(false) => Keeps::Nothing,
+            None => Keeps::Some,
+        };
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let micros = since.map_or(0, |time| time.as_micros());
         let cursor = Cursor {
             sending: Sending::new(Source::Running(Box::new(rows)), &[], None)?,
+            read: Kept::new(keeps),
             binary: declare.binary,
             hold: declare.hold,
             kept: false,
@@ -131,94 +129,151 @@ impl Conversation {
 
     /// `move`: what it is called when it is done.
     pub(crate) fn move_cursor(&mut self, fetch: &Fetch, text: &str) -> Result<String, Failed> {
-        let moved = match self.way(fetch)? {
-            Way::Stays { on_row } => u64::from(on_row),
-            Way::On { skip, take } => {
-                self.skip(&fetch.name, Some(skip), text)?;
-                self.skip(&fetch.name, take, text)?
-            }
-        };
-        Ok(format!("MOVE {moved}"))
+        let way = self.way(fetch)?;
+        for step in way.first {
+            self.go(&fetch.name, step, false, text)?;
+        }
+        let moved = self.go(&fetch.name, way.last, false, text)?;
+        Ok(format!("MOVE {}", moved + u64::from(way.stays)))
     }
 
-    /// Passes the rows before those that a `fetch` takes. Returns how many those are; none for all.
-    pub(crate) fn pass(&mut self, fetch: &Fetch, text: &str) -> Result<Option<u64>, Failed> {
-        match self.way(fetch)? {
-            Way::Stays { .. } => Ok(Some(0)),
-            Way::On { skip, take } => {
-                self.skip(&fetch.name, Some(skip), text)?;
-                Ok(take)
-            }
+    /// Goes to where a `fetch` begins to send rows. Returns what it sends.
+    pub(crate) fn pass(&mut self, fetch: &Fetch, text: &str) -> Result<Step, Failed> {
+        let way = self.way(fetch)?;
+        for step in way.first {
+            self.go(&fetch.name, step, false, text)?;
         }
+        // Before its columns are described.
+        let cursor = self.cursors.all.get(&fetch.name);
+        let cursor = cursor.ok_or_else(|| no_cursor(&fetch.name))?;
+        cursor.can(way.last, true)?;
+        Ok(way.last)
     }
 
     fn way(&self, fetch: &Fetch) -> Result<Way, Report> {
         self.not_failed()?;
         let cursor = self.cursors.all.get(&fetch.name);
         let cursor = cursor.ok_or_else(|| no_cursor(&fetch.name))?;
-        cursor.place.way(fetch.direction, fetch.moves)
+        Ok(cursor.place.way(fetch.direction, fetch.moves))
     }
 
-    /// Passes so many rows, or all. Returns how many there were.
-    fn skip(&mut self, name: &str, count: Option<u64>, text: &str) -> Result<u64, Failed> {
-        let work = |it: &mut Conversation, cursor: &mut Cursor| {
-            it.skip_rows(&mut cursor.sending, count, text)
-        };
-        self.advance(name, count, text, work)
-    }
-
-    /// Sends so many rows, or all, in these formats; those of the cursor if there are none. Returns how many there were, and
+    /// Sends the rows of a step, in these formats; those of the cursor if there are none. Returns how many there were, and
     /// whether there are no more.
     ///
     /// # Errors
-    /// If there is no such cursor; those of its query, which ends it.
+    /// If there is no such cursor, or if it does not go back so far; those of its query, which ends it.
     pub(crate) fn take(
         &mut self,
         name: &str,
-        count: Option<u64>,
+        step: Step,
         wanted: Option<&[bool]>,
         text: &str,
     ) -> Result<(u64, bool), Failed> {
-        let mut done = false;
-        let sent = self.advance(name, count, text, |it, cursor| {
-            let columns = cursor.sending.source.schema().fields().len();
-            let formats = match wanted {
-                Some(wanted) => formats(wanted, columns)?,
-                None => vec![cursor.binary; columns],
-            };
-            cursor.sending.set_formats(formats);
-            let before = cursor.sending.sent;
-            done = it.rows(&mut cursor.sending, count, text)?;
-            Ok(cursor.sending.sent - before)
-        })?;
-        Ok((sent, done))
+        let cursor = self.cursors.all.get_mut(name);
+        let cursor = cursor.ok_or_else(|| no_cursor(name))?;
+        let columns = cursor.sending.source.schema().fields().len();
+        let formats = match wanted {
+            Some(wanted) => formats(wanted, columns)?,
+            None => vec![cursor.binary; columns],
+        };
+        cursor.sending.set_formats(formats);
+        let sent = self.go(name, step, true, text)?;
+        Ok((sent, step.count().is_none_or(|count| sent < count)))
     }
 
-    /// Has a cursor go on by up to `count` rows, or all. What fails ends it.
-    fn advance(
-        &mut self,
-        name: &str,
-        count: Option<u64>,
-        text: &str,
-        work: impl FnOnce(&mut Conversation, &mut Cursor) -> Result<u64, Failed>,
-    ) -> Result<u64, Failed> {
-        if count == Some(0) {
+    /// Has a cursor go a step, and sends its rows or passes them. Returns how many there were. What fails on the way ends it.
+    fn go(&mut self, name: &str, step: Step, sends: bool, text: &str) -> Result<u64, Failed> {
+        let cursor = self.cursors.all.get(name);
+        cursor.ok_or_else(|| no_cursor(name))?.can(step, sends)?;
+        if step.count() == Some(0) && step != Step::Rewind {
             return Ok(0);
         }
         let cursor = self.cursors.all.remove(name);
         let mut cursor = cursor.ok_or_else(|| no_cursor(name))?;
         self.begin(text);
-        let gone = match work(self, &mut cursor) {
-            Ok(gone) => gone,
+        let gone = match step {
+            Step::On(count) => self.go_on(&mut cursor, count, sends, text),
+            Step::Back(count) => self.go_back(&mut cursor, count, sends),
+            Step::Rewind => {
+                cursor.place = Place::default();
+                Ok(0)
+            }
+        };
+        match gone {
+            Ok(gone) => {
+                self.cursors.all.insert(name.to_string(), cursor);
+                Ok(gone)
+            }
             Err(failed) => {
                 drop(cursor);
                 self.show_cursors();
-                return Err(failed);
+                Err(failed)
             }
+        }
+    }
+
+    fn go_on(
+        &mut self,
+        cursor: &mut Cursor,
+        count: Option<u64>,
+        sends: bool,
+        text: &str,
+    ) -> Result<u64, Failed> {
+        if cursor.place.after {
+            return Ok(0);
+        }
+        let most = count.unwrap_or(u64::MAX);
+        let mut gone = 0;
+        while gone < most {
+            let Some(rows) = cursor.read.behind(cursor.place.row, most - gone) else {
+                if cursor.read.ended {
+                    break;
+                }
+                self.wanted()?;
+                match cursor.sending.source.next() {
+                    None => cursor.read.ended = true,
+                    Some(Err(e)) => return Err(self.reported(&e, text)),
+                    Some(Ok(batch)) => cursor.read.push(batch)?,
+                }
+                continue;
+            };
+            if sends {
+                self.kept_rows(&mut cursor.sending, &rows, false)?;
+            }
+            gone += rows.num_rows() as u64;
+            cursor.place.row += rows.num_rows() as u64;
+            cursor.read.passed(cursor.place.row);
+        }
+        cursor.place.after = count.is_none() || gone < most;
+        Ok(gone)
+    }
+
+    /// Goes back over rows that are kept, which was [found](Cursor::can) to be possible.
+    fn go_back(
+        &mut self,
+        cursor: &mut Cursor,
+        count: Option<u64>,
+        sends: bool,
+    ) -> Result<u64, Failed> {
+        let from = cursor.place.number();
+        let most = count.unwrap_or(u64::MAX);
+        let gone = most.min(from.saturating_sub(1));
+        let mut at = from;
+        while sends && at > from - gone {
+            self.wanted()?;
+            let left = at - (from - gone);
+            let Some(rows) = cursor.read.before(at, left) else {
+                break;
+            };
+            self.kept_rows(&mut cursor.sending, &rows, true)?;
+            at -= rows.num_rows() as u64;
+        }
+        let to_start = count.is_none() || gone < most;
+        cursor.place = Place {
+            row: if to_start { 0 } else { from - gone },
+            // Of no rows, it is behind the last one, too.
+            after: cursor.place.after && cursor.read.rows() == 0,
         };
-        cursor.place.row += gone;
-        cursor.place.after |= count.is_none_or(|count| gone < count);
-        self.cursors.all.insert(name.to_string(), cursor);
         Ok(gone)
     }
 

@@ -12,6 +12,7 @@ mod cursor_text;
 mod cursors;
 mod extended;
 mod fetching;
+mod kept;
 mod known;
 mod portal;
 mod rows;

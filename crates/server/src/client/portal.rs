@@ -6,6 +6,7 @@ use atoll::{PreparedStatement, Transfer};
 
 use crate::client::control::Command;
 use crate::client::cursor_text::CursorCommand;
+use crate::client::cursors::Step;
 use crate::client::sending::Sending;
 
 /// A statement that a client has prepared.
@@ -43,8 +44,8 @@ pub(crate) struct Portal {
 pub(crate) enum State {
     Bound,
     Sending(Box<Sending>),
-    /// It fetches from the cursor of that name: so many rows more, or all.
-    Fetching(String, Option<u64>),
+    /// It fetches from the cursor of that name: what is left of its rows.
+    Fetching(String, Step),
     /// What it was called when it was done.
     Done(String),
 }

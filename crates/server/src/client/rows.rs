@@ -1,5 +1,6 @@
 //! Sends rows, and what they are.
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use crate::client::conversation::{Conversation, Failed};
@@ -49,38 +50,24 @@ impl Conversation {
         }
     }
 
-    /// Passes up to `limit` rows, or all, without sending them. Returns how many there were.
-    pub(crate) fn skip_rows(
+    /// Sends these rows, the last one first if they are sent backwards.
+    pub(crate) fn kept_rows(
         &mut self,
         sending: &mut Sending,
-        limit: Option<u64>,
-        text: &str,
-    ) -> Result<u64, Failed> {
-        let (most, mut gone) = (limit.unwrap_or(u64::MAX), 0);
-        while gone < most {
-            let Some((rows, from)) = sending.batch.take() else {
-                self.wanted()?;
-                match sending.source.next() {
-                    None => break,
-                    Some(Err(e)) => return Err(self.reported(&e, text)),
-                    // What is passed as a whole need not be written.
-                    Some(Ok(batch)) if batch.num_rows() as u64 <= most - gone => {
-                        gone += batch.num_rows() as u64;
-                    }
-                    Some(Ok(batch)) => {
-                        sending.batch = Some((sending.encoded(&batch, self.settings.local())?, 0))
-                    }
-                }
-                continue;
-            };
-            let left = usize::try_from(most - gone).unwrap_or(usize::MAX);
-            let to = rows.len().min(from.saturating_add(left));
-            gone += (to - from) as u64;
-            if to < rows.len() {
-                sending.batch = Some((rows, to));
-            }
+        batch: &RecordBatch,
+        backwards: bool,
+    ) -> Result<(), Failed> {
+        let rows = sending.encoded(batch, self.settings.local())?;
+        let writers = rows.writers().map_err(unwritten)?;
+        for at in 0..rows.len() {
+            let at = if backwards { rows.len() - 1 - at } else { at };
+            writers.row(at, &mut self.channel.out);
+            self.send(false)?;
         }
-        Ok(gone)
+        let written = rows.len() as u64;
+        self.shared.counts.rows.add(written);
+        sending.sent += written;
+        Ok(())
     }
 
     /// Sends a description of columns, or that there are none.

@@ -110,7 +110,7 @@ fn what_is_held_outlives_its_transaction() {
     let yes = |text: &str| Some(text.to_string());
     assert_eq!(
         client.rows(shown),
-        [[yes("h"), yes("t"), yes("f"), yes("f"), yes("t")]]
+        [[yes("h"), yes("t"), yes("f"), yes("t"), yes("t")]]
     );
     assert_eq!(client.tag("close h"), "CLOSE CURSOR");
     // One that is undone is not held.
@@ -135,10 +135,12 @@ fn what_cannot_be_is_refused() {
         ("fetch prior c", "55000"),
         ("fetch last c", "55000"),
         ("move backward 2 c", "55000"),
+        ("move backward all c", "55000"),
         ("fetch absolute 2 c", "55000"),
+        ("move absolute 0 c", "55000"),
         ("fetch 0 c", "55000"),
         ("fetch nothing from c", "42601"),
-        ("declare d scroll cursor for select 1", "0A000"),
+        ("declare d scroll no scroll cursor for select 1", "42P11"),
         ("declare c cursor for select 1", "42P03"),
         ("declare d cursor for insert into t values (1)", "42601"),
         (
@@ -150,7 +152,7 @@ fn what_cannot_be_is_refused() {
         ("close d", "34000"),
     ];
     for (text, code) in cases {
-        client.ask("begin; declare c cursor for select a from t order by a; move 3 c");
+        client.ask("begin; declare c no scroll cursor for select a from t order by a; move 3 c");
         assert_eq!(client.code(text), code, "{text}");
         assert_eq!(client.code("close c"), "25P02", "{text}");
         client.ask("rollback");
@@ -161,6 +163,107 @@ fn what_cannot_be_is_refused() {
     let error = all.iter().find(|told| told.kind == 'E').unwrap();
     let at = text.find("nothing").unwrap() + 1;
     assert_eq!(error.part(b'P'), at.to_string());
+    client.ask("rollback");
+}
+
+/// The positions before the first row and behind the last one are PostgreSQL's.
+#[test]
+fn a_cursor_goes_back() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table n as select x as a from generate_series(1, 5) s(x)");
+    for scroll in ["", "scroll "] {
+        client.ask(&format!(
+            "begin; declare c {scroll}cursor for select a from n order by a"
+        ));
+        for (text, wanted) in [
+            ("fetch prior c", &[][..]),
+            ("fetch 2 c", &["1", "2"]),
+            ("fetch 0 c", &["2"]),
+            ("fetch backward 1 c", &["1"]),
+            ("fetch backward 1 c", &[]),
+            ("fetch next c", &["1"]),
+            ("fetch last c", &["5"]),
+            ("fetch next c", &[]),
+            ("fetch next c", &[]),
+            ("fetch prior c", &["5"]),
+            ("fetch backward 2 c", &["4", "3"]),
+            ("fetch relative -1 c", &["2"]),
+            ("fetch relative 2 c", &["4"]),
+            ("fetch absolute 2 c", &["2"]),
+            ("fetch absolute 9 c", &[]),
+            ("fetch backward all c", &["5", "4", "3", "2", "1"]),
+            ("fetch first c", &["1"]),
+            ("fetch absolute -2 c", &["4"]),
+            ("fetch absolute 0 c", &[]),
+            ("fetch -1 c", &[]),
+            ("fetch all c", &["1", "2", "3", "4", "5"]),
+            ("fetch absolute -7 c", &[]),
+            ("fetch forward -1 c", &[]),
+            ("fetch backward -2 c", &["1", "2"]),
+        ] {
+            assert_eq!(firsts(&mut client, text), wanted, "{scroll}{text}");
+        }
+        for (text, wanted) in [
+            ("move 0 c", "MOVE 1"),
+            ("move backward all c", "MOVE 1"),
+            ("move 0 c", "MOVE 0"),
+            ("move all c", "MOVE 5"),
+            ("move backward all c", "MOVE 5"),
+            ("move last c", "MOVE 1"),
+            ("move absolute 3 c", "MOVE 1"),
+            ("move relative -5 c", "MOVE 0"),
+            ("fetch backward all c", "FETCH 0"),
+        ] {
+            assert_eq!(client.tag(text), wanted, "{scroll}{text}");
+        }
+        client.ask("rollback");
+    }
+    client.ask("begin; declare e scroll cursor for select 1 where false");
+    for text in [
+        "fetch all e",
+        "fetch prior e",
+        "fetch next e",
+        "fetch last e",
+    ] {
+        assert_eq!(client.tag(text), "FETCH 0", "{text}");
+    }
+    client.ask("rollback");
+}
+
+#[test]
+fn what_is_kept_to_go_back_is_limited() {
+    let (_served, mut client) = filled();
+    client.ask("begin; declare c scroll cursor for select a, b from t order by a; move all c");
+    assert_eq!(firsts(&mut client, "fetch first c"), ["1"]);
+    assert_eq!(firsts(&mut client, "fetch absolute -50000 c"), ["50001"]);
+    client.ask("rollback");
+    // Of one of which nothing is said, the last rows.
+    let wide = "select x as a, repeat('x', 100) as b from generate_series(1, 300000) s(x)";
+    client.ask(&format!(
+        "begin; declare c cursor for {wide}; move 299999 c"
+    ));
+    assert_eq!(firsts(&mut client, "fetch last c"), ["300000"]);
+    assert_eq!(firsts(&mut client, "fetch prior c"), ["299999"]);
+    assert_eq!(client.code("fetch first c"), "55000");
+    client.ask("rollback");
+    // In pieces, by messages of the protocol.
+    client.ask("begin; declare c scroll cursor for select a from t order by a; move all c");
+    client.send(
+        &[
+            parse("f", "fetch backward 3 from c", &[]),
+            bind("p", "f", false, &[], false),
+            describe(b'P', "p"),
+            execute("p", 2),
+            execute("p", 2),
+            sync(),
+        ]
+        .concat(),
+    );
+    let all = client.answers();
+    assert_eq!(kinds(&all), "12TDDsDCZ", "{all:?}");
+    assert_eq!(all[3].texts(), [Some("100000".to_string())]);
+    assert_eq!(firsts(&mut client, "fetch next c"), ["99999"]);
     client.ask("rollback");
 }
 

@@ -204,7 +204,7 @@ pub(crate) fn from_rows(
 }
 
 /// A query that is plain enough to be planned as it is parsed.
-pub(super) fn plain_query(text: &str) -> Result<Box<Query>> {
+pub(crate) fn plain_query(text: &str) -> Result<Box<Query>> {
     let mut parsed = DFParserBuilder::new(text)
         .with_dialect(&DIALECT)
         .build()?

@@ -14,7 +14,7 @@ pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     let tokens = rewrite::continued(table_as::logged(tokens.to_vec()))?;
-    let tokens = rewrite::subscripts(tokens);
+    let tokens = rewrite::subscripts(rewrite::using_alias(tokens));
     let tokens = rewrite::questions(operators::mark(tokens));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));

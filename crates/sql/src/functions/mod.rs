@@ -38,6 +38,7 @@ pub(crate) mod privileges;
 mod quantiles;
 mod read_pattern;
 pub(crate) mod regexps;
+pub(crate) mod regular;
 pub(crate) mod rounding;
 pub(crate) mod sequences;
 pub(crate) mod settings;

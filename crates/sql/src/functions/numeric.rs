@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal256Array, Int32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Decimal256Array, Float64Array, Int32Array,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float64Type, Int32Type,
@@ -12,6 +14,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
+use crate::functions::lists::names::SHARE;
 use crate::functions::own::Own;
 
 pub(super) fn all() -> Vec<Own> {
@@ -54,7 +57,27 @@ pub(super) fn all() -> Vec<Own> {
             |args, rows| Ok(counted(args, rows, false)),
         ),
         Own::new("isfinite", moment, |_| Ok(DataType::Boolean), finite),
+        Own::new(SHARE, percentage, |_| Ok(DataType::Float64), share),
     ]
+}
+
+fn percentage(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [number] if number.is_numeric() || number.is_null() => Ok(vec![DataType::Float64]),
+        _ => plan_err!("`tablesample` takes a number, the percentage"),
+    }
+}
+
+/// Which share of the rows a percentage is.
+fn share(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let refused = |message: &str| Err(Error::coded("2202H", message).into());
+    let shares = args[0].as_primitive::<Float64Type>().iter();
+    let shares = shares.map(|percentage| match percentage {
+        None => refused("TABLESAMPLE parameter cannot be null"),
+        Some(percentage) if (0.0..=100.0).contains(&percentage) => Ok(percentage / 100.0),
+        Some(_) => refused("sample percentage must be between 0 and 100"),
+    });
+    Ok(Arc::new(shares.collect::<Result<Float64Array>>()?))
 }
 
 /// The type of whole numbers of any length.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
-use regex::{Captures, Regex};
+use regex::Regex;
 
 use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings};
-use crate::functions::lists::splits::Compiled;
 use crate::functions::own::Own;
+use crate::functions::regular::{Compiled, Expression, Found};
 
 /// The function that `substring(text from pattern)` becomes.
 pub(crate) const BY_PATTERN: &str = "substring by pattern";
@@ -18,6 +18,10 @@ pub(crate) const BY_PATTERN: &str = "substring by pattern";
 pub(crate) const SIMILAR: &str = "substring similar";
 /// The function that `regexp_replace` becomes where a number says which match is replaced.
 pub(crate) const REPLACE: &str = "regexp_replace from";
+/// The function that `~`, its kin and `regexp_like` become with a pattern that the planner's functions do not take.
+pub(crate) const IS_MATCH: &str = "regexp_like beyond";
+/// The function that `regexp_count` becomes with such a pattern.
+pub(crate) const COUNT: &str = "regexp_count beyond";
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -38,6 +42,18 @@ pub(super) fn all() -> Vec<Own> {
             |types| takes("regexp_replace", types, "tttiit", 4),
             |_| Ok(TEXT),
             replace,
+        ),
+        Own::new(
+            IS_MATCH,
+            |types| takes("regexp_like", types, "ttt", 2),
+            |_| Ok(DataType::Boolean),
+            is_match,
+        ),
+        Own::new(
+            COUNT,
+            |types| takes("regexp_count", types, "ttit", 2),
+            |_| Ok(DataType::Int64),
+            count,
         ),
         Own::new(
             BY_PATTERN,
@@ -84,7 +100,7 @@ enum Argument<'a> {
 #[derive(Debug)]
 struct Call<'a> {
     args: Vec<Argument<'a>>,
-    regex: &'a Regex,
+    regex: &'a Expression,
     /// Whether the options ask for all matches.
     all: bool,
 }
@@ -152,24 +168,16 @@ impl<'a> Call<'a> {
     }
 
     /// The matches from the character `start` on.
-    fn matches(&self, start: usize) -> impl Iterator<Item = Captures<'a>> {
-        let (text, regex) = (text(&self.args, 0), self.regex);
+    fn matches(&self, start: usize) -> impl Iterator<Item = Result<Found<'a>>> {
+        let text = text(&self.args, 0);
         let from = text.char_indices().map(|(at, _)| at).nth(start - 1);
-        let mut at = from.or_else(|| (text.chars().count() + 1 == start).then_some(text.len()));
-        std::iter::from_fn(move || {
-            let from = at.filter(|at| *at <= text.len())?;
-            let found = regex.captures_at(text, from)?;
-            let whole = found.get(0)?;
-            let letter = || text[whole.end()..].chars().next().map_or(1, char::len_utf8);
-            let step = if whole.is_empty() { letter() } else { 0 };
-            at = Some(whole.end() + step);
-            Some(found)
-        })
+        let at = from.or_else(|| (text.chars().count() + 1 == start).then_some(text.len()));
+        self.regex.matches(text, at)
     }
 
     /// The match that is the `nth` from the character `start` on.
-    fn nth(&self, start: usize, nth: usize) -> Option<Captures<'a>> {
-        self.matches(start).nth(nth - 1)
+    fn nth(&self, start: usize, nth: usize) -> Result<Option<Found<'a>>> {
+        self.matches(start).nth(nth - 1).transpose()
     }
 
     fn not_global(&self, name: &str) -> Result<()> {
@@ -188,15 +196,15 @@ impl<'a> Call<'a> {
         let nth = self.number(3, "n", 1, 1)?;
         let group = self.number(5, "subexpr", 0, 0)?;
         self.not_global(name)?;
-        let found = self.nth(start, nth);
-        Ok(found.and_then(|found| found.get(group).map(|group| group.as_str())))
+        let found = self.nth(start, nth)?;
+        Ok(found.and_then(|found| found.get(group).map(|group| group.text)))
     }
 
     /// What the first group found, or the whole expression where there are none.
     fn first_group(&self) -> Result<Option<&'a str>> {
-        let group = usize::from(self.regex.captures_len() > 1);
-        let found = self.regex.captures(text(&self.args, 0));
-        Ok(found.and_then(|found| found.get(group).map(|group| group.as_str())))
+        let group = self.regex.groups().min(1);
+        let found = self.regex.found(text(&self.args, 0), 0)?;
+        Ok(found.and_then(|found| found.get(group).map(|group| group.text)))
     }
 }
 
@@ -213,10 +221,10 @@ fn each<T>(
     args: &[ArrayRef],
     rows: usize,
     first_option: usize,
+    mut compiled: Compiled,
     mut of: impl FnMut(Option<&Call<'_>>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let columns = Columns::new(args)?;
-    let mut compiled = Compiled::default();
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
         let Some(own) = columns.row(row) else {
@@ -240,7 +248,7 @@ fn texts(
     rows: usize,
     of: impl for<'a> Fn(&Call<'a>) -> Result<Option<&'a str>>,
 ) -> Result<ArrayRef> {
-    let found = each(args, rows, 2, |call| {
+    let found = each(args, rows, 2, Compiled::default(), |call| {
         Ok(match call {
             Some(call) => of(call)?.map(str::to_string),
             None => None,
@@ -249,9 +257,39 @@ fn texts(
     Ok(Arc::new(StringArray::from(found)))
 }
 
+/// Whether there is a match.
+fn is_match(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let found = each(args, rows, 2, Compiled::for_truth(), |call| {
+        let Some(call) = call else {
+            return Ok(None);
+        };
+        call.not_global("regexp_like")?;
+        call.regex.is_match(text(&call.args, 0)).map(Some)
+    })?;
+    Ok(Arc::new(BooleanArray::from(found)))
+}
+
+/// How many matches there are from a place on.
+fn count(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let found = each(args, rows, 3, Compiled::default(), |call| {
+        let Some(call) = call else {
+            return Ok(None);
+        };
+        let start = call.number(2, "start", 1, 1)?;
+        call.not_global("regexp_count")?;
+        let mut count = 0;
+        for found in call.matches(start) {
+            found?;
+            count += 1;
+        }
+        Ok(Some(count))
+    })?;
+    Ok(Arc::new(Int64Array::from(found)))
+}
+
 /// At which character a match begins, or which comes behind it.
 fn instr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 2, |call| {
+    let found = each(args, rows, 2, Compiled::default(), |call| {
         let Some(call) = call else {
             return Ok(None);
         };
@@ -264,10 +302,10 @@ fn instr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
         let group = call.number(6, "subexpr", 0, 0)?;
         call.not_global("regexp_instr")?;
-        let found = call.nth(start, nth);
+        let found = call.nth(start, nth)?;
         let place = found.and_then(|found| {
             let group = found.get(group)?;
-            let at = if end == 1 { group.end() } else { group.start() };
+            let at = if end == 1 { group.end } else { group.start };
             Some(text(&call.args, 0)[..at].chars().count() as i32 + 1)
         });
         Ok(Some(place.unwrap_or(0)))
@@ -277,7 +315,7 @@ fn instr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 
 /// A text with one match replaced, or all from a place on.
 fn replace(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 3, |call| {
+    let found = each(args, rows, 3, Compiled::default(), |call| {
         let Some(call) = call else {
             return Ok(None);
         };
@@ -293,12 +331,13 @@ fn replace(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             nth => (nth - 1, 1),
         };
         for found in call.matches(start).skip(skipped).take(taken) {
+            let found = found?;
             let Some(own) = found.get(0) else {
                 break;
             };
-            out.push_str(&whole[copied..own.start()]);
+            out.push_str(&whole[copied..own.start]);
             put(text(&call.args, 2), &found, &mut out);
-            copied = own.end();
+            copied = own.end;
         }
         out.push_str(&whole[copied..]);
         Ok(Some(out))
@@ -307,14 +346,14 @@ fn replace(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 }
 
 /// What stands in the place of a match: `\1` is what its first group found, `\&` the match.
-fn put(with: &str, found: &Captures<'_>, out: &mut String) {
+fn put(with: &str, found: &Found<'_>, out: &mut String) {
     let mut letters = with.chars();
     while let Some(letter) = letters.next() {
         if letter != '\\' {
             out.push(letter);
             continue;
         }
-        let group = |at: usize| found.get(at).map_or("", |group| group.as_str());
+        let group = |at: usize| found.get(at).map_or("", |group| group.text);
         match letters.next() {
             Some('&') => out.push_str(group(0)),
             Some(c) if c.is_ascii_digit() && c != '0' => {

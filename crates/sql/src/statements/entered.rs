@@ -87,6 +87,11 @@ impl Shared {
         &self.path
     }
 
+    /// Who its statements are of.
+    pub(crate) fn user(&self) -> Option<&Arc<str>> {
+        self.user.as_ref()
+    }
+
     /// What a server has been told of the session.
     pub(crate) fn settings(&self) -> &SessionSettings {
         &self.settings

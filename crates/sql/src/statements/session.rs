@@ -145,6 +145,18 @@ impl Session {
         self.open.settings().set_cursors(cursors);
     }
 
+    /// An account in the memory that statements of the session reserve from, for rows that whoever serves it keeps.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the catalog.
+    pub fn account(&self) -> Result<memory::Account> {
+        let snapshot = self.instance.store.snapshot();
+        let context = StatementContext::new(&self.instance, &snapshot, Instant::now())?;
+        let context = context.within_limits(self.open.user());
+        Ok(memory::Account::new(Arc::clone(context.budget())))
+    }
+
     /// The session that has this number among those of a server: `pg_backend_pid` returns it, and `pg_cancel_backend` and
     /// `pg_terminate_backend` stop others.
     pub fn of_backend(self, backend: Backend) -> Session {

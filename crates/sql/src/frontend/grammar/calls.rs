@@ -111,7 +111,7 @@ impl Calls<'_> {
         }
         if clauses.of_table {
             return Err(Error::unsupported(
-                "`count(t.*)` is not supported: count a column of `t`, or all rows by `count(*)`",
+                "`t.*` as an argument is supported of tables and queries in the `from` of the same query: write the name `t`, or a column of it",
             ));
         }
         let window = function.over.is_some();

@@ -358,12 +358,6 @@ fn join(join: &Join) -> Result<()> {
         RightSemi, Semi, StraightJoin,
     };
     match join_operator {
-        Right(JoinConstraint::Natural)
-        | RightOuter(JoinConstraint::Natural)
-        | FullOuter(JoinConstraint::Natural) => Err(refused_for(
-            "natural right or full join",
-            "name the columns that are equal after `on`",
-        )),
         JoinOperator::Join(constraint)
         | Inner(constraint)
         | Left(constraint)

@@ -12,7 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Error;
 use crate::frontend::constant::Constant;
 use crate::frontend::rewrite::comparisons::{Rewritten, among, compared, null, unwrapped};
-use crate::frontend::rewrite::{escapes, named, operators, precision, sets, similar, special};
+use crate::frontend::rewrite::{
+    escapes, hypothetical, named, operators, precision, sets, similar, special,
+};
 use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
 use crate::names::column_name;
@@ -123,7 +125,7 @@ impl VisitorMut for Calls {
                 op: BinaryOperator::Overlaps,
                 right,
             } => Ok(overlapping(left, right)),
-            Expr::BinaryOp { left, op, right } => compared(left, op, right),
+            Expr::BinaryOp { left, op, right } => related(left, op, right),
             Expr::InList {
                 expr,
                 list,
@@ -173,6 +175,14 @@ impl VisitorMut for Calls {
             Err(e) => return ControlFlow::Break(Box::new(e)),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Two values and an operator: a regular expression that is looked for, or a comparison.
+fn related(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
+    match operators::matched(left, op, right) {
+        None => compared(left, op, right),
+        found => Ok(found),
     }
 }
 
@@ -327,6 +337,9 @@ fn call(function: &mut Function) -> Rewritten {
     };
     if let Some(shown) = clock_called(function, &name) {
         return Ok(Some(shown));
+    }
+    if let Some(placed) = hypothetical::placed(&name, function, plain_arguments(function))? {
+        return Ok(Some(placed));
     }
     if let FunctionArguments::None = function.args
         && VALUES.contains(&name.as_str())

@@ -12,6 +12,9 @@ mod comparisons;
 mod escapes;
 mod expanded;
 mod framed;
+mod grouping;
+mod hypothetical;
+mod joined;
 mod leftmost;
 mod named;
 mod names;
@@ -31,6 +34,7 @@ mod tree;
 
 pub(crate) use calls::names;
 pub(crate) use framed::framed;
+pub(crate) use joined::{alias_of, constraint, marked, using_alias};
 pub(crate) use names::{insert_alias, key_columns};
 pub(crate) use subscripts::subscripts;
 pub(crate) use tokens::{

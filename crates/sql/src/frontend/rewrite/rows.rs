@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Error;
 use crate::frontend::flow::flow;
 use crate::frontend::rewrite::calls::plain_arguments;
+use crate::frontend::rewrite::joined::{alias_of, constraint};
 use crate::frontend::rewrite::special::{call, text};
 use crate::functions::lists::names::{STRUCT, WHOLE, WHOLE_OUTER};
 use crate::names::column_name;
@@ -130,6 +131,14 @@ fn joined(from: &TableWithJoins, all: &mut Vec<Source>) {
         };
         let middle = all.len();
         source(relation, all);
+        all.extend(
+            constraint(join_operator)
+                .and_then(alias_of)
+                .map(|name| Source {
+                    name: name.to_string(),
+                    nullable: false,
+                }),
+        );
         for (at, source) in all.iter_mut().enumerate().skip(start) {
             source.nullable |= if at < middle { left } else { right };
         }
@@ -253,8 +262,6 @@ impl VisitorMut for Arguments<'_> {
         let Expr::Function(function) = expr else {
             return ControlFlow::Continue(());
         };
-        // What `count(t.*)` is refused for has been said better.
-        let count = name(function).as_deref() == Some("count");
         let FunctionArguments::List(list) = &mut function.args else {
             return ControlFlow::Continue(());
         };
@@ -267,7 +274,7 @@ impl VisitorMut for Arguments<'_> {
             };
             let ident = match &*arg {
                 FunctionArgExpr::Expr(Expr::Identifier(ident)) => Some(ident.clone()),
-                FunctionArgExpr::QualifiedWildcard(name) if !count => match &name.0[..] {
+                FunctionArgExpr::QualifiedWildcard(name) => match &name.0[..] {
                     [part] => part.as_ident().cloned(),
                     _ => None,
                 },

@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, ObjectNamePart, SetExpr, TableAlias, TableFactor, TableSample, TableSampleKind,
-    TableSampleMethod, TableSampleModifier, VisitorMut,
+    TableSampleMethod, TableSampleModifier, VisitorMut, visit_expressions,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
 use crate::frontend::flow::flow;
 use crate::frontend::returning::plain_query;
+use crate::frontend::rewrite::special::call;
+use crate::functions::lists::names::SHARE;
 
 /// Puts a table of which a part is taken into a query of its own.
 pub(super) struct Samples;
@@ -56,11 +58,18 @@ fn sampled(factor: &mut TableFactor) -> Result<()> {
     *sample = None;
     // All rows and none are told without a random number.
     let condition = match share {
-        all if all >= 1.0 => "true".to_string(),
-        none if none <= 0.0 => "false".to_string(),
-        share => format!("random() < {share:.17}"),
+        Share::Number(all) if all >= 1.0 => "true".to_string(),
+        Share::Number(none) if none <= 0.0 => "false".to_string(),
+        Share::Number(share) => format!("random() < {share:.17}"),
+        Share::Computed(_) => "random() < 1".to_string(),
     };
     let mut query = plain_query(&format!("select * from t where {condition}"))?;
+    if let Share::Computed(percentage) = share
+        && let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(Expr::BinaryOp { right, .. }) = &mut select.selection
+    {
+        **right = call(SHARE, vec![*percentage]);
+    }
     let inner = std::mem::replace(
         factor,
         TableFactor::Derived {
@@ -81,8 +90,16 @@ fn sampled(factor: &mut TableFactor) -> Result<()> {
     Ok(())
 }
 
-/// Which part of the rows is wanted, from 0 to 1; none for samples of other databases.
-fn share(sample: &TableSample) -> Result<Option<f64>> {
+/// Which part of the rows is wanted.
+enum Share {
+    /// From 0 to 1.
+    Number(f64),
+    /// A percentage, which depends on no row.
+    Computed(Box<Expr>),
+}
+
+/// Which part of the rows is wanted; none for samples of other databases.
+fn share(sample: &TableSample) -> Result<Option<Share>> {
     let TableSample {
         modifier: TableSampleModifier::TableSample,
         name: Some(TableSampleMethod::Bernoulli | TableSampleMethod::System),
@@ -117,9 +134,12 @@ fn share(sample: &TableSample) -> Result<Option<f64>> {
         _ => None,
     };
     let Some(percentage) = number else {
-        return Err(Error::unsupported(
-            "`tablesample` takes a number, the percentage: an expression is not supported",
-        ));
+        if visit_expressions(&quantity.value, named).is_break() {
+            return Err(Error::unsupported(
+                "`tablesample` takes a percentage that is made of constants",
+            ));
+        }
+        return Ok(Some(Share::Computed(Box::new(quantity.value.clone()))));
     };
     if !(0.0..=100.0).contains(&percentage) {
         return Err(Error::coded(
@@ -127,5 +147,18 @@ fn share(sample: &TableSample) -> Result<Option<f64>> {
             "sample percentage must be between 0 and 100",
         ));
     }
-    Ok(Some(percentage / 100.0))
+    Ok(Some(Share::Number(percentage / 100.0)))
+}
+
+/// Whether an expression depends on more than constants.
+fn named(expr: &Expr) -> ControlFlow<()> {
+    match expr {
+        Expr::Value(_)
+        | Expr::TypedString(_)
+        | Expr::Nested(_)
+        | Expr::Cast { .. }
+        | Expr::UnaryOp { .. }
+        | Expr::BinaryOp { .. } => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    }
 }

@@ -5,7 +5,8 @@ use datafusion::sql::sqlparser::ast::{Query, Statement, VisitMut};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, expanded, qualified, rows, samples, series, sets, shape,
+    assignments, calls, catalog, columns, expanded, grouping, qualified, rows, samples, series,
+    sets, shape,
 };
 
 /// Rewrites a statement; the order of its steps matters.
@@ -15,6 +16,7 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.visit(&mut catalog::Catalog))?;
     outcome(statement.visit(&mut qualified::Qualified))?;
     outcome(statement.visit(&mut samples::Samples))?;
+    outcome(statement.visit(&mut grouping::Grouping))?;
     outcome(statement.visit(&mut series::Alone))?;
     outcome(statement.visit(&mut sets::Tables))?;
     outcome(statement.visit(&mut shape::Shape))?;
@@ -31,6 +33,7 @@ pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.visit(&mut catalog::Catalog))?;
     outcome(query.visit(&mut qualified::Qualified))?;
     outcome(query.visit(&mut samples::Samples))?;
+    outcome(query.visit(&mut grouping::Grouping))?;
     outcome(query.visit(&mut series::Alone))?;
     outcome(query.visit(&mut sets::Tables))?;
     outcome(query.visit(&mut shape::Shape))?;

@@ -20,6 +20,8 @@ pub(crate) const SERIES: &str = "array series";
 pub(crate) const SUBSCRIPTS: &str = "array subscripts";
 /// The name of the function that gives all that `regexp_matches` finds, an array for each.
 pub(crate) const MATCHES: &str = "array matches";
+/// The name of the function that `regexp_match` becomes with a pattern that the planner's function does not take.
+pub(crate) const FIRST_MATCH: &str = "array first match";
 /// The name of the function that `row(...)` and `struct_pack(a := 1)` become.
 pub(crate) const STRUCT: &str = "struct of";
 /// The name of the function that `(s).a` becomes.
@@ -30,6 +32,10 @@ pub(crate) const FIELDS: &str = "struct fields of items";
 pub(crate) const WHOLE: &str = "whole row";
 /// The same for a table that an outer join may leave without a row.
 pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
+/// The name of the function that makes the share of a percentage, from 0 to 1: that of `tablesample bernoulli (10 * 2)`.
+pub(crate) const SHARE: &str = "share of a sample";
+/// What the name begins with that `using (a) as x` has among its columns in the place of `as x`.
+pub(crate) const USING_ALIAS: &str = "alias of using: ";
 /// The name of the function below the rows of `_pg_expandarray`.
 pub(crate) const EXPANDED: &str = "array expanded";
 /// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.

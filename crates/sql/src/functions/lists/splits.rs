@@ -1,18 +1,17 @@
 //! `regexp_split_to_array`, `regexp_matches`: arrays of what a regular expression finds.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListBuilder, StringViewArray, StringViewBuilder};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
-use regex::{Regex, RegexBuilder};
 
 use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text};
-use crate::functions::lists::names::MATCHES;
+use crate::functions::lists::names::{FIRST_MATCH, MATCHES};
 use crate::functions::lists::types::{count, list_of};
 use crate::functions::own::Own;
+use crate::functions::regular::{Compiled, Found, behind};
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -28,6 +27,12 @@ pub(super) fn all() -> Vec<Own> {
             |_| Ok(list_of(list_of(TEXT))),
             matches,
         ),
+        Own::new(
+            FIRST_MATCH,
+            |types| texts("regexp_match", types),
+            |_| Ok(list_of(TEXT)),
+            first_match,
+        ),
     ]
 }
 
@@ -37,84 +42,6 @@ fn texts(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(vec![TEXT; types.len()])
     } else {
         plan_err!("function {name} takes texts")
-    }
-}
-
-/// Regular expressions, each compiled once, and whether all of their matches are wanted.
-#[derive(Default)]
-pub(crate) struct Compiled(HashMap<(String, String), (Regex, bool)>);
-
-impl Compiled {
-    /// The expression of `pattern` with PostgreSQL's options.
-    ///
-    /// # Errors
-    /// For an option that there is not, and for what is no regular expression.
-    pub(crate) fn of(&mut self, pattern: &str, options: &str) -> Result<&(Regex, bool)> {
-        let key = (pattern.to_string(), options.to_string());
-        if !self.0.contains_key(&key) {
-            let compiled = compiled(pattern, options)?;
-            self.0.insert(key.clone(), compiled);
-        }
-        Ok(&self.0[&key])
-    }
-}
-
-fn compiled(pattern: &str, options: &str) -> Result<(Regex, bool)> {
-    let mut all = false;
-    // A point takes a line's end, too, as in PostgreSQL.
-    let quoted = options.contains('q');
-    let source = if quoted {
-        regex::escape(pattern)
-    } else {
-        pattern.to_string()
-    };
-    let mut builder = RegexBuilder::new(&source);
-    builder.dot_matches_new_line(true);
-    for option in options.chars() {
-        match option {
-            'g' => all = true,
-            'i' => _ = builder.case_insensitive(true),
-            'c' => _ = builder.case_insensitive(false),
-            'x' => _ = builder.ignore_whitespace(true),
-            's' => _ = builder.dot_matches_new_line(true).multi_line(false),
-            'q' | 't' => {}
-            // What is none of some letters is no end of a line there, where a point is none.
-            'm' | 'n' | 'p' if pattern.contains("[^") && !quoted => {
-                return Err(Error::unsupported(format!(
-                    "the regular expression option \"{option}\" is not supported with [^...]"
-                ))
-                .into());
-            }
-            'm' | 'n' => _ = builder.dot_matches_new_line(false).multi_line(true),
-            'p' => _ = builder.dot_matches_new_line(false).multi_line(false),
-            'w' => _ = builder.dot_matches_new_line(true).multi_line(true),
-            'b' | 'e' => {
-                return Err(Error::unsupported(format!(
-                    "the regular expression option \"{option}\" is not supported: there are c, g, i, m, n, p, q, s, w and x"
-                ))
-                .into());
-            }
-            other => {
-                return Err(Error::coded(
-                    "22023",
-                    format!("invalid regular expression option: \"{other}\""),
-                )
-                .into());
-            }
-        }
-    }
-    match builder.build() {
-        Ok(regex) => Ok((regex, all)),
-        Err(e) => {
-            let text = e.to_string();
-            let reason = text.lines().last().unwrap_or_default();
-            let reason = reason.trim_start_matches("error: ");
-            Err(Error::coded(
-                "2201B",
-                format!("invalid regular expression '{pattern}': {reason}"),
-            )
-            .into())
-        }
     }
 }
 
@@ -149,14 +76,17 @@ fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             )
             .into());
         }
-        let mut from = 0;
-        for found in regex.find_iter(text) {
-            let nothing = found.is_empty();
-            if nothing && (found.start() == from || found.end() == text.len()) {
+        let (mut from, mut at) = (0, Some(0));
+        while let Some(place) = at {
+            let Some((start, end)) = regex.span(text, place)? else {
+                break;
+            };
+            at = behind(text, start, end);
+            if start == end && (start == from || end == text.len()) {
                 continue;
             }
-            out.values().append_value(&text[from..found.start()]);
-            from = found.end();
+            out.values().append_value(&text[from..start]);
+            from = end;
         }
         out.values().append_value(&text[from..]);
         out.append(true);
@@ -172,29 +102,10 @@ fn matches(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     for row in 0..rows {
         if let Some((text, pattern, options)) = row_of(&texts, row) {
             let (regex, all) = compiled.of(pattern, options)?;
-            let first = usize::from(regex.captures_len() > 1);
             let most = if *all { usize::MAX } else { 1 };
-            // A match of no letters counts right behind another, which an iterator of the library passes over.
-            let mut from = 0;
-            for _ in 0..most {
-                let Some(found) = regex.captures_at(text, from) else {
-                    break;
-                };
-                for group in found.iter().skip(first) {
-                    let item = group.map(|group| group.as_str());
-                    out.values().values().append_option(item);
-                }
+            for found in regex.matches(text, Some(0)).take(most) {
+                groups(&found?, regex.groups(), out.values().values());
                 out.values().append(true);
-                let Some(whole) = found.get(0) else {
-                    break;
-                };
-                from = whole.end();
-                if whole.is_empty() {
-                    let Some(next) = text[from..].chars().next() else {
-                        break;
-                    };
-                    from += next.len_utf8();
-                }
             }
         }
         out.append(true);
@@ -202,24 +113,39 @@ fn matches(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(out.finish()))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_those_of_postgresql() {
-        assert!(compiled("A", "i").unwrap().0.is_match("a"));
-        assert!(!compiled("A", "ic").unwrap().0.is_match("a"));
-        assert!(compiled("a.b", "").unwrap().0.is_match("a\nb"));
-        assert!(compiled("a", "g").unwrap().1);
-        let message = |options: &str| Error::from(compiled("a", options).unwrap_err()).to_string();
-        assert_eq!(message("z"), "invalid regular expression option: \"z\"");
-        assert!(message("b").contains("not supported"));
-        assert!(!compiled("a.b", "n").unwrap().0.is_match("a\nb"));
-        assert!(compiled("^b", "m").unwrap().0.is_match("a\nb"));
-        assert!(compiled("a.b", "w").unwrap().0.is_match("a\nb"));
-        assert!(!compiled("a.b", "q").unwrap().0.is_match("axb"));
-        let e = Error::from(compiled("(", "").unwrap_err()).to_string();
-        assert!(e.starts_with("invalid regular expression '('"), "{e}");
+/// Appends what the groups of a match have found, or the match where there are no groups.
+fn groups(found: &Found<'_>, count: usize, out: &mut StringViewBuilder) {
+    let first = count.min(1);
+    for group in first..=count {
+        out.append_option(found.get(group).map(|group| group.text));
     }
+}
+
+/// The groups of the first match; NULL where there is none.
+fn first_match(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let texts = views(args);
+    let mut compiled = Compiled::default();
+    let mut out = ListBuilder::new(StringViewBuilder::new());
+    for row in 0..rows {
+        let Some((text, pattern, options)) = row_of(&texts, row) else {
+            out.append_null();
+            continue;
+        };
+        let (regex, all) = compiled.of(pattern, options)?;
+        if *all {
+            return Err(Error::coded(
+                "22023",
+                "regexp_match() does not support the \"global\" option",
+            )
+            .into());
+        }
+        match regex.found(text, 0)? {
+            Some(found) => {
+                groups(&found, regex.groups(), out.values());
+                out.append(true);
+            }
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
 }

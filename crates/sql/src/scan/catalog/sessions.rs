@@ -72,7 +72,7 @@ pub(super) fn cursors(all: &[OpenCursor]) -> Built {
         .names("statement", all.iter().map(|own| own.statement.as_str()))
         .truths("is_holdable", all.iter().map(|own| own.hold))
         .truths("is_binary", all.iter().map(|own| own.binary))
-        .truth("is_scrollable", false, all.len())
+        .truths("is_scrollable", all.iter().map(|own| own.scroll))
         .moments("creation_time", all.iter().map(|own| Some(own.declared)))
 }
 
