@@ -262,6 +262,10 @@ pub(crate) struct Saved {
     role: Option<Arc<str>>,
     /// The same until the end of the transaction.
     local_role: Option<Option<Arc<str>>>,
+    /// The role that the session is of in the place of its user.
+    authorization: Option<Arc<str>>,
+    /// The same until the end of the transaction.
+    local_authorization: Option<Option<Arc<str>>>,
     /// How dates and times are read and written.
     dates: Arc<DateSettings>,
     /// The same until the end of the transaction.
@@ -318,6 +322,27 @@ impl SessionPath {
         }
     }
 
+    /// The role that the session is of in the place of its user.
+    pub(crate) fn authorization(&self) -> Option<Arc<str>> {
+        let own = self.0.lock();
+        let local = own.local_authorization.clone();
+        local.unwrap_or_else(|| own.authorization.clone())
+    }
+
+    /// `set session authorization`, of which only the transaction is to know if `local`. No other role is taken then.
+    pub(crate) fn set_authorization(&self, role: Option<Arc<str>>, local: bool) {
+        let mut own = self.0.lock();
+        if local {
+            own.local_authorization = Some(role);
+            own.local_role = Some(None);
+        } else {
+            own.authorization = role;
+            own.local_authorization = None;
+            own.role = None;
+            own.local_role = None;
+        }
+    }
+
     /// How dates and times are read and written.
     pub(crate) fn dates(&self) -> Arc<DateSettings> {
         let own = self.0.lock();
@@ -350,6 +375,7 @@ impl SessionPath {
         let mut own = self.0.lock();
         own.local = None;
         own.local_role = None;
+        own.local_authorization = None;
         own.local_dates = None;
     }
 }

@@ -80,7 +80,9 @@ fn of_role(statement: &RoleStatement) -> &'static str {
         },
         RoleStatement::Set { role: None, .. } => "RESET",
         RoleStatement::Set { .. } => "SET",
-        RoleStatement::Show => "SHOW",
+        RoleStatement::Authorize(own) if own.resets => "RESET",
+        RoleStatement::Authorize(_) => "SET",
+        RoleStatement::Show(_) => "SHOW",
     }
 }
 
