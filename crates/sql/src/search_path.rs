@@ -293,6 +293,22 @@ impl SessionPath {
         };
     }
 
+    /// One of its own that looks names up in `schema` first, with the roles that are taken or, without `roles`, none.
+    pub(crate) fn within(&self, schema: &str, roles: bool) -> SessionPath {
+        let mut own = self.save();
+        let before = own.local.take().unwrap_or_else(|| own.now.take());
+        let before: Vec<String> = match before {
+            Some(names) => names.to_vec(),
+            None => vec![USER.to_owned(), SCHEMA.to_owned()],
+        };
+        own.now = Some([schema.to_owned()].into_iter().chain(before).collect());
+        if !roles {
+            (own.role, own.local_role) = (None, None);
+            (own.authorization, own.local_authorization) = (None, None);
+        }
+        SessionPath(Mutex::new(own))
+    }
+
     /// `set search_path`.
     pub(crate) fn set(&self, setting: Setting) {
         let mut own = self.0.lock();

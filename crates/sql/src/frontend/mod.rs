@@ -59,6 +59,7 @@ mod rewritten;
 pub(crate) mod role_options;
 pub(crate) mod roles;
 mod rows;
+mod schema_elements;
 pub(crate) mod schemas;
 pub mod script;
 pub(crate) mod sequences;

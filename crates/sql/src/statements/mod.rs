@@ -27,6 +27,7 @@ pub(crate) mod described;
 mod dispatch;
 mod dml;
 mod domains;
+mod elements;
 mod entered;
 mod explain;
 mod extended;
