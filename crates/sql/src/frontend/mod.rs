@@ -72,5 +72,6 @@ pub(crate) mod typed_values;
 pub(crate) mod types;
 pub(crate) mod verb;
 pub(crate) mod views;
+pub(crate) mod ways;
 mod windows;
 mod words;

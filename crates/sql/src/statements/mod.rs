@@ -64,5 +64,6 @@ mod transaction;
 mod types;
 mod using;
 mod views;
+mod ways;
 mod write;
 mod written;
