@@ -262,6 +262,10 @@ pub(crate) struct Saved {
     role: Option<Arc<str>>,
     /// The same until the end of the transaction.
     local_role: Option<Option<Arc<str>>>,
+    /// The role that the session is of in the place of its user.
+    authorization: Option<Arc<str>>,
+    /// The same until the end of the transaction.
+    local_authorization: Option<Option<Arc<str>>>,
     /// How dates and times are read and written.
     dates: Arc<DateSettings>,
     /// The same until the end of the transaction.
@@ -289,6 +293,22 @@ impl SessionPath {
         };
     }
 
+    /// One of its own that looks names up in `schema` first, with the roles that are taken or, without `roles`, none.
+    pub(crate) fn within(&self, schema: &str, roles: bool) -> SessionPath {
+        let mut own = self.save();
+        let before = own.local.take().unwrap_or_else(|| own.now.take());
+        let before: Vec<String> = match before {
+            Some(names) => names.to_vec(),
+            None => vec![USER.to_owned(), SCHEMA.to_owned()],
+        };
+        own.now = Some([schema.to_owned()].into_iter().chain(before).collect());
+        if !roles {
+            (own.role, own.local_role) = (None, None);
+            (own.authorization, own.local_authorization) = (None, None);
+        }
+        SessionPath(Mutex::new(own))
+    }
+
     /// `set search_path`.
     pub(crate) fn set(&self, setting: Setting) {
         let mut own = self.0.lock();
@@ -314,6 +334,27 @@ impl SessionPath {
             own.local_role = Some(role);
         } else {
             own.role = role;
+            own.local_role = None;
+        }
+    }
+
+    /// The role that the session is of in the place of its user.
+    pub(crate) fn authorization(&self) -> Option<Arc<str>> {
+        let own = self.0.lock();
+        let local = own.local_authorization.clone();
+        local.unwrap_or_else(|| own.authorization.clone())
+    }
+
+    /// `set session authorization`, of which only the transaction is to know if `local`. No other role is taken then.
+    pub(crate) fn set_authorization(&self, role: Option<Arc<str>>, local: bool) {
+        let mut own = self.0.lock();
+        if local {
+            own.local_authorization = Some(role);
+            own.local_role = Some(None);
+        } else {
+            own.authorization = role;
+            own.local_authorization = None;
+            own.role = None;
             own.local_role = None;
         }
     }
@@ -350,6 +391,7 @@ impl SessionPath {
         let mut own = self.0.lock();
         own.local = None;
         own.local_role = None;
+        own.local_authorization = None;
         own.local_dates = None;
     }
 }

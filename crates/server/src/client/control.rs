@@ -63,6 +63,9 @@ const MOST: usize = 24;
 /// The setting that the engine has.
 pub(crate) const PATH: &str = "search_path";
 
+/// Settings that are the engine's.
+const ENGINES: [&str; 3] = [PATH, "role", "session_authorization"];
+
 /// Functions whose calls are answered here.
 const FUNCTIONS: [&str; 10] = [
     "pg_backend_pid",
@@ -92,10 +95,11 @@ pub(crate) fn read(text: &str) -> Option<Command> {
     let ends = |at: usize| parts.len() == at;
     match word(0) {
         "set" => set(text, &parts),
+        "reset" if word(1) == "session" && word(2) == "authorization" => None,
         "reset" if word(1) == "session" => Some(Command::Discard("RESET", false)),
         "reset" if word(1) == "time" => Some(Command::Reset("timezone".into())),
         // Names are looked up, and rights are, by the engine.
-        "reset" | "show" if matches!(word(1), PATH | "role") => None,
+        "reset" | "show" if ENGINES.contains(&word(1)) => None,
         "reset" if ends(2) => Some(Command::Reset(word(1).to_string())),
         "show" => {
             let words: Vec<&str> = (1..parts.len()).map(word).collect();
@@ -149,7 +153,7 @@ fn set(text: &str, parts: &[Part<'_>]) -> Option<Command> {
         _ => return None,
     };
     let name = name.to_string();
-    if matches!(name.as_str(), PATH | "role") {
+    if ENGINES.contains(&name.as_str()) {
         return None;
     }
     let is = |word: &str| value.eq_ignore_ascii_case(word);
@@ -418,6 +422,10 @@ mod tests {
             ("set role to ann", None),
             ("set local role = ann", None),
             ("reset role", None),
+            ("set session authorization ann", None),
+            ("set local session_authorization to ann", None),
+            ("reset session authorization", None),
+            ("show session_authorization", None),
             (
                 "set time zone interval '-08:00' hour to minute",
                 set(false, "timezone", "interval '-08:00' hour to minute"),

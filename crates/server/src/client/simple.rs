@@ -175,7 +175,7 @@ impl Conversation {
                     self.show_cursors();
                     let changed = self.settings.reset("all")?;
                     self.tell(changed);
-                    let forget = "deallocate all; reset search_path; reset role";
+                    let forget = "deallocate all; reset search_path; reset session authorization";
                     self.timed(forget, |it| it.session.sql(forget))?;
                 }
                 done(tag)

@@ -82,6 +82,7 @@ fn what_is_not_granted_is_not_done() {
         "alter role bob superuser",
         "grant ann to bob",
         "set role ann",
+        "set session authorization ann",
         "select nextval('s')",
         "select setval('s', 5)",
         "comment on table secret is 'x'",
@@ -106,6 +107,29 @@ fn what_is_not_granted_is_not_done() {
     // What runs elsewhere is nobody's business.
     let told = bob.rows("select usename, query from pg_stat_activity where usename = 'ann'");
     assert_eq!(told[0][1].as_deref(), Some("<insufficient privilege>"));
+}
+
+#[test]
+fn superusers_have_sessions_of_others() {
+    let (served, _ann, mut bob) = two();
+    let owner = served.database.session();
+    owner.sql("alter role bob superuser").unwrap();
+    bob.tag("create table secret (a int)");
+    assert_eq!(bob.tag("set session authorization ann"), "SET");
+    denied(&mut bob, "select * from secret");
+    assert_eq!(bob.value("select session_user"), "ann");
+    assert_eq!(bob.value("show session_authorization"), "ann");
+    denied(&mut bob, "set role bob");
+    // Who has connected may be anybody, whoever the session is of.
+    assert_eq!(bob.tag("set session authorization eve"), "SET");
+    assert_eq!(bob.tag("discard all"), "DISCARD ALL");
+    assert_eq!(bob.value("select session_user"), "bob");
+    bob.tag("set session authorization ann");
+    owner.sql("alter role bob nosuperuser").unwrap();
+    denied(&mut bob, "select 1");
+    denied(&mut bob, "set session authorization eve");
+    assert_eq!(bob.tag("reset session authorization"), "RESET");
+    assert_eq!(bob.value("select current_user"), "bob");
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         | Statement::Type(_)
         | Statement::Domain(_)
         | Statement::Identity(_) => Ok(()),
+        Statement::NewSchema { elements, .. } => elements.iter().try_for_each(refuse),
         Statement::Changes(changes) => changes.iter().try_for_each(refuse),
         Statement::Materialized(MaterializedStatement::Create { text, .. }) => {
             of_tree(&Sql::Query(views::of_text(text)?.query))

@@ -10,6 +10,7 @@
 
 pub(crate) mod absent;
 pub(crate) mod arrays;
+pub(crate) mod authorization;
 pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;
@@ -59,6 +60,7 @@ mod rewritten;
 pub(crate) mod role_options;
 pub(crate) mod roles;
 mod rows;
+mod schema_elements;
 pub(crate) mod schemas;
 pub mod script;
 pub(crate) mod sequences;
@@ -71,5 +73,6 @@ pub(crate) mod typed_values;
 pub(crate) mod types;
 pub(crate) mod verb;
 pub(crate) mod views;
+pub(crate) mod ways;
 mod windows;
 mod words;

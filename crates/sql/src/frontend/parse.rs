@@ -34,8 +34,8 @@ use crate::frontend::steps::{Split, Touched};
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
     absent, arrays, changes, constraints, distinct, domains, grammar, identity, kept, like,
-    maintenance, materialized, merge, modes, prepared, returning, rewrite, roles, schemas,
-    sequences, steps, table_as, types,
+    maintenance, materialized, merge, modes, prepared, returning, rewrite, roles, schema_elements,
+    schemas, sequences, steps, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -69,6 +69,11 @@ pub(crate) enum Statement {
     Array(ArrayStatement),
     /// `create schema` and its like, `set search_path` and `show search_path`.
     Schema(SchemaStatement),
+    /// `create schema`, and the statements that make what is in it.
+    NewSchema {
+        create: SchemaStatement,
+        elements: Vec<Statement>,
+    },
     /// `create role` and its like, `grant`, `revoke`, `alter ... owner to`, `set role`.
     Role(RoleStatement),
     /// `create sequence`, `alter sequence`.
@@ -147,25 +152,62 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
         })
         .map(|tokens| {
             let depth = guard::check(tokens)?;
-            let parsed = guard::with_room(depth, || {
-                own(text, tokens).unwrap_or_else(|| match first_word(tokens) {
-                    Some(Keyword::COPY) => rewritten(tokens)
-                        .and_then(copy)
-                        .map_err(Error::from)
-                        .and_then(copied),
-                    _ => rewritten(tokens).map_err(Error::from).and_then(plain),
-                })
-            });
-            match parsed {
-                Ok(statement) => Ok(Parsed {
-                    statement: with_text(statement, || source(text, tokens)),
-                    depth,
-                }),
+            match guard::with_room(depth, || any(text, tokens)) {
+                Ok(statement) => Ok(Parsed { statement, depth }),
                 // Where the parser misses something at the end, the error has no position of its own.
                 Err(e) => Err(e.at(rewrite::end(tokens))),
             }
         })
         .collect()
+}
+
+/// A statement of any kind, of these tokens of `text`.
+fn any(text: &str, tokens: &[TokenWithSpan]) -> Result<Statement> {
+    if let Some((head, elements)) = schema_elements::split(tokens) {
+        return new_schema(text, head, &elements);
+    }
+    let parsed = own(text, tokens).unwrap_or_else(|| match first_word(tokens) {
+        Some(Keyword::COPY) => rewritten(tokens)
+            .and_then(copy)
+            .map_err(Error::from)
+            .and_then(copied),
+        _ => rewritten(tokens).map_err(Error::from).and_then(plain),
+    });
+    parsed.map(|statement| with_text(statement, || source(text, tokens)))
+}
+
+/// A `create schema` that makes what is in it, too.
+fn new_schema(
+    text: &str,
+    head: &[TokenWithSpan],
+    elements: &[&[TokenWithSpan]],
+) -> Result<Statement> {
+    let create = schemas::statement(head).map_err(|e| e.at(rewrite::end(head)))?;
+    let create = match create {
+        Some(SchemaStatement::Create {
+            if_not_exists: true,
+            ..
+        }) => {
+            return Err(Error::coded(
+                "0A000",
+                "CREATE SCHEMA IF NOT EXISTS cannot include schema elements",
+            ));
+        }
+        Some(create) => create,
+        None => {
+            return Err(Error::Defect {
+                message: "a `create schema` is none".into(),
+            });
+        }
+    };
+    let elements = elements.iter().map(|tokens| {
+        let element = any(text, tokens);
+        element.map_err(|e| e.at(rewrite::end(tokens)))
+    });
+    Ok(Statement::NewSchema {
+        create,
+        elements: elements.collect::<Result<_>>()?,
+    })
 }
 
 /// A statement with a grammar of its own.

@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use crate::frontend::dialect::DIALECT;
-use crate::frontend::{constraints, distinct, operators, overriding, rewrite, table_as};
+use crate::frontend::{constraints, distinct, operators, overriding, rewrite, table_as, ways};
 
 /// The tokens as the parser reads them.
 ///
@@ -14,7 +14,7 @@ pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     let tokens = rewrite::continued(table_as::logged(tokens.to_vec()))?;
-    let tokens = rewrite::subscripts(rewrite::using_alias(tokens));
+    let tokens = rewrite::subscripts(ways::inserts(rewrite::using_alias(tokens)));
     let tokens = rewrite::questions(operators::mark(tokens));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));

@@ -14,7 +14,8 @@
 //! alter schema name owner to role
 //! set [session | local] role {name | none}
 //! reset role
-//! show role
+//! show {role | session_authorization}
+//! set session authorization name (and its like)
 //! ```
 
 use datafusion::sql::sqlparser::parser::Parser;
@@ -22,6 +23,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use table::Privileges;
 
 use crate::error::Result;
+use crate::frontend::authorization::{self, AUTHORIZATION, Authorize};
 use crate::frontend::dialect;
 use crate::frontend::grammar::refused_for;
 use crate::frontend::grants::{Things, given, name, names};
@@ -83,7 +85,10 @@ pub(crate) enum RoleStatement {
         role: Option<String>,
         local: bool,
     },
-    Show,
+    /// `set session authorization`.
+    Authorize(Authorize),
+    /// `show role` and `show session_authorization`, by the name of the setting.
+    Show(&'static str),
 }
 
 /// A role that is named, or who runs the statement.
@@ -132,10 +137,17 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<RoleStatement
         ("set", "role") | ("set", "session" | "local") if second == "role" || third == "role" => {
             set(&mut parser)?
         }
+        ("set" | "reset", _) if authorization::begins(tokens) => {
+            RoleStatement::Authorize(authorization::statement(&mut parser)?)
+        }
+        ("show", AUTHORIZATION) => {
+            skip(&mut parser, 2);
+            RoleStatement::Show(AUTHORIZATION)
+        }
         ("reset" | "show", "role") => {
             skip(&mut parser, 2);
             match first.as_str() {
-                "show" => RoleStatement::Show,
+                "show" => RoleStatement::Show("role"),
                 _ => RoleStatement::Set {
                     role: None,
                     local: false,

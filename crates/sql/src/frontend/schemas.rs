@@ -1,7 +1,7 @@
 //! The grammar of schemas, and of the path in which names are looked up.
 //!
 //! ```text
-//! create schema [if not exists] {name [authorization role] | authorization role}
+//! create schema [if not exists] {name [authorization role] | authorization role} [what is in it ...]
 //! drop schema [if exists] name, ... [cascade | restrict]
 //! alter schema name {rename to name | owner to role}
 //! alter {table | view | materialized view | sequence} [if exists] name set schema name
@@ -25,7 +25,6 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
-use crate::frontend::grammar::refused_for;
 use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
@@ -185,12 +184,6 @@ fn create(parser: &mut Parser<'_>) -> Result<SchemaStatement> {
     };
     if owner.is_none() {
         owner = authorization(parser)?;
-    }
-    if ["create", "grant"].iter().any(|word| is_next(parser, word)) {
-        return Err(refused_for(
-            "create schema with what is in it",
-            "write a statement for each thing, with the name of the schema before its own",
-        ));
     }
     Ok(SchemaStatement::Create {
         name: own,
@@ -540,7 +533,6 @@ mod tests {
             "create schema",
             "create schema a.b",
             "create schema authorization",
-            "create schema a create table t (a int)",
             "alter schema a owner b",
             "drop schema a b",
         ] {

@@ -1,7 +1,7 @@
 //! The grammar of sequences.
 //!
 //! ```text
-//! create sequence [if not exists] name [as type] [option ...]
+//! create [[local] {temporary | temp} | unlogged] sequence [if not exists] name [as type] [option ...]
 //! alter sequence [if exists] name option ...
 //! option = increment [by] number | minvalue number | no minvalue | maxvalue number | no maxvalue
 //!        | start [with] number | cache number | [no] cycle | owned by table.column | owned by none
@@ -25,6 +25,8 @@ use crate::names::{column_name, written};
 pub(crate) enum SequenceStatement {
     Create {
         name: String,
+        /// Whether it goes with the session.
+        temporary: bool,
         if_not_exists: bool,
         options: SequenceOptions,
     },
@@ -68,11 +70,13 @@ pub(crate) fn begins(tokens: &[TokenWithSpan]) -> bool {
     let mut words = words::leading(tokens);
     let mut word = || words.next().unwrap_or_default();
     let first = word();
-    let second = word();
-    let kind = match second.as_str() {
-        "temp" | "temporary" | "unlogged" => word(),
-        _ => second,
-    };
+    let mut kind = word();
+    if first == "create" && kind == "local" {
+        kind = word();
+    }
+    if first == "create" && matches!(kind.as_str(), "temp" | "temporary" | "unlogged") {
+        kind = word();
+    }
     matches!(first.as_str(), "create" | "alter") && kind == "sequence"
 }
 
@@ -86,9 +90,8 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement>
     if !creates {
         parser.expect_keyword(Keyword::ALTER)?;
     }
-    if !word(&mut parser, "sequence") {
-        return Err(refused("create temporary or unlogged sequence"));
-    }
+    let temporary = creates && lifetime(&mut parser)?;
+    need(&mut parser, "sequence")?;
     let (unless, of) = if creates {
         let words = [Keyword::IF, Keyword::NOT, Keyword::EXISTS];
         (parser.parse_keywords(&words), Of::Created)
@@ -110,6 +113,7 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement>
     Ok(if creates {
         SequenceStatement::Create {
             name,
+            temporary,
             if_not_exists: unless,
             options,
         }
@@ -120,6 +124,19 @@ pub(crate) fn statement(tokens: Vec<TokenWithSpan>) -> Result<SequenceStatement>
             options,
         }
     })
+}
+
+/// What stands before the word `sequence`: whether it goes with the session. One that is not logged is as any other.
+fn lifetime(parser: &mut Parser<'_>) -> Result<bool> {
+    let local = word(parser, "local");
+    let temporary = word(parser, "temporary") || word(parser, "temp");
+    if local && !temporary {
+        need(parser, "temporary")?;
+    }
+    if !temporary {
+        word(parser, "unlogged");
+    }
+    Ok(temporary)
 }
 
 /// Whether an option of a sequence may be next.

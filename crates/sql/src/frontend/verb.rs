@@ -25,7 +25,9 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Deallocate(Some(_)) => "DEALLOCATE",
         Statement::View { .. } => "CREATE VIEW",
         Statement::Array(array) => of_array(array),
-        Statement::Schema(schema) => of_schema(schema),
+        Statement::Schema(schema) | Statement::NewSchema { create: schema, .. } => {
+            of_schema(schema)
+        }
         Statement::Role(role) => of_role(role),
         Statement::Sequence(SequenceStatement::Create { .. }) => "CREATE SEQUENCE",
         Statement::Sequence(SequenceStatement::Alter { .. }) => "ALTER SEQUENCE",
@@ -83,7 +85,9 @@ fn of_role(statement: &RoleStatement) -> &'static str {
         },
         RoleStatement::Set { role: None, .. } => "RESET",
         RoleStatement::Set { .. } => "SET",
-        RoleStatement::Show => "SHOW",
+        RoleStatement::Authorize(own) if own.resets => "RESET",
+        RoleStatement::Authorize(_) => "SET",
+        RoleStatement::Show(_) => "SHOW",
     }
 }
 

@@ -207,6 +207,10 @@ fn parser(e: &ParserError) -> Error {
         ParserError::RecursionLimitExceeded => Error::too_deep(),
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
             let (message, position) = split_position(strip(message, "sql parser error: "));
+            // Of a table that an `insert` has an alias for.
+            if message.starts_with("invalid reference to FROM-clause entry") {
+                return Error::coded("42P01", message).at(position);
+            }
             Error::Syntax {
                 message: lower_first(&message),
                 position,

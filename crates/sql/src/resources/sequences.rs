@@ -3,7 +3,8 @@
 //! What a sequence has given is kept in the store before anybody sees it, beside whatever transaction is under way, so
 //! that no number is given twice: not after a rollback, and not after a kill. To do so for each number would take a
 //! commit each: the position that is kept is ahead of the one that is reached, and what lies between is lost with a
-//! kill. Who lets the store go in good order [gives it back](Sequences::give_back).
+//! kill. Who lets the store go in good order [gives it back](Sequences::give_back). Of the
+//! sequences of a session, which go with it, nothing is kept.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,6 +14,7 @@ use store::{Store, Transaction};
 use table::{Position, Sequence};
 
 use crate::error::{Error, Result};
+use crate::names::session_of;
 
 /// How many numbers more than were asked for are kept as given, at least.
 const AHEAD: usize = 32;
@@ -123,7 +125,9 @@ impl Sequences {
             given.push(next.value);
             at = next;
         }
-        if given.len() > reached.ahead {
+        if session_of(name).is_some() {
+            // It goes with the session: nothing is kept of it.
+        } else if given.len() > reached.ahead {
             let (mut kept, mut ahead) = (at, 0);
             while ahead < count.max(AHEAD)
                 && let Some(next) = sequence.after(kept)
@@ -165,7 +169,9 @@ impl Sequences {
     ) -> Result<()> {
         let reached = self.reached(store, name, sequence)?;
         let mut reached = reached.lock();
-        table::keep_sequence_position(store, sequence.state, at)?;
+        if session_of(name).is_none() {
+            table::keep_sequence_position(store, sequence.state, at)?;
+        }
         *reached = Reached {
             at,
             ahead: 0,

@@ -63,7 +63,10 @@ fn has_values(source: &Query) -> bool {
         }
     }
 
-    !matches!(source.body.as_ref(), SetExpr::Values(_)) && source.visit(&mut Within).is_break()
+    match source.body.as_ref() {
+        SetExpr::Values(own) => own.visit(&mut Within).is_break(),
+        _ => source.visit(&mut Within).is_break(),
+    }
 }
 
 fn is_of_values(body: &SetExpr) -> bool {

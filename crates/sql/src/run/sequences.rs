@@ -10,7 +10,7 @@ use table::{Position, Privileges, Sequence, Tables};
 use crate::error::{Error, Result};
 use crate::functions::sequences::{Numbers, calls, relation};
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{base, quoted, schema_of};
+use crate::names::{base, quoted, schema_of, session_of};
 use crate::resources::sequences::{Sequences, SessionNumbers};
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
@@ -101,9 +101,9 @@ impl Seen {
         Ok(self.path.resolve(&self.tables, &relation(text)?))
     }
 
-    /// That the statement may change sequences.
-    fn may(&self, what: &str) -> Result<()> {
-        if self.read_only {
+    /// That the statement may change a sequence: a transaction that only reads changes those of its session.
+    fn may(&self, what: &str, name: &str) -> Result<()> {
+        if self.read_only && session_of(name).is_none() {
             return Err(Error::Transaction {
                 code: "25006",
                 message: format!("cannot execute {what}() in a read-only transaction"),
@@ -127,7 +127,7 @@ impl Numbers for Seen {
     fn next(&self, name: &str, count: usize) -> Result<Vec<i64>> {
         let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
-        self.may("nextval")?;
+        self.may("nextval", &name)?;
         self.permits(&name, &[Privileges::USAGE, Privileges::UPDATE])?;
         let given = self.sequences.next(&self.store, &name, own, count)?;
         if let Some(last) = given.last() {
@@ -165,7 +165,7 @@ impl Numbers for Seen {
     fn set(&self, name: &str, value: i64, called: bool) -> Result<()> {
         let name = self.name(name)?;
         let own = sequence(&self.tables, &name)?;
-        self.may("setval")?;
+        self.may("setval", &name)?;
         self.permits(&name, &[Privileges::UPDATE])?;
         if !(own.min..=own.max).contains(&value) {
             return Err(Error::Arithmetic {

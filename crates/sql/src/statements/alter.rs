@@ -23,6 +23,7 @@ use crate::run::checks;
 use crate::run::context::StatementContext;
 use crate::run::domains::Conditions;
 use crate::run::generated::GeneratedColumns;
+use crate::statements::asked::stays_there;
 use crate::statements::identity::{may_have_default, place};
 use crate::statements::relations::missing;
 use crate::statements::scope::Scope;
@@ -399,6 +400,7 @@ async fn column(
             may_have_default(definition, position, false)?;
             let text = kept::text(&value)?;
             context.default(&column, &text, &own.data_type).await?;
+            stays_there(&definition.name, &column, &text)?;
             own.default = Some(text);
         }
         AlterColumnOperation::DropDefault => {

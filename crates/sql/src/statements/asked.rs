@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, Visit, Visitor,
 };
+use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::expression;
 use crate::functions::sequences::relation;
-use crate::names::{column_name, known};
+use crate::names::{base, column_name, known, session_of};
 use crate::run::context::StatementContext;
 
 /// That no default of a column asks a sequence that goes with `what`, but in the tables `but`.
@@ -40,6 +41,37 @@ pub(crate) fn stays_unused(
         }
     }
     Ok(())
+}
+
+/// That a default of a table that outlives the session asks no sequence that does not.
+///
+/// # Errors
+/// If one does, with the column's name.
+pub(crate) fn stays_there(table: &str, column: &str, text: &str) -> Result<()> {
+    if session_of(table).is_some() {
+        return Ok(());
+    }
+    let asked = asked(text)?;
+    match asked.iter().find(|name| session_of(name).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(Error::unsupported(format!(
+            "the default of column \"{column}\" asks the temporary sequence \"{}\", which goes with the session, and the table stays: take a permanent sequence",
+            base(name)
+        ))),
+    }
+}
+
+/// The same for all columns of a table.
+///
+/// # Errors
+/// As [`stays_there`].
+pub(crate) fn stay_there(definition: &Definition) -> Result<()> {
+    definition.columns.iter().try_for_each(|column| {
+        let text = column.default.as_deref();
+        text.map_or(Ok(()), |text| {
+            stays_there(&definition.name, &column.name, text)
+        })
+    })
 }
 
 /// The sequences that an expression asks by constant names.

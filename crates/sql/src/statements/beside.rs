@@ -31,7 +31,7 @@ use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::statements::assigned::fold_targets;
-use crate::statements::steps;
+use crate::statements::{steps, ways};
 
 /// The rows of one table beside those that are written.
 struct Other {
@@ -279,6 +279,7 @@ pub(super) async fn describe(
     let (beside, rows) = match statement {
         Sql::Update(update) if is_wanted(update) => {
             let mut update = update.clone();
+            ways::of_update(&mut update, definition)?;
             fold_targets(&mut update)?;
             crate::statements::default::fill_update(&mut update, definition)?;
             Beside::update(context, update, definition, (&name, true)).await?

@@ -21,6 +21,7 @@ use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::query;
+use crate::statements::asked::stay_there;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
 use crate::statements::references::{may_empty, referring_tables};
@@ -122,6 +123,7 @@ async fn declare(
     GeneratedColumns::check(context, &definition).await?;
     may_refer(context, &definition, 0)?;
     context.defaults_of(&definition).await?;
+    stay_there(&definition)?;
     Checks::new(context, &definition).await?;
     table::create(&mut writing.tx, &definition)?;
     Ok(notices)

@@ -18,6 +18,8 @@ use crate::messages::types::exact_name;
 use crate::names::column_name;
 use crate::run::context::StatementContext;
 use crate::run::defaults::text_of;
+use crate::statements::assigned::{counts, is_default};
+use crate::statements::ways;
 
 /// Writes the defaults of the table into an `insert` that says `default`, or `default values`; leaves out the columns
 /// whose values the statement may not bring. Returns the columns that its rows have then.
@@ -32,7 +34,9 @@ pub(crate) async fn fill_insert(
     let overriding = overriding(statement);
     let definition = &*context.with_domain_defaults(definition);
     statement.partitioned = None;
+    ways::of_insert(statement, definition)?;
     let mut named = named(statement, definition);
+    counts(statement, named.len(), !statement.columns.is_empty())?;
     if statement.source.is_none() {
         statement.source = Some(one_row(named.len())?);
     }
@@ -328,13 +332,6 @@ pub(crate) fn assign(value: &mut Expr, definition: &Definition, column: &str) ->
         ));
     }
     fill(value, definition, column)
-}
-
-fn is_default(value: &Expr) -> bool {
-    matches!(
-        value,
-        Expr::Identifier(Ident { value, quote_style: None, .. }) if value.eq_ignore_ascii_case("default")
-    )
 }
 
 fn text_in<'d>(definition: &'d Definition, column: &str) -> Option<Cow<'d, str>> {

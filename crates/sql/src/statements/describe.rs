@@ -173,7 +173,7 @@ async fn of_statement(
     };
     match statement {
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
-        Statement::Role(RoleStatement::Show) => Ok(Some(texts(&["role"]))),
+        Statement::Role(RoleStatement::Show(name)) => Ok(Some(texts(&[name]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
         Statement::Schema(SchemaStatement::ShowDates(name)) => {
             Ok(Some(texts(&[DateSettings::shown(name).unwrap_or(name)])))

@@ -71,6 +71,9 @@ pub(crate) async fn run(
         ),
         Statement::CopyTo(copy) => copy::to(scope, copy, started).await,
         Statement::CopyFrom(copy) => copy::from(scope, copy, started).await,
+        Statement::NewSchema { .. } => Err(Error::unsupported(
+            "`create schema` is explained by none: it runs by itself",
+        )),
         Statement::Changes(_) => Err(Error::unsupported(
             "several changes of a table are explained by none: they run by themselves",
         )),

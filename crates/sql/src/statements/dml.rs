@@ -37,7 +37,7 @@ use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
 use crate::statements::written::Written;
-use crate::statements::{ddl, default, using};
+use crate::statements::{ddl, default, using, ways};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
@@ -209,6 +209,7 @@ pub(crate) async fn update(
     let (writing, mut context) = scope.write("UPDATE", &[&name], started).await?;
     let table = context.table(&name)?;
     may_return(&context, &name, &returning)?;
+    ways::of_update(&mut statement, table.definition())?;
     fold_targets(&mut statement)?;
     let filled = context.with_domain_defaults(table.definition());
     default::fill_update(&mut statement, &filled)?;

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::frontend::changes::only_types;
 use crate::frontend::modes::{Isolation, Modes};
 use crate::frontend::parse::{Statement, Step};
+use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::steps::Touched;
 use crate::resources::sequences::SessionNumbers;
 use crate::run::answer::Answer;
@@ -18,12 +19,12 @@ use crate::run::instance::Instance;
 use crate::search_path::SessionPath;
 use crate::settings::SessionSettings;
 use crate::statements::control::Control;
-use crate::statements::dispatch;
 use crate::statements::prepare::Names;
 use crate::statements::scope::{Caller, Scope};
 use crate::statements::steps::Done;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::{OpenTransaction, clock};
+use crate::statements::{dispatch, elements, schemas};
 
 /// What the statements of a session share: the transaction, if one is in progress. Its statements hold it one after the other; those of a session
 /// without one run at the same time.
@@ -197,16 +198,7 @@ impl Entered {
         let mut answer = Answer::changed(None, &clock(&self.instance, started));
         for statement in statements {
             let caller = self.caller();
-            let mut scope = Scope::new(
-                Arc::clone(&self.instance),
-                Arc::clone(&self.numbers),
-                caller,
-                Arc::clone(&self.temporary),
-                match &mut self.open {
-                    Some(open) => open.as_mut(),
-                    None => own.as_mut(),
-                },
-            );
+            let mut scope = self.scope_of(own.as_mut(), caller);
             let before = std::mem::take(&mut answer.notices);
             answer = dispatch::run(&mut scope, statement, started).await?;
             answer.notices.splice(0..0, before);
@@ -257,16 +249,62 @@ impl Entered {
         Ok(answer)
     }
 
+    /// Makes a schema and what is in it, all of it or nothing: as who it is made for, who looks names up in it first.
+    ///
+    /// # Errors
+    /// The first of any of the statements, and that of the commit where no transaction is in progress.
+    async fn schema(
+        &mut self,
+        create: SchemaStatement,
+        elements: Vec<Statement>,
+        started: Instant,
+    ) -> Result<Answer> {
+        let mut own = match &self.open {
+            Some(_) => None,
+            None => Some(OpenTransaction::new(Modes::default(), None)),
+        };
+        let caller = self.caller();
+        let mut scope = self.scope_of(own.as_mut(), caller);
+        let statement = Statement::Schema(create.clone());
+        let mut answer = dispatch::run(&mut scope, statement, started).await?;
+        let (name, owner) = schemas::made(&scope, create)?;
+        drop(scope);
+        for element in elements::within_schema(elements, &name)? {
+            let mut caller = self.caller();
+            caller.path = Arc::new(self.path.within(&name, owner.is_none()));
+            if let Some(owner) = &owner {
+                caller.user = Some(Arc::from(owner.as_str()));
+            }
+            let mut scope = self.scope_of(own.as_mut(), caller);
+            let made = dispatch::run(&mut scope, element, started).await?;
+            answer.notices.extend(made.notices);
+        }
+        if let Some(own) = own {
+            own.commit(&self.temporary).await?;
+        }
+        Ok(answer)
+    }
+
     /// Where a part of a statement reads and writes: in the transaction in progress, or in its `own`.
     fn scope_in<'s>(&'s mut self, own: Option<&'s mut OpenTransaction>, done: &Done) -> Scope<'s> {
+        let caller = self.caller();
+        self.scope_of(own, caller)
+            .with_given(Arc::clone(&done.given))
+    }
+
+    /// Where a part of a statement reads and writes for `caller`: in the transaction in progress, or in its `own`.
+    fn scope_of<'s>(
+        &'s mut self,
+        own: Option<&'s mut OpenTransaction>,
+        caller: Caller,
+    ) -> Scope<'s> {
         let (instance, numbers) = (Arc::clone(&self.instance), Arc::clone(&self.numbers));
-        let (caller, temporary) = (self.caller(), Arc::clone(&self.temporary));
+        let temporary = Arc::clone(&self.temporary);
         let transaction = match &mut self.open {
             Some(open) => open.as_mut(),
             None => own,
         };
         Scope::new(instance, numbers, caller, temporary, transaction)
-            .with_given(Arc::clone(&done.given))
     }
 
     /// The statement is done. Returns the number of the transaction that it belongs to.
@@ -314,6 +352,9 @@ pub(crate) async fn within(
         Statement::Prepare { name, prepared } => names.prepare(name, prepared).map(|()| done())?,
         Statement::Deallocate(name) => names.deallocate(name.as_deref()).map(|()| done())?,
         Statement::Changes(changes) => entered.all(changes, started).await?,
+        Statement::NewSchema { create, elements } => {
+            entered.schema(create, elements, started).await?
+        }
         other => match changes(other) {
             Ok(changes) => entered.all(changes, started).await?,
             Err(other) => dispatch::run(&mut entered.scope(), *other, started).await?,

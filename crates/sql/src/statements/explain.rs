@@ -20,7 +20,7 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome};
-use crate::statements::{assigned, dml, plan_json};
+use crate::statements::{assigned, dml, plan_json, ways};
 
 /// How a statement is explained.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +164,11 @@ async fn plan(
             // Which rows are there is asked when the rows have come.
             insert.on = None;
             if let TableObject::TableName(name) = &insert.table {
-                context.may(&table_name(name)?, Privileges::INSERT)?;
+                let name = table_name(name)?;
+                context.may(&name, Privileges::INSERT)?;
+                if let Ok(table) = context.table(&name) {
+                    ways::of_insert(&mut insert, table.definition())?;
+                }
             }
             let plan = context.plan(Sql::Insert(insert), None).await?;
             Ok((Some("insert".into()), dml::input(plan, true)?))
@@ -180,13 +184,16 @@ async fn plan(
             ))
         }
         Sql::Update(mut update) => {
-            assigned::fold_targets(&mut update)?;
             let name = match &update.table.relation {
                 datafusion::sql::sqlparser::ast::TableFactor::Table { name, .. } => {
                     table_name(name)?
                 }
                 _ => return Err(Error::unsupported("`update` needs the name of a table")),
             };
+            if let Ok(table) = context.table(&name) {
+                ways::of_update(&mut update, table.definition())?;
+            }
+            assigned::fold_targets(&mut update)?;
             context.may(&name, Privileges::UPDATE)?;
             let plan = context.plan(Sql::Update(update), Some(&name)).await?;
             Ok((

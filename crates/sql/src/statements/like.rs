@@ -13,6 +13,7 @@ use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
+use crate::statements::asked::stay_there;
 use crate::statements::relations::there_already;
 use crate::statements::scope::Scope;
 use crate::statements::sequences::no_sequence;
@@ -51,6 +52,7 @@ pub(crate) async fn create(
     let definition = alike(from.definition(), &name, statement.including)?;
     GeneratedColumns::check(&mut context, &definition).await?;
     context.defaults_of(&definition).await?;
+    stay_there(&definition)?;
     Checks::new(&mut context, &definition).await?;
     table::create(&mut writing.tx, &definition)?;
     if statement.including.comments {

@@ -20,7 +20,7 @@ pub(crate) fn named(scope: &Scope<'_>, tables: &Tables, role: &RoleName) -> Resu
     let name = match role {
         RoleName::Named(name) => Some(Arc::from(name.as_str())),
         RoleName::Current => scope.role(),
-        RoleName::Session => scope.user().cloned(),
+        RoleName::Session => scope.session_user(),
     };
     let Some(name) = name else {
         return Ok(None);

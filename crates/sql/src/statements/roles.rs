@@ -8,9 +8,11 @@ use scram::Verifier;
 use table::{ROLES, Role, Tables};
 
 use crate::error::{Error, Result};
+use crate::frontend::authorization::{AUTHORIZATION, Authorize};
 use crate::frontend::role_options::RoleOptions;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas;
+use crate::functions::system;
 use crate::limits;
 use crate::names::{CATALOG, check_new, quoted};
 use crate::rights::{self, GIVEN, denied, is_role, no_role};
@@ -18,7 +20,7 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::statements::grants;
 use crate::statements::relations::missing;
-use crate::statements::scope::{Scope, may_be};
+use crate::statements::scope::{Scope, may_be, may_be_of, not_of};
 use crate::statements::transaction::clock;
 
 /// Runs a statement about roles or rights.
@@ -63,11 +65,16 @@ pub(crate) async fn run(
             role,
         } => grants::own(scope, things, if_exists, role, started).await,
         RoleStatement::Set { role, local } => set(scope, role, local, started),
-        RoleStatement::Show => {
-            let role = scope.session_path().role();
-            let role = role.map_or("none".to_owned(), |role| role.to_string());
+        RoleStatement::Authorize(own) => authorize(scope, own, started),
+        RoleStatement::Show(name) => {
+            let role = if name == AUTHORIZATION {
+                scope.user_name()
+            } else {
+                let role = scope.session_path().role();
+                role.map_or("none".to_owned(), |role| role.to_string())
+            };
             let role: ArrayRef = Arc::new(StringArray::from(vec![role]));
-            Answer::of_columns(vec![("role", role)], &clock(&scope.instance, started))
+            Answer::of_columns(vec![(name, role)], &clock(&scope.instance, started))
         }
     }
 }
@@ -391,7 +398,8 @@ async fn drop(
             return Err(no_role(name));
         };
         Master::of(scope, &context).check("drop", Some(role), role)?;
-        if scope.user().is_some_and(|user| **user == **name) {
+        let of = [scope.user().cloned(), scope.session_user()];
+        if of.iter().flatten().any(|user| **user == **name) {
             return Err(Error::coded("55006", "session user cannot be dropped"));
         }
         if scope.role().as_deref() == Some(name) {
@@ -483,7 +491,8 @@ fn set(scope: &Scope<'_>, role: Option<String>, local: bool, started: Instant) -
                 format!("role \"{name}\" does not exist"),
             ));
         }
-        if let Some(user) = scope.user().filter(|user| !may_be(&tables, user, name)) {
+        let user = scope.session_user();
+        if let Some(user) = user.filter(|user| !may_be(&tables, user, name)) {
             return Err(denied(format!(
                 "permission denied to set role \"{name}\": \"{user}\" is no member of it"
             )));
@@ -492,6 +501,35 @@ fn set(scope: &Scope<'_>, role: Option<String>, local: bool, started: Instant) -
     // It lasts until the end of this statement.
     if !(local && scope.is_alone()) {
         scope.session_path().set_role(role.map(Arc::from), local);
+    }
+    Ok(Answer::changed(None, &clock(&scope.instance, started)))
+}
+
+/// `set session authorization`. A superuser may have the session be of any role, everybody of themselves; who has connected
+/// counts, and not who the session is of now.
+fn authorize(scope: &Scope<'_>, own: Authorize, started: Instant) -> Result<Answer> {
+    let Authorize { role, local, .. } = own;
+    let itself = |name: &String| match scope.user() {
+        Some(user) => **user == **name,
+        None => *name == system::user(),
+    };
+    let other = role.filter(|name| !itself(name));
+    if let Some(name) = &other {
+        let tables = scope.tables()?;
+        if tables.role(name).is_none() {
+            return Err(Error::coded(
+                "22023",
+                format!("role \"{name}\" does not exist"),
+            ));
+        }
+        if scope.user().is_some_and(|user| !may_be_of(&tables, user)) {
+            return Err(not_of(name));
+        }
+    }
+    // It lasts until the end of this statement.
+    if !(local && scope.is_alone()) {
+        let path = scope.session_path();
+        path.set_authorization(other.map(Arc::from), local);
     }
     Ok(Answer::changed(None, &clock(&scope.instance, started)))
 }

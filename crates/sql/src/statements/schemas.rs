@@ -41,12 +41,7 @@ pub(crate) async fn run(
             if_not_exists,
             owner,
         } => {
-            let name = match (name, &owner) {
-                (Some(name), _) => name,
-                (None, Some(RoleName::Named(name))) => name.clone(),
-                (None, Some(RoleName::Session)) => scope.user_name(),
-                (None, _) => scope.role_name(),
-            };
+            let name = name_of(scope, name, owner.as_ref());
             create(scope, &name, if_not_exists, owner, started).await
         }
         SchemaStatement::Drop {
@@ -101,6 +96,37 @@ pub(crate) async fn run(
             shown(scope, "search_path", text, started)
         }
     }
+}
+
+/// The name of a new schema: that of its owner, if it has none of its own.
+fn name_of(scope: &Scope<'_>, name: Option<String>, owner: Option<&RoleName>) -> String {
+    match (name, owner) {
+        (Some(name), _) => name,
+        (None, Some(RoleName::Named(name))) => name.clone(),
+        (None, Some(RoleName::Session)) => scope.user_name(),
+        (None, _) => scope.role_name(),
+    }
+}
+
+/// The name of the schema that a statement has made, and the role that it was made for, if it says one.
+///
+/// # Errors
+/// If there is no such role; for a statement that makes no schema.
+pub(crate) fn made(
+    scope: &Scope<'_>,
+    statement: SchemaStatement,
+) -> Result<(String, Option<String>)> {
+    let SchemaStatement::Create { name, owner, .. } = statement else {
+        return Err(Error::Defect {
+            message: "a statement with what is in a schema makes none".into(),
+        });
+    };
+    let name = name_of(scope, name, owner.as_ref());
+    let role = match &owner {
+        Some(role) => owner::named(scope, &*scope.tables()?, role)?,
+        None => None,
+    };
+    Ok((name, role))
 }
 
 /// An answer of one text.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use store::Snapshot;
 use table::{Acl, ROLES, Tables};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::functions::sequences::relation;
 use crate::functions::system;
 use crate::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
@@ -39,17 +39,29 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Who its session is of: a role in the place of its user, or that. None: who runs the program.
+    fn session_user(&self) -> Option<Arc<str>> {
+        self.path.authorization().or_else(|| self.user.clone())
+    }
+
     /// The role whose rights its statements have; none: who runs the program.
     fn role(&self) -> Option<Arc<str>> {
-        self.path.role().or_else(|| self.user.clone())
+        self.path.role().or_else(|| self.session_user())
     }
 
     /// Those rights.
     fn rights(&self, tables: &Tables) -> Result<Rights> {
         let role = self.role();
-        if let (Some(taken), Some(user)) = (self.path.role(), &self.user)
+        // Who connected may have lost the right to be another.
+        if let (Some(other), Some(user)) = (self.path.authorization(), &self.user)
             && tables.has_roles()
-            && !may_be(tables, user, &taken)
+            && !may_be_of(tables, user)
+        {
+            return Err(not_of(&other));
+        }
+        if let (Some(taken), Some(user)) = (self.path.role(), self.session_user())
+            && tables.has_roles()
+            && !may_be(tables, &user, &taken)
         {
             return Err(denied(format!("permission denied to set role \"{taken}\"")));
         }
@@ -59,8 +71,19 @@ impl Caller {
 
 /// Whether a session of this user may take that role.
 pub(crate) fn may_be(tables: &Tables, user: &str, role: &str) -> bool {
+    may_be_of(tables, user) || rights::reached(tables, user, false).contains(role)
+}
+
+/// Whether a session of this user may be of another.
+pub(crate) fn may_be_of(tables: &Tables, user: &str) -> bool {
     tables.role(user).is_some_and(|own| own.superuser)
-        || rights::reached(tables, user, false).contains(role)
+}
+
+/// The error for a session that may not be of this role.
+pub(crate) fn not_of(role: &str) -> Error {
+    denied(format!(
+        "permission denied to set session authorization \"{role}\""
+    ))
 }
 
 /// Where a statement finds the tables that it reads.
@@ -171,9 +194,14 @@ impl<'t> Scope<'t> {
         self.sees_temporary = false;
     }
 
-    /// The user of the session; none: who runs the program.
+    /// The user who has connected; none: who runs the program.
     pub(crate) fn user(&self) -> Option<&Arc<str>> {
         self.caller.user.as_ref()
+    }
+
+    /// Who the session is of, as `session_user` gives it; none: who runs the program.
+    pub(crate) fn session_user(&self) -> Option<Arc<str>> {
+        self.caller.session_user()
     }
 
     /// The role whose rights the statement has; none: who runs the program.
@@ -220,7 +248,7 @@ impl<'t> Scope<'t> {
 
     /// Who the statement is of.
     pub(crate) fn user_name(&self) -> String {
-        named(self.user())
+        named(self.session_user().as_ref())
     }
 
     /// The name of the role whose rights the statement has, as `current_user` gives it.
@@ -348,7 +376,10 @@ impl<'t> Scope<'t> {
             .with_rights(rights, self.caller.role())
             .with_numbers(&self.numbers, read_only)
             .within_limits(self.caller.user.as_ref())
-            .of_user(self.caller.user.as_ref(), self.caller.path.role().as_ref())?
+            .of_user(
+                self.caller.session_user().as_ref(),
+                self.caller.path.role().as_ref(),
+            )?
             .with_frames(&self.caller.frames)
     }
 

@@ -7,6 +7,7 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::frontend::sequences::{SequenceOptions, SequenceStatement};
+use crate::names::{self, check_new};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::sequences::sequence;
@@ -25,11 +26,15 @@ pub(crate) async fn define(
     match statement {
         SequenceStatement::Create {
             name,
+            temporary,
             if_not_exists,
             options,
         } => {
-            let name = scope.new_name(&name)?;
+            let name = new_name(scope, &name, temporary)?;
             let (mut writing, context) = scope.write("CREATE SEQUENCE", &[&name], started).await?;
+            if temporary {
+                scope.temporary().begin(&context, &mut writing)?;
+            }
             scope.schema_stays(&context, &name)?;
             if taken(&context, &name)? {
                 if if_not_exists {
@@ -66,6 +71,15 @@ pub(crate) async fn define(
             Ok(Answer::changed(None, &context.clock))
         }
     }
+}
+
+/// What a new sequence is called in the catalog.
+fn new_name(scope: &Scope<'_>, written: &str, temporary: bool) -> Result<String> {
+    if !temporary {
+        return scope.new_name(written);
+    }
+    check_new(written)?;
+    Ok(names::temporary(scope.temporary().schema(), written))
 }
 
 /// Changes a sequence.

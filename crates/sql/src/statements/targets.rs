@@ -32,6 +32,9 @@ pub(crate) fn named(scope: &mut Scope<'_>, statement: &mut Statement) -> Result<
                 scope.without_temporary();
             }
         }
+        Statement::Sequence(SequenceStatement::Create {
+            name, temporary, ..
+        }) => is_temporary_sequence(name, temporary)?,
         // They outlive the session.
         Statement::Materialized(_) => scope.without_temporary(),
         Statement::Sql(sql) => {
@@ -81,15 +84,31 @@ fn is_temporary_view(view: &mut CreateView) -> Result<bool> {
             view.temporary = true;
             view.name = ObjectName::from(vec![Ident::with_quote('"', base(&name))]);
         }
-        Some(_) if view.temporary => {
-            return Err(Error::coded(
-                "42P16",
-                "cannot create temporary relation in non-temporary schema",
-            ));
-        }
+        Some(_) if view.temporary => return Err(not_temporary()),
         _ => {}
     }
     Ok(view.temporary)
+}
+
+/// `create sequence pg_temp.s` is `create temporary sequence s`.
+fn is_temporary_sequence(name: &mut String, temporary: &mut bool) -> Result<()> {
+    match table::schema_of(name) {
+        Some(PG_TEMP) => {
+            *temporary = true;
+            *name = base(name).to_owned();
+            Ok(())
+        }
+        Some(_) if *temporary => Err(not_temporary()),
+        _ => Ok(()),
+    }
+}
+
+/// The error for what goes with the session and is to be in a schema that does not.
+fn not_temporary() -> Error {
+    Error::coded(
+        "42P16",
+        "cannot create temporary relation in non-temporary schema",
+    )
 }
 
 /// `create table pg_temp.t` is `create temporary table t`.
@@ -103,12 +122,7 @@ fn is_temporary(sql: &mut Sql) -> Result<()> {
             create.temporary = true;
             create.name = ObjectName::from(vec![Ident::with_quote('"', base(&name))]);
         }
-        Some(_) if create.temporary => {
-            return Err(Error::coded(
-                "42P16",
-                "cannot create temporary relation in non-temporary schema",
-            ));
-        }
+        Some(_) if create.temporary => return Err(not_temporary()),
         _ => {}
     }
     Ok(())
@@ -324,8 +338,11 @@ impl Names<'_> {
 
     /// What stands in a text that is kept in the place of a name; none if that means the same there.
     fn kept(&self, written: &str) -> Result<Option<String>> {
-        if table::schema_of(written).is_some() {
-            return Ok(None);
+        match table::schema_of(written) {
+            // Later it would be the schema of whoever asks.
+            Some(PG_TEMP) => return Ok(Some(quoted(&self.path.resolve(self.tables, written)))),
+            Some(_) => return Ok(None),
+            None => {}
         }
         match self.path.find(self.tables, written) {
             Some(found) if found == *written => Ok(None),

@@ -1,4 +1,4 @@
-//! Temporary tables: they are seen by their session alone, and go with it.
+//! Temporary tables, views and sequences: they are seen by their session alone, and go with it.
 //!
 //! In the catalog they are tables whose names begin with a schema of the session. Where a session has made some, names that
 //! statements read are looked up there first, and those of the tables that statements change are replaced before they
@@ -155,7 +155,7 @@ async fn gone(instance: &Arc<Instance>, schema: &str) -> Result<()> {
     writing.commit().await
 }
 
-/// Removes the temporary tables of these schemas.
+/// Removes the temporary tables, views and sequences of these schemas.
 fn remove(
     context: &StatementContext,
     writing: &mut Writing,
@@ -178,6 +178,14 @@ fn remove(
     }
     for name in names {
         table::drop(&mut writing.tx, name)?;
+    }
+    let sequences = context.tables.sequences().into_iter();
+    for name in sequences.filter(|name| session_of(name).is_some_and(&of)) {
+        match table::drop_sequence(&mut writing.tx, name) {
+            // It belonged to a column, and went with the table.
+            Ok(()) | Err(table::Error::NoTable { .. }) => {}
+            Err(e) => return Err(e.into()),
+        }
     }
     Ok(())
 }

@@ -143,3 +143,31 @@ fn they_are_undone_and_go_with_the_session() {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn sequences_go_with_the_session_too() {
+    let sessions = sessions();
+    let own = |sessions: &Sessions| {
+        let snapshot = sessions.instance.store().snapshot();
+        let tables = table::Catalog::new().tables(&snapshot).unwrap();
+        let names = tables.sequences();
+        names.iter().filter(|n| n.contains('\u{1}')).count()
+    };
+    let first = sessions.session();
+    sessions.run(
+        &first,
+        "create sequence s start 10; create temp sequence s; create temp table t (a serial)",
+    );
+    assert_eq!(own(&sessions), 2);
+    assert_eq!(sessions.number(&first, "select nextval('s')"), 1);
+    let second = sessions.session();
+    assert_eq!(sessions.number(&second, "select nextval('s')"), 10);
+    drop(first);
+    let waiting = Instant::now();
+    while own(&sessions) > 0 {
+        assert!(waiting.elapsed().as_secs() < 5, "its sequences stay");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    sessions.run(&second, "create temp sequence s");
+    assert_eq!(sessions.number(&second, "select nextval('s')"), 1);
+}

@@ -1,11 +1,13 @@
 //! Statements that change tables, and make views.
 
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, DropBehavior, ViewColumnDef,
+    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, DropBehavior, SqlOption,
+    ViewColumnDef,
 };
 
-use crate::error::Result;
-use crate::frontend::grammar::refuse::none_of;
+use crate::error::{Error, Result};
+use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
+use crate::names::column_name;
 
 /// Checks an `alter table`; changes that are not made are refused where the table is altered.
 pub(super) fn alter_table(statement: &AlterTable) -> Result<()> {
@@ -74,6 +76,7 @@ pub(super) fn create_view(statement: &CreateView) -> Result<()> {
         } = column;
         data_type.is_some() || options.is_some()
     };
+    view_options(options)?;
     none_of(&[
         (*or_alter, "create or alter view"),
         (*materialized, "create materialized view"),
@@ -81,10 +84,6 @@ pub(super) fn create_view(statement: &CreateView) -> Result<()> {
         (
             columns.iter().any(typed),
             "a type or an option of a view's column",
-        ),
-        (
-            !matches!(options, CreateTableOptions::None),
-            "an option of a view",
         ),
         (!cluster_by.is_empty(), "cluster by in a view"),
         (comment.is_some(), "comment in a view"),
@@ -96,4 +95,47 @@ pub(super) fn create_view(statement: &CreateView) -> Result<()> {
             "algorithm, definer or sql security of a view",
         ),
     ])
+}
+
+/// Checks what stands behind the `with` of a view: only what is so anyway is taken. A condition from outside may be tested on
+/// rows that those of the view leave out, and tell of them in an error; and a view reads by the rights of its owner.
+fn view_options(options: &CreateTableOptions) -> Result<()> {
+    let all = match options {
+        CreateTableOptions::None => return Ok(()),
+        CreateTableOptions::With(all) => all,
+        _ => return Err(refused("an option of a view")),
+    };
+    for option in all {
+        let SqlOption::KeyValue { key, value } = option else {
+            return Err(refused("an option of a view"));
+        };
+        let name = column_name(key);
+        let instead = match name.as_str() {
+            "security_barrier" => {
+                "an error about a row may tell of what the view leaves out: grant a materialized view"
+            }
+            "security_invoker" => "a view reads by the rights of its owner",
+            "check_option" => return Err(refused("check_option of a view")),
+            _ => {
+                return Err(Error::coded(
+                    "22023",
+                    format!("unrecognized parameter \"{name}\""),
+                ));
+            }
+        };
+        let text = value.to_string().to_lowercase();
+        match text.trim_matches('\'') {
+            "false" | "off" | "no" | "0" => {}
+            "true" | "on" | "yes" | "1" => {
+                return Err(refused_for(&format!("{name} = {text}"), instead));
+            }
+            other => {
+                return Err(Error::coded(
+                    "22023",
+                    format!("invalid value for boolean option \"{name}\": {other}"),
+                ));
+            }
+        }
+    }
+    Ok(())
 }

@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{
     CreateTable, DeferrableInitial, Delete, ForeignKeyConstraint, HiveDistributionStyle,
     HiveFormat, IndexColumn, Insert, KeyOrIndexDisplay, NullsDistinctOption, ObjectName,
     ObjectNamePart, ObjectType, OnInsert, OrderByExpr, OrderByOptions, PrimaryKeyConstraint, Set,
-    ShowStatementOptions, SqliteOnConflict, Statement, TableFactor, TableObject, Truncate,
-    TruncateTableTarget, UniqueConstraint, Update, UpdateTableFromKind,
+    ShowStatementOptions, SqliteOnConflict, Statement, TableObject, Truncate, TruncateTableTarget,
+    UniqueConstraint, Update, UpdateTableFromKind,
 };
 
 use crate::error::{Error, Result};
@@ -15,6 +15,7 @@ use crate::frontend::grammar::query::table_with_joins;
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 use crate::frontend::overriding::overriding;
 use crate::frontend::table_options::keys_hold;
+use crate::frontend::ways::WAY;
 use crate::names::column_name;
 
 /// Checks the parts of a statement outside its queries. Statements that are not supported at all are refused where they
@@ -242,25 +243,13 @@ fn update(statement: &Update) -> Result<()> {
         (!order_by.is_empty(), "order by in an update"),
         (limit.is_some(), "limit in an update"),
     ])?;
-    for Assignment { target, value: _ } in assignments {
-        match target {
-            AssignmentTarget::ColumnName(name) => {
-                let own = match &table.relation {
-                    TableFactor::Table {
-                        alias: Some(alias), ..
-                    } => Some(column_name(&alias.name)),
-                    TableFactor::Table { name, .. } => last(&name.0),
-                    _ => None,
-                };
-                assigned(name, own.as_deref())?;
-            }
-            AssignmentTarget::Tuple(_) => {
-                return Err(refused_for(
-                    "set (a, b) = ...",
-                    "assign each column by itself",
-                ));
-            }
-        }
+    // What columns are named is looked at where they are known.
+    let row = |own: &Assignment| matches!(own.target, AssignmentTarget::Tuple(_));
+    if assignments.iter().any(row) {
+        return Err(refused_for(
+            "set (a, b) = ...",
+            "assign each column by itself",
+        ));
     }
     match from {
         Some(UpdateTableFromKind::BeforeSet(tables) | UpdateTableFromKind::AfterSet(tables)) => {
@@ -275,7 +264,16 @@ fn last(parts: &[ObjectNamePart]) -> Option<String> {
 }
 
 /// Checks what an assignment names: a column, which may have the name of its table before it.
+///
+/// # Errors
+/// If it names a part of a column.
 pub(crate) fn assigned(name: &ObjectName, table: Option<&str>) -> Result<()> {
+    if let Some(own) = last(&name.0).filter(|own| own.contains(WAY)) {
+        return Err(refused_for(
+            &format!("set {} = ...", own.replace(WAY, "")),
+            "assign the whole column: set s = row(...)",
+        ));
+    }
     match name.0.split_last() {
         Some((_, before)) if !before.is_empty() && last(before).as_deref() != table => {
             Err(refused_for(

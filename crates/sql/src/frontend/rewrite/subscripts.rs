@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespace};
 
+use crate::frontend::ways::{self, Target};
 use crate::functions::lists::names::{ASSIGN, ASSIGN_SLICE};
 
 /// Rewrites the lists behind `set` in which items of columns are assigned.
@@ -127,9 +128,60 @@ fn item(tokens: &[TokenWithSpan]) -> Option<Item<'_>> {
     })
 }
 
+/// A row of columns that are assigned, of which some are items: the bracket that opens it, the list with
+/// [marks](crate::frontend::ways), and what comes behind it.
+fn row(part: &[TokenWithSpan]) -> Option<(&TokenWithSpan, Vec<TokenWithSpan>, &[TokenWithSpan])> {
+    let open = part.iter().position(|token| !is_blank(token))?;
+    if part[open].token != Token::LParen {
+        return None;
+    }
+    let mut depth = 0;
+    let length = part[open..].iter().position(|token| {
+        depth = nested(depth, &token.token).unwrap_or(0);
+        depth == 0
+    })?;
+    let inside = &part[open + 1..open + length];
+    let items = inside.iter().any(|own| own.token == Token::LBracket);
+    let list = ways::list(inside).filter(|_| items)?;
+    Some((&part[open], list, &part[open + length..]))
+}
+
+/// The list with marks in the places of parts of columns, if there is one that has items and fields; none of others.
+fn marked(parts: &[&[TokenWithSpan]]) -> Option<Vec<TokenWithSpan>> {
+    let mixed = |part: &&[TokenWithSpan]| {
+        row(part).is_some() || Target::read(part).is_some_and(|own| own.is_mixed())
+    };
+    if !parts.iter().any(mixed) {
+        return None;
+    }
+    let mut made = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            made.push(TokenWithSpan::new(Token::Comma, part.first()?.span));
+        }
+        if let Some((open, list, rest)) = row(part) {
+            made.push(open.clone());
+            made.extend(list);
+            made.extend_from_slice(rest);
+            continue;
+        }
+        match Target::read(part).filter(Target::has_items) {
+            Some(target) => {
+                made.push(target.marked());
+                made.extend_from_slice(target.rest);
+            }
+            None => made.extend_from_slice(part),
+        }
+    }
+    Some(made)
+}
+
 /// The list with calls in the place of assignments to items; none if there are none.
 fn rewritten(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let parts = parts(tokens);
+    if let Some(marked) = marked(&parts) {
+        return Some(marked);
+    }
     let mut found = false;
     // Columns by their texts, and what they get; several items of one column are assigned one after the other.
     let mut all: Vec<(Option<String>, Vec<TokenWithSpan>, Vec<TokenWithSpan>)> = Vec::new();
@@ -179,28 +231,9 @@ fn call(own: Vec<TokenWithSpan>, item: &Item<'_>) -> Option<Vec<TokenWithSpan>> 
     let mut kinds = String::new();
     let mut given: Vec<&[TokenWithSpan]> = Vec::new();
     for bracket in &item.brackets {
-        let mut depth = 0usize;
-        let colon = bracket.iter().position(|token| {
-            depth = nested(depth, &token.token).unwrap_or(0);
-            depth == 0 && token.token == Token::Colon
-        });
-        let there = |tokens: &[TokenWithSpan]| !tokens.iter().all(is_blank);
-        match colon {
-            None => {
-                kinds.push('i');
-                given.push(bracket);
-            }
-            Some(colon) => {
-                let (low, high) = (&bracket[..colon], &bracket[colon + 1..]);
-                kinds.push(match (there(low), there(high)) {
-                    (true, true) => 'b',
-                    (true, false) => 'l',
-                    (false, true) => 'u',
-                    (false, false) => 'a',
-                });
-                given.extend([low, high].into_iter().filter(|side| there(side)));
-            }
-        }
+        let (kind, subscripts) = ways::bounds(bracket);
+        kinds.push(kind);
+        given.extend(subscripts);
     }
     let items = kinds.chars().all(|kind| kind == 'i');
     let name = if items { ASSIGN } else { ASSIGN_SLICE };
@@ -253,7 +286,20 @@ mod tests {
             changed("update t set a[1] = case when b then 1 end, c = 2"),
             "update t set a=\"array assigned\"(a, case when b then 1 end,'i',1),  c = 2 "
         );
+        for (text, wanted) in [
+            (
+                "update t set a[1].f = 1, c = d[1], b[2] = 3 where x",
+                "update t set\"a\u{2}[1].f\" = 1, c = d[1],\"b\u{2}[2]\" = 3 where x",
+            ),
+            (
+                "update t set (c.f, a[1]) = (1, 2)",
+                "update t set(\"c\u{2}.f\",\"a\u{2}[1]\") = (1, 2)",
+            ),
+        ] {
+            assert_eq!(changed(text), wanted);
+        }
         for text in [
+            "update t set c.f = b[1]",
             "update t set a = b[1], c = 2",
             "set search_path = a, b",
             "update t set (a, b) = (1, c[2])",
