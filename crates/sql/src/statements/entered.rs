@@ -261,7 +261,7 @@ impl Entered {
     ) -> Result<Answer> {
         let mut own = match &self.open {
             Some(_) => None,
-            None => Some(OpenTransaction::new(Modes::default(), None)),
+            None => Some(OpenTransaction::new(self.settings.modes(), None)),
         };
         let caller = self.caller();
         let mut scope = self.scope_of(own.as_mut(), caller);
