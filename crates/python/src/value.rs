@@ -1,15 +1,16 @@
 //! Values of Arrow arrays as objects of Python.
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
-use arrow::compute::cast;
+use arrow::compute::CastOptions;
 use arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, TimeUnit,
 };
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList};
+use table::{cast_moments, infinity_at};
 
-use crate::error::{InternalError, NotSupportedError};
+use crate::error::{DataError, InternalError, NotSupportedError};
 
 /// What makes objects of Python's own modules.
 struct Makers<'py> {
@@ -57,6 +58,11 @@ pub(crate) fn objects(py: Python<'_>, array: &ArrayRef) -> PyResult<Vec<Py<PyAny
             if plain.is_null(row) {
                 return Ok(py.None());
             }
+            if infinity_at(&plain, row).is_some() {
+                return Err(DataError::new_err(
+                    "an infinite date or timestamp, of which Python has none: use .arrow(), or cast it to text",
+                ));
+            }
             object(py, &makers, &plain, row)
         })
         .collect()
@@ -88,7 +94,8 @@ fn plain(array: &ArrayRef) -> PyResult<ArrayRef> {
             return Err(NotSupportedError::new_err(text));
         }
     };
-    cast(array, &wide).map_err(|error| InternalError::new_err(error.to_string()))
+    cast_moments(array, &wide, &CastOptions::default())
+        .map_err(|error| InternalError::new_err(error.to_string()))
 }
 
 /// A decimal of more than 38 digits.

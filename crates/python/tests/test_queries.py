@@ -95,3 +95,12 @@ def test_nobody_is_told_where_nobody_sees(monkeypatch):
     atoll.progress(True)
     with _progress.waiting("x") as wait:
         assert wait is not None
+
+
+def test_infinite_dates_are_no_objects(db):
+    infinite = db.sql("select date 'infinity' as day, timestamp '-infinity' as at")
+    with pytest.raises(atoll.DataError, match="infinite"):
+        infinite.fetchall()
+    assert db.sql("select (date 'infinity')::text, isfinite(timestamptz '-infinity')").fetchone() == ("infinity", False)
+    table = db.sql("select date 'infinity' as day").arrow()
+    assert table.column(0).cast("int32").to_pylist() == [2**31 - 1]

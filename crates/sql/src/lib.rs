@@ -104,4 +104,5 @@ pub use run::visible::{as_texts, as_texts_of, uuid_text};
 pub use settings::{Backend, OpenCursor, Setting};
 pub use statements::described::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
+pub use table::{Infinity, cast_moments, infinity_at};
 pub use told::Told;

@@ -188,7 +188,12 @@ impl<'a> Column<'a> {
             DataType::Null => Box::new(|_| Ok(Value::Null)),
             _ => {
                 let formatter = ArrayFormatter::try_new(array, &TEXT)?;
-                Box::new(move |row| Ok(Value::String(formatter.value(row).try_to_string()?)))
+                Box::new(move |row| {
+                    Ok(Value::String(match atoll::infinity_at(array, row) {
+                        Some(infinity) => infinity.text().to_string(),
+                        None => formatter.value(row).try_to_string()?,
+                    }))
+                })
             }
         };
         Ok(Column { array, convert })

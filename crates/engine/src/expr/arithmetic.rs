@@ -215,7 +215,7 @@ pub(crate) fn without_zero(years: &mut [i64]) {
     }
 }
 
-/// The year of a date, as type `data`.
+/// The year of a date, as type `data`. Evaluating it fails for infinite dates.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if `e` is not a date.

@@ -12,6 +12,7 @@ use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::without_zero;
+use crate::expr::expression::{INFINITE, may_be_infinite};
 use crate::expr::{Arithmetic, Expr, Literal, Node, PerLabel};
 use crate::vector::batch::Batch;
 use crate::vector::strings::Strings;
@@ -99,6 +100,7 @@ impl<'a> Context<'a> {
             }
             Node::Year(inner) => {
                 let vector = self.eval(inner)?;
+                check_finite(inner, &vector)?;
                 let mut out = Vec::new();
                 lift::year_of_day(ints(&vector)?, &mut out);
                 without_zero(&mut out);
@@ -408,4 +410,43 @@ fn repeat(literal: &Literal, kind: Kind, rows: usize) -> Result<Vector> {
             Values::Text(Strings::new(one).at(&vec![0; rows]))
         }
     }))
+}
+
+/// That none of the values of `e`, which are dates, is infinite: of such there is no year.
+///
+/// # Errors
+/// [`Error::Overflow`] if one is.
+fn check_finite(e: &Expr, dates: &Vector) -> Result<()> {
+    if may_be_infinite(e) && any_infinite(ints(dates)?, dates.valid.as_deref()) {
+        return Err(Error::Overflow {
+            what: "the year of an infinite date".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether one of these days is infinite, and not NULL.
+fn any_infinite(days: &[i64], valid: Option<&[bool]>) -> bool {
+    let is_infinite = |day: i64| (day >= INFINITE[0]) | (day <= INFINITE[1]);
+    // All are looked at, which takes no branches.
+    if !days.iter().fold(false, |any, day| any | is_infinite(*day)) {
+        return false;
+    }
+    let mut rows = days.iter().enumerate();
+    rows.any(|(row, day)| is_infinite(*day) && valid.is_none_or(|valid| valid[row]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_infinite_dates_there_is_no_year() {
+        let end = i64::from(i32::MAX);
+        assert!(!any_infinite(&[1, end - 1, 1 - end], None));
+        assert!(any_infinite(&[1, end], None));
+        assert!(any_infinite(&[1, -end], None));
+        assert!(any_infinite(&[1, -end - 1], Some(&[true, true])));
+        assert!(!any_infinite(&[1, end], Some(&[true, false])));
+    }
 }

@@ -198,6 +198,15 @@ impl Expr {
     }
 }
 
+/// The counts of days that are infinite dates: from the first on, and up to the second.
+pub(crate) const INFINITE: [i64; 2] = [i32::MAX as i64, -(i32::MAX as i64)];
+
+/// Whether a date may be infinite, by its bounds.
+pub(crate) fn may_be_infinite(date: &Expr) -> bool {
+    let (low, high) = date.ty.bounds;
+    low <= i128::from(INFINITE[1]) || high >= i128::from(INFINITE[0])
+}
+
 /// Whether evaluation may fail for some row. Such an expression must not be evaluated for rows that a CASE
 /// excludes.
 pub fn is_fallible(e: &Expr) -> bool {
@@ -207,12 +216,10 @@ pub fn is_fallible(e: &Expr) -> bool {
         Node::Arithmetic(_, a, b) => e.ty.kind == Kind::Wide || is_fallible(a) || is_fallible(b),
         Node::Compare(_, a, b) => is_fallible(a) || is_fallible(b),
         Node::And(all) | Node::Or(all) => all.iter().any(is_fallible),
-        Node::Not(e)
-        | Node::IsNull(e)
-        | Node::In(e, _)
-        | Node::Widen(e)
-        | Node::Float(e, _)
-        | Node::Year(e) => is_fallible(e),
+        Node::Not(e) | Node::IsNull(e) | Node::In(e, _) | Node::Widen(e) | Node::Float(e, _) => {
+            is_fallible(e)
+        }
+        Node::Year(e) => may_be_infinite(e) || is_fallible(e),
         Node::Scale(inner, _) => e.ty.kind == Kind::Wide || is_fallible(inner),
         Node::Case(branches, last) => {
             is_fallible(last)

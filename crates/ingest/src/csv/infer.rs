@@ -27,6 +27,8 @@ impl Kinds {
     /// With at most six digits of a second.
     const MICROS: Kinds = Kinds(128);
     const NANOS: Kinds = Kinds(256);
+    /// `infinity`: a number among numbers, a date or a timestamp among these, a text otherwise.
+    const INFINITE: Kinds = Kinds(512);
 
     const NUMBERS: Kinds = Kinds(Self::INT.0 | Self::WIDE.0 | Self::FLOAT.0);
     const TIMES: Kinds = Kinds(Self::MICROS.0 | Self::NANOS.0);
@@ -79,17 +81,18 @@ impl Kinds {
 
     /// The narrowest type that holds all values.
     pub fn data_type(self) -> DataType {
-        let numbers = Kinds(Kinds::NUMBERS.0 | Kinds::SPECIAL.0);
+        let numbers = Kinds(Kinds::NUMBERS.0 | Kinds::SPECIAL.0 | Kinds::INFINITE.0);
+        let dates = Kinds(Kinds::DATE.0 | Kinds::INFINITE.0);
         match self {
             Kinds(0) => DataType::Utf8View,
             Kinds::BOOL => DataType::Boolean,
             Kinds::INT => DataType::Int64,
-            Kinds::DATE => DataType::Date32,
+            all if all.within(dates) && all.has(Kinds::DATE) => DataType::Date32,
             all if all.within(Kinds(Kinds::INT.0 | Kinds::WIDE.0)) => {
                 DataType::Decimal128(DIGITS as u8, 0)
             }
             all if all.within(numbers) && all.has(Kinds::NUMBERS) => DataType::Float64,
-            all if all.within(Kinds(Kinds::TIMES.0 | Kinds::DATE.0)) => {
+            all if all.within(Kinds(Kinds::TIMES.0 | dates.0)) && all.has(Kinds::TIMES) => {
                 let unit = if all.has(Kinds::NANOS) {
                     TimeUnit::Nanosecond
                 } else {
@@ -108,7 +111,10 @@ fn boolean(value: &str) -> bool {
 
 fn special(value: &str) -> Kinds {
     let name = value.strip_prefix('-').unwrap_or(value);
-    if ["nan", "inf", "infinity"]
+    if name.eq_ignore_ascii_case("infinity") {
+        return Kinds::INFINITE;
+    }
+    if ["nan", "inf"]
         .iter()
         .any(|known| name.eq_ignore_ascii_case(known))
     {
@@ -244,6 +250,10 @@ mod tests {
             (&[".5", "5.", "1e5", "-1.5E-3", "0.5"], Float64),
             (&["1.5", "NaN", "-inf", "Infinity"], Float64),
             (&["nan", "inf"], Utf8View),
+            (&["infinity", "-Infinity"], Utf8View),
+            (&["infinity", "2024-02-29"], Date32),
+            (&["inf", "2024-02-29"], Utf8View),
+            (&["-infinity", "2024-01-01 10:00:00"], micros.clone()),
             (&["true", "FALSE"], Boolean),
             (&["true", "1"], Utf8View),
             (&["2024-02-29", "1999-12-31"], Date32),

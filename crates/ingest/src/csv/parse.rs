@@ -162,7 +162,9 @@ impl Parsing {
                 let number = value.parse::<f64>().ok()?;
                 (!number.is_infinite() || is_infinity(value)).then_some(number)
             })?),
-            DataType::Date32 => Arc::new(parsed!(Date32Type)?),
+            DataType::Date32 => Arc::new(cells.primitive::<Date32Type>(|value| {
+                Date32Type::parse(value).or_else(|| infinite(value, i32::MAX))
+            })?),
             DataType::Time32(TimeUnit::Second) => Arc::new(parsed!(Time32SecondType)?),
             DataType::Time32(_) => Arc::new(parsed!(Time32MillisecondType)?),
             DataType::Time64(TimeUnit::Microsecond) => Arc::new(parsed!(Time64MicrosecondType)?),
@@ -241,6 +243,16 @@ fn is_text(data_type: &DataType) -> bool {
 #[inline]
 fn is_infinity(value: &str) -> bool {
     !value.contains(|c: char| c.is_ascii_digit())
+}
+
+/// An infinite date or timestamp: the greatest count, or its negative, as tables have them.
+fn infinite<T: std::ops::Neg<Output = T>>(value: &str, greatest: T) -> Option<T> {
+    let (name, past) = match value.strip_prefix('-') {
+        Some(name) => (name, true),
+        None => (value, false),
+    };
+    let known = name.eq_ignore_ascii_case("infinity");
+    known.then_some(if past { -greatest } else { greatest })
 }
 
 impl Iterator for Parsing {
@@ -375,7 +387,9 @@ impl<'a> Cells<'a> {
         };
         let zone = zone.ok_or((0, Misfit::Type))?;
         let parse = |value: &str| {
-            let time = string_to_datetime(&zone, value).ok()?;
+            let Ok(time) = string_to_datetime(&zone, value) else {
+                return infinite(value, i64::MAX);
+            };
             match unit {
                 TimeUnit::Second => Some(time.timestamp()),
                 TimeUnit::Millisecond => Some(time.timestamp_millis()),

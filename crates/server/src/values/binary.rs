@@ -1,10 +1,38 @@
 //! Values in PostgreSQL's binary formats.
 
+use sql::Infinity;
+
 /// Days from 1970 to 2000, where PostgreSQL counts from.
 pub(crate) const EPOCH_DAYS: i64 = 10_957;
 
 /// The same in microseconds.
 pub(crate) const EPOCH_MICROS: i64 = EPOCH_DAYS * 86_400_000_000;
+
+/// A date, from a count of days from 1970 on: infinite ones are the ends of the type.
+pub(crate) fn day(days: i32) -> i32 {
+    match Infinity::of_day(days) {
+        Some(Infinity::Past) => i32::MIN,
+        Some(Infinity::Future) => i32::MAX,
+        None => days.saturating_sub(EPOCH_DAYS as i32),
+    }
+}
+
+/// A timestamp, from a count of microseconds from 1970 on, likewise.
+pub(crate) fn timestamp(micros: i64) -> i64 {
+    match Infinity::of_count(micros) {
+        Some(Infinity::Past) => i64::MIN,
+        Some(Infinity::Future) => i64::MAX,
+        None => micros.saturating_sub(EPOCH_MICROS),
+    }
+}
+
+/// The infinity that a date in binary is, or a timestamp, which are the ends of their types; none of others.
+pub(crate) fn infinity<T: PartialEq>(value: T, ends: (T, T)) -> Option<Infinity> {
+    if value == ends.0 {
+        return Some(Infinity::Past);
+    }
+    (value == ends.1).then_some(Infinity::Future)
+}
 
 /// A decimal number, `unscaled / 10^scale`: groups of four digits, aligned at the point.
 pub(crate) fn numeric(unscaled: i128, scale: i8, out: &mut Vec<u8>) {

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use sql::Infinity;
+
 use crate::values::digits;
 
 const MICROS_OF_DAY: i64 = 86_400_000_000;
@@ -24,6 +26,9 @@ pub(crate) fn civil(days: i64) -> (i64, u32, u32) {
 
 /// Writes a day: `2026-11-25`, with ` BC` where the year is before 1.
 pub(crate) fn date(days: i64, out: &mut Vec<u8>) {
+    if let Some(infinity) = i32::try_from(days).ok().and_then(Infinity::of_day) {
+        return out.extend(infinity.text().bytes());
+    }
     if day(days, out) {
         out.extend(b" BC");
     }
@@ -77,6 +82,9 @@ pub(crate) fn fraction(micros: i64, out: &mut Vec<u8>) {
 
 /// Writes microseconds since 1970: `2026-11-25 12:00:00.5`.
 pub(crate) fn timestamp(micros: i64, zone: bool, out: &mut Vec<u8>) {
+    if let Some(infinity) = Infinity::of_count(micros) {
+        return out.extend(infinity.text().bytes());
+    }
     let before = day(micros.div_euclid(MICROS_OF_DAY), out);
     out.push(b' ');
     time(micros.rem_euclid(MICROS_OF_DAY), out);

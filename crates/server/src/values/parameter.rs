@@ -1,6 +1,6 @@
 //! What clients bind, as text.
 
-use crate::values::binary::{EPOCH_DAYS, EPOCH_MICROS};
+use crate::values::binary::{EPOCH_DAYS, EPOCH_MICROS, infinity};
 use crate::values::{calendar, text as written, types};
 use crate::wire::frontend::Fields;
 
@@ -41,17 +41,10 @@ pub(crate) fn text(oid: u32, binary: bool, bytes: &[u8]) -> Result<String, Strin
             _ => return Err("unsupported jsonb version number".into()),
         },
         oid if types::item(oid).is_some() => array(bytes, &mut out)?,
-        types::DATE => {
-            let days = i64::from(i32::from_be_bytes(number(bytes)?));
-            calendar::date(days + EPOCH_DAYS, &mut out);
-        }
+        types::DATE => date(bytes, &mut out)?,
         types::TIME => calendar::time(i64::from_be_bytes(number(bytes)?), &mut out),
-        types::TIMESTAMP | types::TIMESTAMPTZ => {
-            let micros = i64::from_be_bytes(number(bytes)?);
-            let micros = micros.checked_add(EPOCH_MICROS);
-            let micros = micros.ok_or("timestamp out of range")?;
-            calendar::timestamp(micros, oid == types::TIMESTAMPTZ, &mut out);
-        }
+        types::TIMESTAMP => timestamp(bytes, false, &mut out)?,
+        types::TIMESTAMPTZ => timestamp(bytes, true, &mut out)?,
         types::TIMETZ => {
             let all: [u8; 12] = number(bytes)?;
             let (time, zone) = all.split_at(8);
@@ -89,6 +82,26 @@ fn number<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
             bytes.len()
         )
     })
+}
+
+fn date(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    let days = i32::from_be_bytes(number(bytes)?);
+    match infinity(days, (i32::MIN, i32::MAX)) {
+        Some(infinity) => out.extend(infinity.text().bytes()),
+        None => calendar::date(i64::from(days) + EPOCH_DAYS, out),
+    }
+    Ok(())
+}
+
+fn timestamp(bytes: &[u8], zone: bool, out: &mut Vec<u8>) -> Result<(), String> {
+    let micros = i64::from_be_bytes(number(bytes)?);
+    if let Some(infinity) = infinity(micros, (i64::MIN, i64::MAX)) {
+        out.extend(infinity.text().bytes());
+        return Ok(());
+    }
+    let micros = micros.checked_add(EPOCH_MICROS);
+    calendar::timestamp(micros.ok_or("timestamp out of range")?, zone, out);
+    Ok(())
 }
 
 /// The most dimensions of an array, and items.
@@ -257,6 +270,14 @@ mod tests {
             of(types::TIMESTAMPTZ, &(-1i64).to_be_bytes()),
             "1999-12-31 23:59:59.999999+00"
         );
+        for (ends, of_date) in [(i64::MAX, i32::MAX), (i64::MIN, i32::MIN)]
+            .map(|(count, days)| (count.to_be_bytes(), days.to_be_bytes()))
+        {
+            let wanted = of(types::DATE, &of_date);
+            assert!(wanted.ends_with("infinity"));
+            assert_eq!(of(types::TIMESTAMP, &ends), wanted);
+            assert_eq!(of(types::TIMESTAMPTZ, &ends), wanted);
+        }
         assert_eq!(of(types::BYTEA, b"a\0"), "\\x6100");
         let mut interval = 1_500_000i64.to_be_bytes().to_vec();
         interval.extend(3i32.to_be_bytes());
@@ -303,6 +324,6 @@ mod tests {
         }
         assert!(text(types::INT4, true, &[0; 5]).is_err());
         assert!(text(types::TEXT, false, &[0xff]).is_err());
-        assert!(text(types::TIMESTAMP, true, &i64::MAX.to_be_bytes()).is_err());
+        assert!(text(types::TIMESTAMP, true, &(i64::MAX - 1).to_be_bytes()).is_err());
     }
 }

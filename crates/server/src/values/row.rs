@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type,
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit,
@@ -13,7 +13,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use sql::Local;
+use sql::{Infinity, Local};
 
 use crate::values::nested::{flat, is_list, items};
 use crate::values::{binary, calendar, digits, text, types};
@@ -46,7 +46,7 @@ fn plain(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if column.data_type() == &to {
         return Ok(column.clone());
     }
-    cast(column, &to)
+    sql::cast_moments(column, &to, &CastOptions::default())
 }
 
 /// The columns of a batch, ready to be written row by row.
@@ -272,6 +272,9 @@ fn in_style(column: &ArrayRef, local: Local) -> Option<Write<'_>> {
         DataType::Timestamp(_, zone) => {
             let zone = zone.is_some();
             each::<TimestampMicrosecondType>(column, move |micros, out| {
+                if let Some(infinity) = Infinity::of_count(micros) {
+                    return out.extend(infinity.text().bytes());
+                }
                 let mut text = String::new();
                 let rest = micros.rem_euclid(1_000_000) * 1_000;
                 local.timestamp(micros.div_euclid(1_000_000), rest, zone, &mut text);
@@ -363,13 +366,13 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             Box::new(|at, out| out.extend(column.value(at)))
         }
         DataType::Date32 => each::<Date32Type>(column, |days, out| {
-            out.extend(days.saturating_sub(binary::EPOCH_DAYS as i32).to_be_bytes());
+            out.extend(binary::day(days).to_be_bytes());
         }),
         DataType::Time64(_) => {
             each::<Time64MicrosecondType>(column, |micros, out| out.extend(micros.to_be_bytes()))
         }
         DataType::Timestamp(..) => each::<TimestampMicrosecondType>(column, |micros, out| {
-            out.extend(micros.saturating_sub(binary::EPOCH_MICROS).to_be_bytes());
+            out.extend(binary::timestamp(micros).to_be_bytes());
         }),
         DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, |value, out| {
             binary::interval(value.months, value.days, micros(value.nanoseconds), out);
@@ -567,6 +570,23 @@ mod tests {
         ];
         assert_eq!(found[0][6], Some(array.concat()));
         assert_eq!(found[1][6], Some([[0; 4], [0; 4], [0, 0, 0, 23]].concat()));
+    }
+
+    #[test]
+    fn infinite_values_are_the_ends_of_their_types() {
+        let stamps: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![i64::MAX, -i64::MAX]));
+        let found = written(vec![("a", stamps.clone())], false).concat();
+        let texts = ["infinity", "-infinity"].map(|t| Some(t.as_bytes().to_vec()));
+        assert_eq!(found, texts);
+        let found = written(vec![("a", stamps)], true).concat();
+        assert_eq!(
+            found,
+            [i64::MAX, i64::MIN].map(|t| Some(t.to_be_bytes().to_vec()))
+        );
+        assert_eq!(
+            (binary::day(i32::MAX), binary::day(-i32::MAX)),
+            (i32::MAX, i32::MIN)
+        );
     }
 
     #[test]

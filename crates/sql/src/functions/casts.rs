@@ -14,6 +14,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use table::Infinity;
 
 use crate::functions::arguments::nanoseconds;
 use crate::functions::own::Own;
@@ -97,7 +98,8 @@ static NANOSECONDS_OR_END: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(own.into())
 });
 
-/// A timestamp in nanoseconds, for comparisons. One that is out of their range becomes the least or greatest of them.
+/// A timestamp in nanoseconds, for comparisons. One that is out of their range becomes the least or greatest of them that is
+/// finite.
 pub(crate) fn nanoseconds_or_end(stamp: Expr) -> Expr {
     NANOSECONDS_OR_END.call(vec![stamp])
 }
@@ -108,9 +110,15 @@ fn saturated(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     };
     let factor = nanoseconds(*unit);
     let counts = cast(&args[0], &DataType::Int64)?;
-    let stamps: TimestampNanosecondArray = counts
-        .as_primitive::<Int64Type>()
-        .unary(|count| count.saturating_mul(factor));
+    let stamps: TimestampNanosecondArray =
+        counts
+            .as_primitive::<Int64Type>()
+            .unary(|count| match Infinity::of_count(count) {
+                Some(infinity) => infinity.count(),
+                None => count
+                    .saturating_mul(factor)
+                    .clamp(1 - i64::MAX, i64::MAX - 1),
+            });
     Ok(Arc::new(stamps.with_timezone_opt(zone.clone())))
 }
 
@@ -156,6 +164,9 @@ impl To {
         const DAY: i64 = 86_400_000_000_000;
         let days = values.as_primitive::<Date32Type>();
         let stamps: PrimitiveArray<TimestampNanosecondType> = days.try_unary(|day| {
+            if let Some(infinity) = Infinity::of_day(day) {
+                return Ok(infinity.count());
+            }
             i64::from(day).checked_mul(DAY).ok_or_else(|| {
                 arrow::error::ArrowError::ComputeError(format!(
                     "the date {} is out of range for a timestamp of nanoseconds",

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use table::{JsonKind, enum_type, is_enum, json_kind, map_parts, timetz_type};
+use table::{JsonKind, cast_moments, enum_type, is_enum, json_kind, map_parts, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
 use crate::functions::items;
@@ -188,8 +188,11 @@ impl Convert {
         convert(values, &self.to)
     }
 
-    /// The values one by one, NULL where one cannot be cast.
+    /// The values, NULL where one cannot be cast: one by one if there is such.
     fn each(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        if let Ok(all) = self.all(values) {
+            return Ok(all);
+        }
         let one = |row| {
             self.all(&values.slice(row, 1))
                 .unwrap_or_else(|_| new_null_array(&self.to, 1))
@@ -287,7 +290,7 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         ..CastOptions::default()
     };
     let rounded = rounded(values, to, &exact)?;
-    Ok(cast_with_options(&rounded, to, &exact)?)
+    Ok(cast_moments(&rounded, to, &exact)?)
 }
 
 /// Values of any type from texts.

@@ -14,6 +14,7 @@ use arrow::datatypes::{
 use chrono::format::{Item, StrftimeItems};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Timelike};
 use datafusion::common::{Result, exec_err, plan_err};
+use table::Infinity;
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
@@ -24,6 +25,7 @@ use crate::functions::patterns::{Pattern, Shown};
 use crate::functions::read_pattern;
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::moment::now;
+use crate::functions::temporal::moments;
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
@@ -81,6 +83,13 @@ fn micros(array: &ArrayRef) -> &TimestampMicrosecondArray {
 }
 
 fn clock(micros: i64) -> Result<NaiveDateTime> {
+    if let Some(infinity) = Infinity::of_count(micros) {
+        return Err(Error::coded(
+            "22008",
+            format!("timestamp out of range: {} has no date", infinity.text()),
+        )
+        .into());
+    }
     match instant(micros) {
         Some(instant) => Ok(instant.naive_utc()),
         None => exec_err!("a timestamp is out of range: {micros} microseconds from 1970"),
@@ -183,6 +192,11 @@ fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             };
         }
         let at = stamps.value(row);
+        if Infinity::of_count(at).is_some() {
+            // As in PostgreSQL.
+            found.push(None);
+            continue;
+        }
         let zone = zoned.then(|| Shown::of(clocks.zone, at.div_euclid(1_000_000)));
         let east = zone.as_ref().map_or(0, |zone| zone.east);
         let shown = clock(at.saturating_add(east * 1_000_000))?;
@@ -220,6 +234,9 @@ fn difference(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 /// The number of the part (the day, the month, ...) in which a timestamp lies.
 fn ordinal(part: &str, micros: i64) -> Result<i64> {
     const SECOND: i64 = 1_000_000;
+    if Infinity::of_count(micros).is_some() {
+        return Err(moments::not_subtracted("timestamps"));
+    }
     let date = || clock(micros).map(|at| at.date());
     let part = part.to_lowercase();
     let part = part.strip_suffix('s').unwrap_or(&part);
@@ -264,8 +281,11 @@ fn age(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (late, early) = (micros(late), micros(early));
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
+        let infinite = |of: &TimestampMicrosecondArray| Infinity::of_count(of.value(row)).is_some();
         found.push(if late.is_null(row) || early.is_null(row) {
             None
+        } else if infinite(late) || infinite(early) {
+            return Err(moments::not_subtracted("timestamps"));
         } else {
             Some(between(clock(early.value(row))?, clock(late.value(row))?))
         });
@@ -416,6 +436,28 @@ fn to_timestamp_types(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
+/// Microseconds from seconds, both from 1970 on.
+fn of_seconds(seconds: f64) -> Result<i64> {
+    if seconds.is_nan() {
+        return Err(Error::coded("22008", "timestamp cannot be NaN").into());
+    }
+    if seconds.is_infinite() {
+        let future = seconds > 0.0;
+        let infinity = if future {
+            Infinity::Future
+        } else {
+            Infinity::Past
+        };
+        return Ok(infinity.count());
+    }
+    // From 2000 on, as PostgreSQL counts: nearer numbers have more digits behind the point.
+    let start = 946_684_800.0;
+    match ((seconds - start) * 1e6).round_ties_even() {
+        micros if micros.abs() < 9.2e18 => Ok(micros as i64 + 946_684_800_000_000),
+        _ => exec_err!("to_timestamp: {seconds} is out of range"),
+    }
+}
+
 /// Seconds since 1970, or a text, which may come with a pattern.
 fn to_timestamp(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     if args.len() == 2 {
@@ -436,15 +478,9 @@ fn to_timestamp(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
         }
         DataType::Float64 => {
             let seconds: &Float64Array = args[0].as_primitive::<Float64Type>();
-            // From 2000 on, as PostgreSQL counts: nearer numbers have more digits behind the point.
-            let start = 946_684_800.0;
-            let micros = |seconds: f64| match ((seconds - start) * 1e6).round_ties_even() {
-                micros if micros.abs() < 9.2e18 => Ok(micros as i64 + 946_684_800_000_000),
-                _ => out_of_range(seconds.to_string()),
-            };
             seconds
                 .iter()
-                .map(|v| v.map(micros).transpose())
+                .map(|v| v.map(of_seconds).transpose())
                 .collect::<Result<_>>()?
         }
         _ => return Ok(Arc::clone(&args[0])),

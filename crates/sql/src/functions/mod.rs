@@ -67,6 +67,10 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let truncate = state.scalar_functions().get("date_trunc").cloned();
     let alike = ["coalesce", "nullif", "greatest", "least"];
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
+    let finite = temporal::finite::NAMES
+        .map(|name| Some((name, state.scalar_functions().get(name).cloned()?)));
+    let finite = finite.into_iter().flatten();
+    let finite = finite.map(|(name, inner)| temporal::finite::finite(name, &inner));
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -96,6 +100,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(alike.iter().flatten().map(coalesce::alike))
+        .chain(finite)
         .chain([clock::now(), temporal::extract::date_part()])
         .chain(clock::going_on())
         .chain(lists::quantified().into_iter().map(Arc::new))

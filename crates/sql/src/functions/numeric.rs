@@ -11,6 +11,7 @@ use arrow::datatypes::{
     Int64Type, i256,
 };
 use datafusion::common::{Result, exec_err, plan_err};
+use table::infinity_at;
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
@@ -368,12 +369,12 @@ fn moment(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-/// There is no infinite one.
+/// Of intervals none is infinite.
 fn finite(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let nulls = args[0].logical_nulls();
     let found = (0..rows).map(|row| {
         let null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        (!null).then_some(true)
+        (!null).then(|| infinity_at(&args[0], row).is_none())
     });
     Ok(Arc::new(found.collect::<BooleanArray>()))
 }

@@ -10,6 +10,7 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use table::{finite_part, has_infinite};
 
 use crate::functions::arguments::{MICROS, UTC, is_text, nanoseconds};
 use crate::functions::dates::{is_stamp, zoned};
@@ -70,6 +71,9 @@ impl ScalarUDFImpl for Truncated {
         let clocks = Local::of(&args.config_options);
         let clocks = if zone.is_some() { clocks } else { Local::PLAIN };
         if clocks.is_utc() && zone.as_deref().is_some_and(|zone| zone != UTC) {
+            if has_infinite(&at.to_array(args.number_rows)?) {
+                return exec_err!("date_trunc: an infinite timestamp in a zone other than UTC");
+            }
             return self.inner.invoke_with_args(args);
         }
         let Some(part) = part.try_as_str().flatten() else {
@@ -82,12 +86,16 @@ impl ScalarUDFImpl for Truncated {
                 "date_trunc has no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
             );
         };
-        let cut = |values: &ArrayRef| {
+        let of_finite = |values: &ArrayRef| {
             if clocks.is_utc() {
                 part.of_all(values, unit)
             } else {
                 clocks.within(|| part.of_instants(values, unit))
             }
+        };
+        let cut = |values: &ArrayRef| match finite_part(values) {
+            None => of_finite(values),
+            Some((finite, infinities)) => Ok(infinities.put_into(of_finite(&finite)?)),
         };
         match at {
             ColumnarValue::Array(values) => Ok(ColumnarValue::Array(cut(values)?)),

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use chrono::DateTime;
 use regex::{Captures, Regex};
+use table::Infinity;
 
 use crate::messages::tags;
 
@@ -105,6 +106,9 @@ fn decimal(digits: &str, scale: &str) -> String {
 
 fn timestamp(kind: &str, held: &str) -> String {
     let count = held.split(',').next().unwrap_or_default();
+    if let Some(infinity) = count.parse().ok().and_then(Infinity::of_count) {
+        return format!("timestamp '{}'", infinity.text());
+    }
     let moment = count.parse::<i64>().ok().and_then(|count| {
         Some(match kind.trim_start_matches("Timestamp") {
             "Second" => DateTime::from_timestamp(count, 0)?,

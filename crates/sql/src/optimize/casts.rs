@@ -9,12 +9,12 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::TryCast;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::functions::temporal::instants;
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::reads;
+use crate::functions::temporal::{instants, moments};
 use crate::functions::{bytes, casts, convert, rounding};
 use crate::optimize::expressions::{is_text, rewritten};
 
@@ -30,11 +30,9 @@ impl AnalyzerRule for Casts {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let local = Local::of(config);
         rewritten(plan, |expr, schema| {
-            if !local.is_utc()
-                && let Expr::BinaryExpr(binary) = &expr
-                && let Some(later) = instants::later_than(binary, schema)
-            {
-                return Ok(Transformed::yes(later));
+            let sum = sum_of_moments(&expr, schema, local);
+            if let Some(found) = sum.or_else(|| cast_by_name(&expr, schema)) {
+                return Ok(Transformed::yes(found));
             }
             convert(expr, schema, local)
         })
@@ -75,6 +73,44 @@ fn rounded(value: &Expr, whole: DataType, strict: bool) -> Expr {
     } else {
         Expr::TryCast(TryCast::new(value, whole))
     }
+}
+
+/// A cast that DataFusion's functions for casts make of moments: the optimiser makes casts of them, which come too late for this
+/// rule.
+fn cast_by_name(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let Expr::ScalarFunction(function) = expr else {
+        return None;
+    };
+    let strict = match function.func.name() {
+        "arrow_cast" | "cast_to_type" => true,
+        "arrow_try_cast" | "try_cast_to_type" => false,
+        _ => return None,
+    };
+    let [value, _] = &function.args[..] else {
+        return None;
+    };
+    let (from, to) = (value.get_type(schema).ok()?, expr.get_type(schema).ok()?);
+    instants::recounts(&from, &to).then(|| convert::read_as(value.clone(), &to, strict))
+}
+
+/// The sum or difference of moments and intervals, by the clocks of the session; none of others.
+fn sum_of_moments(expr: &Expr, schema: &DFSchema, local: Local) -> Option<Expr> {
+    let Expr::BinaryExpr(binary) = expr else {
+        return None;
+    };
+    if !matches!(binary.op, Operator::Plus | Operator::Minus) {
+        return None;
+    }
+    if !local.is_utc()
+        && let Some(later) = instants::later_than(binary, schema)
+    {
+        return Some(later);
+    }
+    let (left, right) = (
+        binary.left.get_type(schema).ok()?,
+        binary.right.get_type(schema).ok()?,
+    );
+    moments::guarded(binary, &left, &right)
 }
 
 fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Expr>> {
@@ -131,7 +167,9 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
         }
         _ => None,
     };
-    if crosses {
+    // What is infinite is not counted in another unit.
+    let counted = better.is_some() && matches!(to, Timestamp(_, _));
+    if crosses || counted || instants::recounts(&from, to) {
         let value = better.unwrap_or_else(|| (**inner).clone());
         return Ok(Transformed::yes(convert::read_as(value, to, strict)));
     }

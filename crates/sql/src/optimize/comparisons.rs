@@ -3,6 +3,8 @@
 //! Dates, timestamps and texts are compared without a detour by nanoseconds, which end in 2262, and intervals by their
 //! length.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -13,7 +15,9 @@ use datafusion::logical_expr::utils::disjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use table::Infinity;
 
+use crate::functions::arguments::nanoseconds;
 use crate::functions::{casts, intervals};
 use crate::messages::types::type_name;
 use crate::optimize::expressions::{cast, is_text, rewritten};
@@ -160,6 +164,15 @@ fn compare_two(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Tran
     if !is_odd(&l, &r) {
         return Transformed::no(whole(left, op, right));
     }
+    // A constant that the other's unit can count, such as an infinite one, is counted in it.
+    if let (DataType::Timestamp(_, _), DataType::Timestamp(_, _)) = (&l, &r) {
+        if let Some(constant) = counted(&right, &l) {
+            return Transformed::yes(whole(left, op, constant));
+        }
+        if let Some(constant) = counted(&left, &r) {
+            return Transformed::yes(whole(constant, op, right));
+        }
+    }
     Transformed::yes(match (&l, &r) {
         (DataType::Interval(_), text) if is_text(text) => whole(
             intervals::span(left),
@@ -214,9 +227,13 @@ fn compare_date(date: Expr, op: Operator, stamp: Expr, stamp_type: DataType) -> 
     };
     if let DataType::Timestamp(_, None) = stamp_type
         && let Some(micros) = constant_micros(&stamp)
-        && let Ok(day) = i32::try_from(micros.div_euclid(DAY))
+        && let Some(day) = match Infinity::of_count(micros) {
+            Some(infinity) => Some(infinity.day()),
+            None => i32::try_from(micros.div_euclid(DAY)).ok(),
+        }
     {
-        let midnight = micros.rem_euclid(DAY) == 0;
+        let infinite = Infinity::of_day(day).is_some();
+        let midnight = infinite || micros.rem_euclid(DAY) == 0;
         let op = match (op, midnight) {
             (op, true) => Some(op),
             (Operator::Lt | Operator::LtEq, false) => Some(Operator::LtEq),
@@ -241,13 +258,57 @@ fn compare_date(date: Expr, op: Operator, stamp: Expr, stamp_type: DataType) -> 
 
 /// The value of a constant timestamp without zone, if it is a whole number of microseconds.
 fn constant_micros(expr: &Expr) -> Option<i64> {
-    match constant(expr)? {
-        ScalarValue::TimestampSecond(Some(v), None) => v.checked_mul(1_000_000),
-        ScalarValue::TimestampMillisecond(Some(v), None) => v.checked_mul(1_000),
-        ScalarValue::TimestampMicrosecond(Some(v), None) => Some(v),
-        ScalarValue::TimestampNanosecond(Some(v), None) if v % 1_000 == 0 => Some(v / 1_000),
-        _ => None,
+    let (count, unit, zone) = parts(constant(expr)?)?;
+    zone.is_none()
+        .then(|| recounted(count, unit, TimeUnit::Microsecond))?
+}
+
+/// A constant timestamp of another unit as one of the type `of`, if that can count it.
+fn counted(expr: &Expr, of: &DataType) -> Option<Expr> {
+    let DataType::Timestamp(unit, zone) = of else {
+        return None;
+    };
+    let (count, own, own_zone) = parts(constant(expr)?)?;
+    if own == *unit || own_zone.is_some() != zone.is_some() {
+        return None;
     }
+    let count = recounted(count, own, *unit)?;
+    let zone = zone.clone();
+    let value = match unit {
+        TimeUnit::Second => ScalarValue::TimestampSecond(Some(count), zone),
+        TimeUnit::Millisecond => ScalarValue::TimestampMillisecond(Some(count), zone),
+        TimeUnit::Microsecond => ScalarValue::TimestampMicrosecond(Some(count), zone),
+        TimeUnit::Nanosecond => ScalarValue::TimestampNanosecond(Some(count), zone),
+    };
+    Some(Expr::Literal(value, None))
+}
+
+/// A timestamp: its count, unit and zone.
+fn parts(value: ScalarValue) -> Option<(i64, TimeUnit, Option<Arc<str>>)> {
+    Some(match value {
+        ScalarValue::TimestampSecond(Some(count), zone) => (count, TimeUnit::Second, zone),
+        ScalarValue::TimestampMillisecond(Some(count), zone) => {
+            (count, TimeUnit::Millisecond, zone)
+        }
+        ScalarValue::TimestampMicrosecond(Some(count), zone) => {
+            (count, TimeUnit::Microsecond, zone)
+        }
+        ScalarValue::TimestampNanosecond(Some(count), zone) => (count, TimeUnit::Nanosecond, zone),
+        _ => return None,
+    })
+}
+
+/// A count of one unit in another; none if that is no whole number, or too many. What is infinite stays so.
+fn recounted(count: i64, from: TimeUnit, to: TimeUnit) -> Option<i64> {
+    if let Some(infinity) = Infinity::of_count(count) {
+        return Some(infinity.count());
+    }
+    let (from, to) = (nanoseconds(from), nanoseconds(to));
+    if from >= to {
+        return count.checked_mul(from / to);
+    }
+    let scale = to / from;
+    (count % scale == 0).then_some(count / scale)
 }
 
 fn constant(expr: &Expr) -> Option<ScalarValue> {

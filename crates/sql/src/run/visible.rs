@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use table::{is_enum, json_kind, timetz_type, uuid_type};
+use table::{has_infinite, is_enum, json_kind, timetz_type, uuid_type};
 
 use crate::error::Result;
 use crate::functions::convert::to_texts;
@@ -19,6 +19,7 @@ use crate::functions::json::value::texts;
 use crate::functions::lists::types::is_special;
 use crate::functions::lists::types::lists;
 use crate::functions::temporal::local::Local;
+use crate::functions::temporal::moments::plain_texts;
 use crate::messages::types::{JSON_TYPE, marks, standard_name};
 
 /// Where Arrow has the name of an extension type.
@@ -154,17 +155,15 @@ pub(crate) fn rows(own: SendableRecordBatchStream) -> SendableRecordBatchStream 
     Box::pin(RecordBatchStreamAdapter::new(seen, rows))
 }
 
-/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`; and maps as JSON: `{"a":1}`.
+/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`; maps as JSON: `{"a":1}`; and columns
+/// of dates and timestamps of which some are infinite, which Arrow does not write, as texts.
 ///
 /// # Errors
 /// Those of writing a value.
 pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
     let own = rows.schema();
-    if !own
-        .fields()
-        .iter()
-        .any(|field| is_special(field.data_type()))
-    {
+    let odd = |column: &ArrayRef| is_special(column.data_type()) || has_infinite(column);
+    if !rows.columns().iter().any(odd) {
         return Ok(rows.clone());
     }
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
@@ -173,6 +172,10 @@ pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
             let text = field.as_ref().clone().with_data_type(DataType::Utf8View);
             fields.push(Arc::new(text));
             columns.push(to_texts(column)?);
+        } else if has_infinite(column) {
+            let text = field.as_ref().clone().with_data_type(DataType::Utf8View);
+            fields.push(Arc::new(text));
+            columns.push(plain_texts(column)?);
         } else {
             fields.push(Arc::clone(field));
             columns.push(Arc::clone(column));

@@ -24,6 +24,7 @@ use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_o
 use crate::frontend::expression;
 use crate::functions::convert::cast_to;
 use crate::functions::lists::types::is_special;
+use crate::functions::temporal::moments::written_in_file;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, exact, table_name, written};
 use crate::run::answer::Answer;
@@ -91,17 +92,22 @@ pub(crate) async fn to(
 }
 
 /// `plan` with columns that a file of this format can hold: JSON and enums are text, in CSV arrays and structs are, and uuids but in
-/// formats that have bytes.
+/// formats that have bytes. So are dates and timestamps, which may be infinite.
 fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
-    let odd = |ty: &DataType| is_special(ty) || matches!(ty, DataType::Interval(_));
+    let as_text = |ty: &DataType| {
+        matches!(format, "csv" | "json") && matches!(ty, DataType::Date32 | DataType::Timestamp(..))
+    };
+    let odd = |ty: &DataType| is_special(ty) || matches!(ty, DataType::Interval(_)) || as_text(ty);
     if !fields.iter().any(|field| odd(field.data_type())) {
         return Ok(plan);
     }
     let columns = plan.schema().iter().map(|(table, field)| {
         let column = Expr::from((table, field));
         let wanted = type_in_file(field.data_type(), format);
-        if wanted == *field.data_type() {
+        if as_text(field.data_type()) {
+            written_in_file(column).alias(field.name())
+        } else if wanted == *field.data_type() {
             column
         } else {
             Expr::Cast(Cast::new(Box::new(column), wanted)).alias(field.name())

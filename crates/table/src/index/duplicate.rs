@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use crate::error::{Error, Result};
 use crate::format::keys::Form;
 use crate::format::nested::{from_storage, uuid_text};
-use crate::schema::{Definition, Key, enum_type};
+use crate::schema::{Definition, Infinity, Key, enum_type};
 
 /// The most characters of a value that the error shows.
 const SHOWN: usize = 100;
@@ -59,6 +59,14 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
                 let mut labels = own.labels.into_iter();
                 let label = labels.find(|label| i64::from(label.number) == number)?;
                 return Some(Arc::new(StringViewArray::from(vec![label.text])));
+            }
+            let infinity = match data_type {
+                DataType::Date32 => i32::try_from(number).ok().and_then(Infinity::of_day),
+                DataType::Timestamp(_, _) => Infinity::of_count(number),
+                _ => None,
+            };
+            if let Some(infinity) = infinity {
+                return Some(Arc::new(StringViewArray::from(vec![infinity.text()])));
             }
             narrow(data_type, number).ok()
         }

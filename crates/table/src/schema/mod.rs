@@ -4,6 +4,7 @@ mod comments;
 mod definition;
 mod domains;
 mod enums;
+mod infinite;
 mod names;
 mod normalise;
 mod rights;
@@ -19,6 +20,7 @@ pub use definition::{
 pub use domains::Domain;
 pub(crate) use enums::replaced;
 pub use enums::{EnumType, Label, enum_name, enum_type, enum_within, is_enum, places};
+pub use infinite::{Infinities, Infinity, cast_moments, finite_part, has_infinite, infinity_at};
 pub use names::{WITHIN, base_of, schema_of, titled, within};
 pub use normalise::normalise;
 pub use rights::{Acl, Grant, Privileges, Role};

@@ -1,13 +1,14 @@
 //! Rows of any suitable types become rows of a table's types.
 
 use arrow::array::{Array, RecordBatch};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::CastOptions;
 
 use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
 use crate::schema::enums::{from_texts, is_enum};
+use crate::schema::infinite::{cast_moments, finite_part};
 use crate::schema::rounding::to_second_digits;
 use crate::schema::types::{json_kind, map_parts};
 
@@ -52,7 +53,7 @@ fn is_other_struct(given: &Fields, own: &Fields) -> bool {
 }
 
 /// Casts `batch`, whose columns stand in the table's order, to the definition's types, and rounds what its columns
-/// [round](crate::Column::digits).
+/// [round](crate::Column::digits). Infinite dates and timestamps become the counts that [`Infinity`](crate::Infinity) says.
 ///
 /// # Errors
 /// [`Error::Mismatch`] for another number of columns, [`Error::Null`] for a NULL where none is
@@ -89,10 +90,15 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
                 ),
             });
         } else {
-            cast_with_options(column, field.data_type(), &options)?
+            cast_moments(column, field.data_type(), &options)?
         };
         let column = match own.digits {
             Some(digits) => to_second_digits(&column, digits)?,
+            None => column,
+        };
+        // Of the counts that are read as infinite each has one that is stored, so that equal values are equal.
+        let column = match finite_part(&column) {
+            Some((finite, infinities)) => infinities.put_into(finite),
             None => column,
         };
         if !field.is_nullable() && column.logical_null_count() > 0 {

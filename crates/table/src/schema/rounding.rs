@@ -13,6 +13,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 
 use crate::error::Result;
+use crate::schema::infinite::Infinity;
 use crate::schema::types::timetz_type;
 
 /// Seconds from 1970 to 2000, from where PostgreSQL counts: halves are rounded away from there.
@@ -61,6 +62,9 @@ pub fn to_second_digits(values: &ArrayRef, wanted: u8) -> Result<ArrayRef> {
             let (scale, epoch) = (scale(own, wanted), EPOCH * 10_i64.pow(own.into()));
             let counts = cast(values, &DataType::Int64)?;
             let rounded: Int64Array = counts.as_primitive::<Int64Type>().unary(|count| {
+                if Infinity::of_count(count).is_some() {
+                    return count;
+                }
                 let since = count.checked_sub(epoch);
                 let since = since.and_then(|since| nearest(since, scale));
                 // What lies at the end of what there is stays: comparisons have it for all that is beyond.
@@ -145,6 +149,8 @@ mod tests {
             Some(EPOCH * 1_000_000 + 15_000),
             Some(EPOCH * 1_000_000 - 15_000),
             None,
+            Some(i64::MAX),
+            Some(-i64::MAX),
         ]));
         let rounded = to_second_digits(&stamps, 2).unwrap();
         let rounded = rounded.as_primitive::<TimestampMicrosecondType>();
@@ -153,6 +159,7 @@ mod tests {
             (since(0), since(1), rounded.is_null(2)),
             (20_000, -20_000, true)
         );
+        assert_eq!((rounded.value(3), rounded.value(4)), (i64::MAX, -i64::MAX));
         let times: ArrayRef = Arc::new(Time64NanosecondArray::from(vec![DAY - 1]));
         let rounded = to_second_digits(&times, 0).unwrap();
         let rounded = cast(&rounded, &DataType::Int64).unwrap();

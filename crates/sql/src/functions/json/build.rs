@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringArray};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{DataType, Fields, TimeUnit, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, exec_err, plan_err};
-use table::{JsonKind, json_kind, json_type, jsonb_type};
+use table::{Infinity, JsonKind, cast_moments, infinity_at, json_kind, json_type, jsonb_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::items::to_texts;
@@ -234,6 +234,9 @@ fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
     let format = ArrayFormatter::try_new(values.as_ref(), &options)?;
     let of = |row: usize| {
         values.is_valid(row).then(|| {
+            if let Some(infinity) = infinity_at(values, row) {
+                return infinity.text().to_string();
+            }
             let text = format.value(row).to_string();
             let text = if text.contains('.') {
                 text.trim_end_matches('0').trim_end_matches('.')
@@ -248,9 +251,13 @@ fn moments(values: &ArrayRef, zone: bool) -> Result<ArrayRef> {
 
 /// Instants as ISO 8601 has them, as clocks of the session show them.
 fn instants(values: &ArrayRef, clocks: Local) -> Result<ArrayRef> {
-    let micros = cast(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let micros = cast_moments(values, &micros, &CastOptions::default())?;
     let micros = micros.as_primitive::<TimestampMicrosecondType>();
     let of = |at: i64| {
+        if let Some(infinity) = Infinity::of_count(at) {
+            return infinity.text().to_string();
+        }
         let (seconds, rest) = (at.div_euclid(1_000_000), at.rem_euclid(1_000_000));
         let east = clocks.zone.at_instant(seconds).unwrap_or(0);
         let mut text = String::new();

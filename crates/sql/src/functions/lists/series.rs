@@ -15,6 +15,7 @@ use arrow::datatypes::{
 };
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::error::DataFusionError;
+use table::Infinity;
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC, is_text};
@@ -309,6 +310,15 @@ fn of_times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if sign == 0 {
             return Err(zero_step());
         }
+        let (from, to) = (from.value(row), to.value(row));
+        let goes = if sign > 0 { from <= to } else { from >= to };
+        if goes && [from, to].map(Infinity::of_count) != [None, None] {
+            return Err(Error::coded(
+                "54000",
+                "generate_series does not go from or to infinity here: name an end",
+            )
+            .into());
+        }
         // From one to the next, as months have ends: the 31st is followed by the 28th, and that by the 28th.
         let next = |at: i64| {
             let next = if by_clocks {
@@ -322,7 +332,7 @@ fn of_times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
                 None => exec_err!("timestamp out of range"),
             }
         };
-        walk(lists, (from.value(row), to.value(row)), sign > 0, next)
+        walk(lists, (from, to), sign > 0, next)
     })?;
     let ty = args[0].data_type().clone();
     lists.finish(|values| Arc::new(TimestampMicrosecondArray::from(values).with_data_type(ty)))

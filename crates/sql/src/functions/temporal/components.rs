@@ -80,6 +80,24 @@ impl Part {
         )
     }
 
+    /// Whether it goes on with values of this type, so that of an infinite one it is infinite. Others begin again and again, so
+    /// that there is none.
+    pub(super) fn is_endless(self, ty: &DataType) -> bool {
+        matches!(
+            ty,
+            DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _)
+        ) && matches!(
+            self,
+            Part::Year
+                | Part::Decade
+                | Part::Century
+                | Part::Millennium
+                | Part::IsoYear
+                | Part::Epoch
+                | Part::Julian
+        )
+    }
+
     /// Whether it is of the zone of a value.
     pub(super) fn is_of_zone(self) -> bool {
         matches!(self, Part::Zone | Part::ZoneHour | Part::ZoneMinute)
@@ -157,7 +175,7 @@ impl Part {
     /// The type of its values, of values of this type; `exact` has decimals for fractions.
     pub(super) fn result(self, ty: &DataType, exact: bool) -> DataType {
         let scale = self.scale(ty);
-        let wide = matches!(self, Part::Epoch | Part::Microsecond);
+        let wide = matches!(self, Part::Epoch | Part::Microsecond) || self.is_endless(ty) && !exact;
         match (scale, exact) {
             (0, true) if wide => DataType::Int64,
             (0, false) if wide => DataType::Float64,

@@ -5,18 +5,21 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Int64Type, IntervalUnit};
+use arrow::datatypes::{
+    DataType, Field, FieldRef, Float64Type, Int32Type, Int64Type, IntervalUnit,
+};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    Volatility, lit,
 };
-use table::timetz_type;
+use table::{Infinities, Infinity, finite_part, timetz_type};
 
+use crate::error::Error;
 use crate::functions::arguments::{MICROS, is_text, nanoseconds};
 use crate::functions::temporal::components::{Part, own, part_of};
 use crate::functions::temporal::instants::cast_across;
@@ -32,9 +35,25 @@ pub(crate) fn date_part() -> Arc<ScalarUDF> {
 
 static EXTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| function(true));
 
-/// The call of `extract` with a field and a value.
+/// `extract` with doubles, which may be infinite.
+static ENDLESS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| function(false));
+
+/// The call of `extract` with a field and a value. Of a constant that is infinite it has doubles, too.
 pub(crate) fn extract(args: Vec<Expr>) -> Expr {
-    EXTRACT.call(args)
+    let endless = matches!(&args[..], [_, Expr::Cast(cast)] if is_infinite(&cast.expr));
+    let function = if endless { &ENDLESS } else { &EXTRACT };
+    function.call(args)
+}
+
+/// Whether a constant in quotes says that it is infinite.
+fn is_infinite(text: &Expr) -> bool {
+    let Expr::Literal(value, _) = text else {
+        return false;
+    };
+    let text = value.try_as_str().flatten().unwrap_or_default();
+    let text = text.trim();
+    let name = text.strip_prefix('-').unwrap_or(text);
+    name.trim().eq_ignore_ascii_case("infinity")
 }
 
 fn function(exact: bool) -> Arc<ScalarUDF> {
@@ -97,7 +116,9 @@ impl ScalarUDFImpl for Extract {
         let word = args.scalar_arguments.first().copied().flatten();
         let ty = args.arg_fields[1].data_type();
         let part = part_of(literal(word), ty)?;
-        let nullable = args.arg_fields[1].is_nullable();
+        // An infinite date has no day.
+        let ends = matches!(ty, DataType::Date32 | DataType::Timestamp(_, _));
+        let nullable = args.arg_fields[1].is_nullable() || ends && !part.is_endless(ty);
         let found = part.result(ty, self.exact);
         Ok(Arc::new(Field::new(NAME, found, nullable)))
     }
@@ -110,6 +131,11 @@ impl ScalarUDFImpl for Extract {
         let part = part_of(literal(Some(word)), &ty)?;
         let constant = matches!(of, ColumnarValue::Scalar(_));
         let mut of = of.to_array(if constant { 1 } else { args.number_rows })?;
+        let mut infinities = None;
+        if let Some((finite, ends)) = finite_part(&of) {
+            (of, infinities) = (finite, Some(ends));
+        }
+        let wanted = part.result(&ty, self.exact);
         let clocks = Local::of(&args.config_options);
         if let (DataType::Timestamp(unit, Some(_)), false) = (&ty, clocks.is_utc()) {
             let plain = DataType::Timestamp(*unit, None);
@@ -126,7 +152,16 @@ impl ScalarUDFImpl for Extract {
         let found = if part.is_inner(&ty) {
             self.inner(part, &of, args)?
         } else {
-            own(part, &of, &part.result(&ty, self.exact))?
+            own(part, &of, &wanted)?
+        };
+        let found = if *found.data_type() == wanted {
+            found
+        } else {
+            cast(&found, &wanted)?
+        };
+        let found = match infinities {
+            Some(infinities) if part.is_endless(&ty) => with_infinite(&found, &infinities)?,
+            _ => found,
         };
         returned(found, constant)
     }
@@ -138,16 +173,40 @@ impl ScalarUDFImpl for Extract {
         info: &SimplifyContext,
     ) -> Result<PreimageResult> {
         // Years before the year 1 are counted otherwise there.
-        match literal.as_literal() {
-            Some(ScalarValue::Int32(Some(year)))
-                if *year > 0
-                    && (Local::of(info.config_options()).is_utc() || !is_instant(args, info)) =>
-            {
-                self.inner.preimage(args, literal, info)
+        let year = match literal.as_literal() {
+            Some(ScalarValue::Int32(Some(year))) => *year,
+            // Of `date_part`.
+            Some(ScalarValue::Float64(Some(year))) if f64::from(*year as i32) == *year => {
+                *year as i32
             }
-            _ => Ok(PreimageResult::None),
+            _ => return Ok(PreimageResult::None),
+        };
+        if year > 0 && (Local::of(info.config_options()).is_utc() || !is_instant(args, info)) {
+            return self.inner.preimage(args, &lit(year), info);
         }
+        Ok(PreimageResult::None)
     }
+}
+
+/// Fields of finite values with infinite ones where these were.
+///
+/// # Errors
+/// If numbers of their type are not infinite.
+fn with_infinite(fields: &ArrayRef, infinities: &Infinities) -> Result<ArrayRef> {
+    if *fields.data_type() == DataType::Float64 {
+        let fields = fields.as_primitive::<Float64Type>().iter();
+        let all = fields.zip(infinities.iter());
+        let all = all.map(|(field, infinity)| infinity.map(Infinity::float).or(field));
+        return Ok(Arc::new(all.collect::<Float64Array>()));
+    }
+    if !infinities.any() {
+        return Ok(Arc::clone(fields));
+    }
+    Err(Error::coded(
+        "22003",
+        "a field of an infinite date or timestamp is infinite, which numbers of its type are not here: `date_part` has doubles, which are, and `isfinite` tells infinite values",
+    )
+    .into())
 }
 
 /// A constant as one.

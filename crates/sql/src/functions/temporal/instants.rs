@@ -11,6 +11,7 @@ use arrow::datatypes::{
 };
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF};
+use table::{Infinity, finite_part};
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC, nanoseconds};
@@ -59,6 +60,17 @@ pub(crate) fn crosses(from: &DataType, to: &DataType) -> bool {
     }
 }
 
+/// Whether a cast between these types counts anew, which what is infinite must not be.
+pub(crate) fn recounts(from: &DataType, to: &DataType) -> bool {
+    use DataType::{Date32, Date64, Time32, Time64, Timestamp};
+    match (from, to) {
+        (Date32 | Date64, Timestamp(_, _)) => true,
+        (Timestamp(_, _), Date32 | Date64 | Time32(_) | Time64(_)) => true,
+        (Timestamp(unit, _), Timestamp(other, _)) => unit != other,
+        _ => false,
+    }
+}
+
 /// Counts of a unit, each moved to or from what clocks of the session show.
 fn across(values: &ArrayRef, unit: TimeUnit, to: DataType, shown: bool) -> Result<ArrayRef> {
     let local = Local::now();
@@ -85,15 +97,23 @@ fn across(values: &ArrayRef, unit: TimeUnit, to: DataType, shown: bool) -> Resul
     Ok(cast(&Int64Array::from(moved), &to)?)
 }
 
-/// Instants as timestamps, dates or times that clocks of the session show, or the other way round; none of other casts.
+/// Instants as timestamps, dates or times that clocks of the session show, or the other way round; none of other casts. What
+/// is infinite stays so.
 ///
 /// # Errors
 /// If one is out of range.
 pub(crate) fn cast_across(values: &ArrayRef, to: &DataType) -> Result<Option<ArrayRef>> {
-    let from = values.data_type().clone();
-    if !crosses(&from, to) {
+    if !crosses(values.data_type(), to) {
         return Ok(None);
     }
+    Ok(Some(match finite_part(values) {
+        None => shown_across(values, to)?,
+        Some((finite, infinities)) => infinities.put_into(shown_across(&finite, to)?),
+    }))
+}
+
+fn shown_across(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let from = values.data_type().clone();
     let exact = CastOptions {
         safe: false,
         ..CastOptions::default()
@@ -111,7 +131,7 @@ pub(crate) fn cast_across(values: &ArrayRef, to: &DataType) -> Result<Option<Arr
             across(&midnights, TimeUnit::Microsecond, zoned(), false)?
         }
     };
-    Ok(Some(cast_with_options(&plain, to, &exact)?))
+    Ok(cast_with_options(&plain, to, &exact)?)
 }
 
 /// The moment an interval after another, in microseconds; none if it is out of range.
@@ -131,8 +151,11 @@ fn later(at: i64, interval: IntervalMonthDayNano) -> Option<i64> {
 }
 
 /// The instant an interval after another, in microseconds: months and days are those of clocks in the session's zone. None if
-/// it is out of range.
+/// it is out of range. What is infinite stays so.
 pub(crate) fn later_instant(local: Local, at: i64, interval: IntervalMonthDayNano) -> Option<i64> {
+    if Infinity::of_count(at).is_some() {
+        return Some(at);
+    }
     if local.is_utc() {
         return later(at, interval);
     }
@@ -224,6 +247,10 @@ mod tests {
         assert_eq!(later_instant(local, noon, hours), Some(at(3, 10, 17)));
         assert_eq!(later_instant(local, noon, month), Some(at(4, 9, 16)));
         assert_eq!(later_instant(Local::PLAIN, noon, day), Some(at(3, 10, 17)));
+        for local in [local, Local::PLAIN] {
+            assert_eq!(later_instant(local, i64::MAX, month), Some(i64::MAX));
+            assert_eq!(later_instant(local, -i64::MAX, day), Some(-i64::MAX));
+        }
     }
 
     #[test]

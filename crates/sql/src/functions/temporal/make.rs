@@ -11,6 +11,7 @@ use arrow::datatypes::{
     TimestampMicrosecondType,
 };
 use datafusion::common::{Result, exec_err, plan_err};
+use table::Infinity;
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC, is_text, strings};
@@ -323,6 +324,14 @@ fn date_bin(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             found.push(None);
             continue;
         }
+        let (at, start) = (stamps.value(row), origins.map_or(0, |own| own.value(row)));
+        if Infinity::of_count(at).is_some() {
+            found.push(Some(at));
+            continue;
+        }
+        if Infinity::of_count(start).is_some() {
+            return out_of_range("origin");
+        }
         let stride = strides.value(row);
         if stride.months != 0 {
             return Err(Error::coded(
@@ -336,8 +345,8 @@ fn date_bin(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if length <= 0 {
             return Err(Error::coded("22008", "stride must be greater than zero").into());
         }
-        let origin = i128::from(origins.map_or(0, |origins| origins.value(row)));
-        let since = i128::from(stamps.value(row)) - origin;
+        let origin = i128::from(start);
+        let since = i128::from(at) - origin;
         let start = i64::try_from(origin + since.div_euclid(length) * length);
         match start {
             Ok(start) => found.push(Some(start)),

@@ -1,6 +1,7 @@
 //! Moments: what texts of dates, times and timestamps say.
 
 use chrono::{DateTime, Utc};
+use table::Infinity;
 
 use crate::functions::temporal::calendar::{FIRST_DAY, LAST_DAY, days, days_of_month};
 use crate::functions::temporal::local::Local;
@@ -23,9 +24,21 @@ pub(crate) struct Moment {
     pub time: Option<i64>,
     /// The zone, if it names one.
     pub zone: Option<Zone>,
+    /// That it is infinite; it has nothing else then.
+    pub infinity: Option<Infinity>,
 }
 
 impl Moment {
+    /// A finite one.
+    pub(crate) fn new(day: Option<i64>, time: Option<i64>, zone: Option<Zone>) -> Moment {
+        Moment {
+            day,
+            time,
+            zone,
+            infinity: None,
+        }
+    }
+
     /// Seconds from 1970 on that clocks show, and nanoseconds.
     pub(crate) fn local(&self) -> Read<(i64, i64)> {
         let day = self.day.ok_or(Wrong::Syntax)?;
@@ -40,6 +53,17 @@ impl Moment {
         let east = zone.at_local(seconds).ok_or(Wrong::Field)?;
         Ok((seconds - east, rest))
     }
+}
+
+/// An infinite one. Of the times of a day there is none.
+pub(crate) fn infinite(infinity: Infinity, only_time: bool) -> Read<Option<Moment>> {
+    if only_time {
+        return Err(Wrong::Syntax);
+    }
+    Ok(Some(Moment {
+        infinity: Some(infinity),
+        ..Moment::default()
+    }))
 }
 
 /// A whole number.
@@ -93,7 +117,7 @@ pub(crate) fn plain(text: &[u8]) -> Option<Moment> {
     Some(Moment {
         day,
         time: Some(time),
-        zone: None,
+        ..Moment::default()
     })
 }
 
@@ -117,5 +141,6 @@ pub(crate) fn now(local: Local, shift: i64, with_time: bool) -> Moment {
         day: Some(seconds.div_euclid(86_400) + shift),
         time: with_time.then_some(of_day + micros),
         zone: with_time.then_some(Zone::Fixed(east)),
+        infinity: None,
     }
 }

@@ -1,8 +1,12 @@
 //! Dates and times put together from the parts of a text, in all forms that PostgreSQL reads.
 
+use table::Infinity;
+
 use crate::functions::temporal::calendar::{FIRST_DAY, days, days_of_month};
 use crate::functions::temporal::local::{Local, Order};
-use crate::functions::temporal::moment::{DAY, Moment, Read, SECOND, now, number, plain, within};
+use crate::functions::temporal::moment::{
+    DAY, Moment, Read, SECOND, infinite, now, number, plain, within,
+};
 use crate::functions::temporal::pieces::{Piece, Shape, fraction, pieces, runs};
 use crate::functions::temporal::words::{Unit, Word, is_known, word};
 use crate::functions::temporal::wrong::Wrong;
@@ -128,8 +132,9 @@ impl Parts {
             Shape::Number => self.take_number(pieces, at)?,
             Shape::Word => return self.take_word(pieces, at),
             Shape::SignedWord => {
-                return match word(&text[1..]) {
-                    Some(Word::Infinity) => Err(Wrong::Infinite),
+                // `+infinity` is none, as in PostgreSQL.
+                return match (word(&text[1..]), text.starts_with('-')) {
+                    (Some(Word::Infinity), true) => infinite(Infinity::Past, self.only_time),
                     _ => Err(Wrong::Syntax),
                 };
             }
@@ -446,13 +451,10 @@ impl Parts {
             Word::Now => return Ok(Some(now(self.local, 0, true))),
             Word::Epoch if self.only_time => return Err(Wrong::Syntax),
             Word::Epoch => {
-                return Ok(Some(Moment {
-                    day: Some(0),
-                    time: Some(0),
-                    zone: Some(Zone::Fixed(0)),
-                }));
+                let utc = Some(Zone::Fixed(0));
+                return Ok(Some(Moment::new(Some(0), Some(0), utc)));
             }
-            Word::Infinity => return Err(Wrong::Infinite),
+            Word::Infinity => return infinite(Infinity::Future, self.only_time),
             Word::Time => {
                 let next = pieces.get(at + 1).map(|piece| piece.shape);
                 let time = matches!(next, Some(Shape::Number | Shape::Time | Shape::Date));
@@ -527,7 +529,7 @@ impl Parts {
                 _ => return Err(Wrong::Syntax),
             };
         }
-        Ok(Moment { day, time, zone })
+        Ok(Moment::new(day, time, zone))
     }
 
     fn time(&self) -> Read<Option<i64>> {

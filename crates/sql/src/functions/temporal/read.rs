@@ -11,7 +11,7 @@ use arrow::datatypes::{
     DataType, Date32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
 use datafusion::common::{Result, internal_err};
-use table::timetz_type;
+use table::{Infinity, timetz_type};
 
 use crate::functions::arguments::nanoseconds;
 use crate::functions::temporal::calendar;
@@ -72,7 +72,11 @@ pub(crate) fn from_texts(texts: &StringArray, to: &DataType, local: Local) -> Re
     Ok(match to {
         DataType::Date32 => {
             let days = each(texts, to, |text| {
-                let day = moment(text, local, false)?.day.ok_or(Wrong::Syntax)?;
+                let moment = moment(text, local, false)?;
+                if let Some(infinity) = moment.infinity {
+                    return Ok(infinity.day());
+                }
+                let day = moment.day.ok_or(Wrong::Syntax)?;
                 i32::try_from(day).map_err(|_| Wrong::Range)
             })?;
             Arc::new(Date32Array::from(days))
@@ -91,6 +95,9 @@ pub(crate) fn from_texts(texts: &StringArray, to: &DataType, local: Local) -> Re
         DataType::Timestamp(unit, zone) => {
             let counts = each(texts, to, |text| {
                 let moment = moment(text, local, false)?;
+                if let Some(infinity) = moment.infinity {
+                    return Ok(infinity.count());
+                }
                 let (seconds, rest) = match zone {
                     Some(_) => moment.instant(local)?,
                     None => moment.local()?,
@@ -115,11 +122,12 @@ fn half_even(value: i64, scale: i64) -> i64 {
     whole + i64::from(up)
 }
 
-/// Units from 1970 on; none if they are too many.
+/// Units from 1970 on; none if they are too many, or as many as would be infinite.
 fn count(seconds: i64, rest: i64, unit: TimeUnit) -> Option<i64> {
     let scale = nanoseconds(unit);
     let whole = seconds.checked_mul(1_000_000_000 / scale)?;
-    whole.checked_add(half_even(rest, scale))
+    let count = whole.checked_add(half_even(rest, scale))?;
+    Infinity::of_count(count).is_none().then_some(count)
 }
 
 fn time(text: &str, local: Local) -> Result<i64, Wrong> {
@@ -193,6 +201,9 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<Option<ArrayRef>> {
             let zone = zone.is_some();
             written(&|row| {
                 let count = counts.value(row);
+                if let Some(infinity) = Infinity::of_count(count) {
+                    return infinity.text().to_string();
+                }
                 let rest = count.rem_euclid(units) * (1_000_000_000 / units);
                 let mut text = String::new();
                 local.timestamp(count.div_euclid(units), rest, zone, &mut text);
@@ -261,6 +272,8 @@ mod tests {
             ("08 Jan 1999", Order::Mdy, "1999-01-08"),
             ("99-08-01", Order::Ymd, "1999-08-01"),
             ("epoch", Order::Mdy, "1970-01-01"),
+            ("infinity", Order::Mdy, "infinity"),
+            (" - Infinity ", Order::Dmy, "-infinity"),
             ("4714-11-24 BC", Order::Mdy, "4714-11-24 BC"),
         ] {
             let found = read(text, &DataType::Date32, order);
@@ -274,7 +287,9 @@ mod tests {
             ("4714-11-23 BC", Order::Mdy),
             ("0000-01-01", Order::Mdy),
             ("", Order::Mdy),
-            ("-infinity", Order::Mdy),
+            ("+infinity", Order::Mdy),
+            ("inf", Order::Mdy),
+            ("infinity infinity", Order::Mdy),
             ("2000-01-01 2000-01-01", Order::Mdy),
         ] {
             let found = read(text, &DataType::Date32, order);

@@ -11,7 +11,7 @@ use arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::common::{Result, exec_err, plan_err};
-use table::timetz_type;
+use table::{Infinity, finite_part, timetz_type};
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC, is_text, strings};
@@ -67,7 +67,9 @@ pub(crate) fn cast_zones(values_in: &ArrayRef, to: &DataType) -> Result<Option<A
             Some(column(times.map(|time| time.map(in_zone)))?)
         }
         DataType::Timestamp(_, Some(_)) => {
-            let micros = cast(values_in, &zoned())?;
+            // What is infinite has no time of the day.
+            let finite = finite_part(values_in).map(|(finite, _)| finite);
+            let micros = cast(finite.as_ref().unwrap_or(values_in), &zoned())?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>().iter();
             let of_day = |at: i64| {
                 let east = clocks
@@ -192,6 +194,10 @@ fn timezone(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
                     continue;
                 };
                 let at = stamps.value(row);
+                if Infinity::of_count(at).is_some() {
+                    found.push(Some(at));
+                    continue;
+                }
                 let seconds = at.div_euclid(1_000_000);
                 let east = if aware {
                     zone.at_instant(seconds)

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use arrow::datatypes::IntervalMonthDayNano;
+use table::Infinity;
 
 use crate::functions::intervals;
 use crate::functions::temporal::calendar::{self, civil, era, weekday};
@@ -18,8 +19,11 @@ const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MOST_LETTERS: usize = 10;
 
 impl Local {
-    /// Writes a date that is counted from 1970: `1999-01-08`, `01/08/1999`.
+    /// Writes a date that is counted from 1970: `1999-01-08`, `01/08/1999`, `infinity`.
     pub fn date(&self, day: i64, out: &mut String) {
+        if let Some(infinity) = i32::try_from(day).ok().and_then(Infinity::of_day) {
+            return out.push_str(infinity.text());
+        }
         if self.style == Style::Iso {
             return calendar::date(day, out);
         }

@@ -13,12 +13,13 @@ use arrow::datatypes::{
 };
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
-use table::timetz_type;
+use table::{Infinity, timetz_type};
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::dates::zoned;
 use crate::functions::own::Own;
+use crate::functions::temporal::moments;
 use crate::functions::temporal::shift::TIME;
 use crate::functions::temporal::timetz::{TimeInZone, column, values};
 use crate::messages::types::standard_name;
@@ -214,6 +215,12 @@ fn apart(args: &[ArrayRef]) -> Result<ArrayRef> {
         let (Some(late), Some(early)) = (late, early) else {
             return Ok(None);
         };
+        if Infinity::of_count(late)
+            .or(Infinity::of_count(early))
+            .is_some()
+        {
+            return Err(moments::not_subtracted("timestamps"));
+        }
         let day = DAY / scale;
         let Some(between) = late.checked_sub(early) else {
             return out_of_range();
@@ -245,7 +252,10 @@ fn at_time(args: &[ArrayRef]) -> Result<ArrayRef> {
     let times = counts(&args[1])?;
     let times = times.as_primitive::<Int64Type>();
     let all = days.iter().zip(times).map(|(day, time)| {
-        let micros = |day: i32, time: i64| i64::from(day) * (DAY / 1_000) + time / 1_000;
+        let micros = |day: i32, time: i64| match Infinity::of_day(day) {
+            Some(infinity) => infinity.count(),
+            None => i64::from(day) * (DAY / 1_000) + time / 1_000,
+        };
         Some(micros(day?, time?))
     });
     Ok(Arc::new(all.collect::<TimestampMicrosecondArray>()))
@@ -254,7 +264,10 @@ fn at_time(args: &[ArrayRef]) -> Result<ArrayRef> {
 fn at_time_in_zone(args: &[ArrayRef]) -> Result<ArrayRef> {
     let days = args[0].as_primitive::<Date32Type>();
     let all = days.iter().zip(values(&args[1])).map(|(day, time)| {
-        let micros = |day: i32, utc: i64| i64::from(day) * (DAY / 1_000) + utc / 1_000;
+        let micros = |day: i32, utc: i64| match Infinity::of_day(day) {
+            Some(infinity) => infinity.count(),
+            None => i64::from(day) * (DAY / 1_000) + utc / 1_000,
+        };
         Some(micros(day?, time?.utc()))
     });
     let all: TimestampMicrosecondArray = all.collect();

@@ -111,7 +111,7 @@ pub(crate) fn word(text: &str) -> Option<Word> {
         "yesterday" => Word::Yesterday,
         "allballs" => Word::AllBalls,
         "epoch" => Word::Epoch,
-        "infinity" | "inf" => Word::Infinity,
+        "infinity" => Word::Infinity,
         "dst" => Word::Summer,
         _ => return None,
     })

@@ -21,8 +21,6 @@ pub(crate) enum Wrong {
     Zone(String),
     /// The day is before the first or after the last.
     Range,
-    /// It is infinite.
-    Infinite,
 }
 
 impl Wrong {
@@ -56,10 +54,6 @@ impl Wrong {
                 let of = of.split(' ').next().unwrap_or(of);
                 ("22008", format!("{of} out of range: \"{text}\""))
             }
-            Wrong::Infinite => (
-                "0A000",
-                format!("not supported: a value of type {of} that is infinite"),
-            ),
         };
         Error::coded(code, message).into()
     }

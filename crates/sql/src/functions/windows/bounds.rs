@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Scalar};
 use arrow::compute::kernels::numeric::{add, sub};
-use arrow::compute::{SortOptions, cast, partition};
+use arrow::compute::{CastOptions, SortOptions, cast, partition};
 use arrow::datatypes::{
     DataType, Decimal128Type, Float64Type, Int64Type, IntervalMonthDayNano,
     IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
 use datafusion::common::{Result, internal_err};
+use table::{cast_moments, finite_part};
 
 use crate::error::Error;
 use crate::functions::windows::frame::{Bound, Exclude, Frame, Units};
@@ -366,20 +367,33 @@ fn line(keys: &ArrayRef, offset: &ArrayRef, minus: bool) -> Result<Line> {
                 DataType::Timestamp(unit, _) => *unit,
                 _ => TimeUnit::Microsecond,
             };
-            let stamps = cast(keys, &DataType::Timestamp(unit, None))?;
-            let by = Scalar::new(offset.slice(0, 1));
-            let at = if minus {
-                sub(&stamps, &by)?
-            } else {
-                add(&stamps, &by)?
-            };
-            Ok(Line::Whole {
-                keys: ticks(&stamps)?,
-                at: ticks(&at)?,
-            })
+            moments(keys, offset, unit, minus)
         }
         _ => internal_err!("a sort key without distances"),
     }
+}
+
+/// Keys that are dates or timestamps, as timestamps of this unit.
+fn moments(keys: &ArrayRef, offset: &ArrayRef, unit: TimeUnit, minus: bool) -> Result<Line> {
+    let options = CastOptions::default();
+    let stamps = cast_moments(keys, &DataType::Timestamp(unit, None), &options)?;
+    let by = Scalar::new(offset.slice(0, 1));
+    let moved = |stamps: &ArrayRef| {
+        if minus {
+            sub(stamps, &by)
+        } else {
+            add(stamps, &by)
+        }
+    };
+    // What is infinite stays where it is.
+    let at = match finite_part(&stamps) {
+        None => moved(&stamps)?,
+        Some((finite, infinities)) => infinities.put_into(moved(&finite)?),
+    };
+    Ok(Line::Whole {
+        keys: ticks(&stamps)?,
+        at: ticks(&at)?,
+    })
 }
 
 fn interval(offset: &ArrayRef) -> Result<IntervalMonthDayNano> {
