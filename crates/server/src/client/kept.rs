@@ -44,7 +44,7 @@ impl Kept {
         }
     }
 
-    /// Whether it was declared to go back, or not to.
+    /// Whether it may go back.
     pub(crate) fn scrolls(&self) -> bool {
         !matches!(self.keeps, Keeps::Nothing)
     }
