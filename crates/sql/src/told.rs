@@ -59,6 +59,7 @@ const OPENINGS: [(&str, Part); 24] = [
         "ON CONFLICT DO UPDATE command cannot affect row a second time",
         Part::Hint,
     ),
+    ("numeric field overflow: ", Part::Detail),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
     ("date/time field value out of range: ", Part::Hint),

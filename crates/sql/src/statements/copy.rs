@@ -17,12 +17,13 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use futures::TryStreamExt;
 use ingest::Wanted;
-use table::{Definition, is_enum, json_kind, map_parts, map_type};
+use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
 use crate::frontend::expression;
 use crate::functions::convert::cast_to;
+use crate::functions::decimals::only_finite;
 use crate::functions::lists::types::is_special;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, exact, table_name, written};
@@ -94,14 +95,22 @@ pub(crate) async fn to(
 /// formats that have bytes.
 fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
-    let odd = |ty: &DataType| is_special(ty) || matches!(ty, DataType::Interval(_));
+    let odd = |ty: &DataType| is_special(ty) || is_wide(ty) || matches!(ty, DataType::Interval(_));
     if !fields.iter().any(|field| odd(field.data_type())) {
         return Ok(plan);
     }
     let columns = plan.schema().iter().map(|(table, field)| {
         let column = Expr::from((table, field));
         let wanted = type_in_file(field.data_type(), format);
-        if wanted == *field.data_type() {
+        if is_wide(&wanted) {
+            // Readers of the file would take what is no number for one.
+            let kept = only_finite(column, &format!("a file of the format {format}"));
+            if wanted == *field.data_type() {
+                kept.alias(field.name())
+            } else {
+                Expr::Cast(Cast::new(Box::new(kept), wanted)).alias(field.name())
+            }
+        } else if wanted == *field.data_type() {
             column
         } else {
             Expr::Cast(Cast::new(Box::new(column), wanted)).alias(field.name())
@@ -120,6 +129,8 @@ fn type_in_file(data_type: &DataType, format: &str) -> DataType {
         DataType::List(_) | DataType::Struct(_) | DataType::Map(..) if format == "csv" => {
             DataType::Utf8View
         }
+        // It may be NaN, or infinite.
+        DataType::Decimal256(..) if format == "csv" => DataType::Utf8View,
         // Of JSON, keys are texts.
         DataType::Map(..) => match map_parts(data_type) {
             Some((key, value)) => {
@@ -348,6 +359,8 @@ async fn open(
             | DataType::List(_)
             | DataType::Struct(_)
             | DataType::Map(..)
+            // It may be NaN.
+            | DataType::Decimal256(..)
             | DataType::Interval(_) => &DataType::Utf8View,
             readable => readable,
         };

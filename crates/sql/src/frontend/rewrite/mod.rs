@@ -15,6 +15,7 @@ mod framed;
 mod leftmost;
 mod named;
 mod names;
+mod not_finite;
 mod operators;
 mod precision;
 mod qualified;
