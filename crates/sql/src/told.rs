@@ -26,7 +26,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 24] = [
+const OPENINGS: [(&str, Part); 25] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
