@@ -60,7 +60,8 @@ pub use session::{Interrupter, Rows, Session};
 pub use sql::{
     Activity, Answer, FrameColumns, Frames, PreparedStatement, Setting,
     Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, UserMemory,
-    as_texts, column_type_name, infinity_at, script, transfer, type_name, uuid_text,
+    as_texts, column_type_name, decimal_text, infinity_at, refuse_not_finite, script, transfer,
+    type_name, uuid_text,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

@@ -32,8 +32,10 @@ pub fn owned_schema(schema: &SchemaRef) -> SchemaRef {
 ///
 /// # Errors
 ///
-/// If a batch has other columns.
+/// If a batch has other columns, or decimals of more than 38 digits that are NaN or infinite: to other libraries every decimal
+/// is a number.
 pub fn owned_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    sql::refuse_not_finite(batch).map_err(|e| ArrowError::ComputeError(e.to_string()))?;
     let column = |(array, field): (&ArrayRef, &FieldRef)| cast(array, field.data_type());
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;

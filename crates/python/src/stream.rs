@@ -41,6 +41,7 @@ struct Exported {
 
 impl Exported {
     fn own(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        sql::refuse_not_finite(batch).map_err(|e| ArrowError::ComputeError(e.to_string()))?;
         let column = |(array, field): (&ArrayRef, &FieldRef)| cast(array, field.data_type());
         let columns = batch.columns().iter().zip(self.schema.fields());
         let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;

@@ -106,8 +106,10 @@ fn wide<'p>(
     row: usize,
     scale: i8,
 ) -> PyResult<Bound<'p, PyAny>> {
-    let text = array.as_primitive::<Decimal256Type>().value_as_string(row);
-    if scale == 0 {
+    let own = array.as_primitive::<Decimal256Type>();
+    let value = own.value(row);
+    let text = sql::decimal_text(value, own.precision(), scale);
+    if scale == 0 && sql::NotFinite::of(value).is_none() {
         return py.get_type::<PyInt>().call1((text,));
     }
     makers.decimal.call1((text,))

@@ -37,6 +37,14 @@ class Core(unittest.TestCase):
         many = Decimal("0.12345678901234567890")
         self.assertEqual(self.db.sql("select $1", [many]).fetchone(), (many,))
 
+    def test_decimals_may_be_no_numbers(self):
+        nan, above, none = self.db.sql("select 'NaN'::numeric, 'inf'::numeric, null::numeric(50, 0)").fetchone()
+        self.assertTrue(nan.is_nan() and none is None)
+        self.assertEqual(above, Decimal("Infinity"))
+        self.db.sql("create table wide (n numeric(50, 0))")
+        self.db.sql("insert into wide values ($1), ($2)", [Decimal("NaN"), Decimal(10**40)])
+        self.assertEqual(self.db.sql("select n::text from wide order by n").fetchall(), [(str(10**40),), ("NaN",)])
+
     def test_the_adbc_driver_is_in_the_module(self):
         library = ctypes.CDLL(atoll.adbc_driver())
         # A version that there is not is refused, so nothing else is touched.

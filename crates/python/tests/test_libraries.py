@@ -66,6 +66,14 @@ def test_pandas_polars_numpy(db):
     assert len(result.fetchall()) == 2
 
 
+def test_decimals_that_are_no_numbers_do_not_leave(db):
+    result = db.sql("select 'NaN'::numeric as n")
+    for leave in (result.arrow, result.df, result.pl, result.numpy):
+        with pytest.raises(Exception, match='column "n" holds NaN'):
+            leave()
+    assert numpy.isnan(db.sql("select 'NaN'::numeric::double as n").numpy()["n"][0])
+
+
 def test_nothing(db):
     table = db.sql("select a, b from t where a > 100").arrow()
     assert table.num_rows == 0 and table.column_names == ["a", "b"]

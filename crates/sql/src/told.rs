@@ -27,7 +27,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 24] = [
+const OPENINGS: [(&str, Part); 25] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -60,6 +60,7 @@ const OPENINGS: [(&str, Part); 24] = [
         "ON CONFLICT DO UPDATE command cannot affect row a second time",
         Part::Hint,
     ),
+    ("numeric field overflow: ", Part::Detail),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
     ("date/time field value out of range: ", Part::Hint),

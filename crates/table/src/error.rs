@@ -123,6 +123,26 @@ pub enum Error {
         /// The text.
         text: String,
     },
+    /// An infinite value for a column of decimals.
+    #[error(
+        "numeric field overflow: A field with precision {precision}, scale {scale} cannot hold an infinite value."
+    )]
+    Infinite {
+        /// The digits of the column.
+        precision: u8,
+        /// Those behind the point.
+        scale: i8,
+    },
+    /// A decimal that is no number where all decimals must be numbers.
+    #[error(
+        "not supported: column \"{column}\" holds {value}, which decimals of Arrow and of files have not: cast it to double precision or text"
+    )]
+    NotFinite {
+        /// The column.
+        column: String,
+        /// What it holds.
+        value: &'static str,
+    },
     /// A test that a scan was given failed (division by zero, overflow, ...).
     #[error("{0}")]
     Test(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -145,6 +165,8 @@ impl Error {
             Error::Duplicate { .. } => "23505",
             Error::Damaged { .. } => "XX001",
             Error::NoLabel { .. } => "22P02",
+            Error::Infinite { .. } => "22003",
+            Error::NotFinite { .. } => "0A000",
             Error::Buffer(_) | Error::Arrow(_) | Error::Kind(_) | Error::Test(_) => "XX000",
         }
     }

@@ -69,11 +69,12 @@ pub use scan::{
 pub use schema::{
     Acl, Action, Check, Column, Comments, DOMAIN, Deferral, Definition, Domain, EnumType,
     ForeignKey, Generated, Grant, Index, IndexColumn, Infinities, Infinity, JsonKind, Key, Label,
-    MAX_COLUMNS, OnCommit, Position, Privileges, Role, Rule, SECOND_DIGITS, Sequence, WITHIN,
-    base_of, cast_moments, enum_name, enum_type, enum_within, finite_part, has_infinite,
-    infinity_at, is_enum, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
-    may_refer, normalise, places, referred_key, schema_of, stored_type, timetz_type, titled,
-    to_second_digits, uuid_type, within,
+    MAX_COLUMNS, NotFinite, OnCommit, Position, Privileges, Role, Rule, SECOND_DIGITS, Sequence,
+    WITHIN, base_of, cast_moments, decimal_text, enum_name, enum_type, enum_within, finite_part,
+    has_infinite, infinity_at, is_enum, is_map_key, is_wide, json_kind, json_type, jsonb_type,
+    map_parts, map_type, may_refer, normalise, not_finite, only_numbers, places, referred_key,
+    refuse_not_finite, rescaled, schema_of, stored_type, timetz_type, titled, to_second_digits,
+    uuid_type, with_not_finite, within,
 };
 pub use write::{
     Chunker, LONGEST_TEXT, Loader, acl, add_column, add_key, change_domain, change_sequence,

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, AsArray, MapArray};
 use arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::ArrayFormatter;
 use serde_json::{Value, json};
@@ -186,6 +186,14 @@ impl<'a> Column<'a> {
             }
             DataType::Map(..) => entries(array.as_map())?,
             DataType::Null => Box::new(|_| Ok(Value::Null)),
+            DataType::Decimal256(precision, scale) => {
+                let values = array.as_primitive::<Decimal256Type>();
+                let (precision, scale) = (*precision, *scale);
+                Box::new(move |row| {
+                    let text = atoll::decimal_text(values.value(row), precision, scale);
+                    Ok(Value::String(text))
+                })
+            }
             _ => {
                 let formatter = ArrayFormatter::try_new(array, &TEXT)?;
                 Box::new(move |row| {

@@ -68,12 +68,14 @@ pub(crate) fn told(schema: &Schema) -> SchemaRef {
 /// `batch` with the columns `told`.
 ///
 /// # Errors
-/// If it has others, as it may once tables have changed.
+/// If it has others, as it may once tables have changed; if decimals in it are no numbers, which those of Arrow are.
 pub(crate) fn conform(batch: &RecordBatch, told: &SchemaRef) -> Result<RecordBatch, Report> {
     if batch.num_columns() != told.fields().len() {
         let message = "the statement has other columns than it had: ask for it again";
         return Err(Report::error(errors::NOT_SUPPORTED, message));
     }
+    sql::refuse_not_finite(batch)
+        .map_err(|e| Report::error(errors::NOT_SUPPORTED, e.to_string()))?;
     let columns = batch.columns().iter().zip(told.fields());
     let columns = columns.map(|(column, field)| {
         if column.data_type() == field.data_type() {

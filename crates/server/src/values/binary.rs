@@ -44,6 +44,18 @@ pub(crate) fn numeric(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
     numeric_of(unscaled < 0, &digits, scale, out);
 }
 
+/// What a decimal is that is no number: no digits, and a sign of its own.
+pub(crate) fn not_finite(own: sql::NotFinite, out: &mut Vec<u8>) {
+    let sign: u16 = match own {
+        sql::NotFinite::NaN => 0xC000,
+        sql::NotFinite::Infinity => 0xD000,
+        sql::NotFinite::NegativeInfinity => 0xF000,
+    };
+    for part in [0, 0, sign, 0] {
+        out.extend(part.to_be_bytes());
+    }
+}
+
 /// A decimal number of these digits, of which the last `scale` stand behind the point.
 pub(crate) fn numeric_of(negative: bool, digits: &str, scale: usize, out: &mut Vec<u8>) {
     let digits = format!("{digits:0>width$}", width = scale + 1);

@@ -227,7 +227,11 @@ fn as_text(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
         }
         DataType::Decimal256(..) => {
             let column = column.as_primitive::<Decimal256Type>();
-            Box::new(|at, out| out.extend(column.value_as_string(at).bytes()))
+            let (precision, scale) = (column.precision(), column.scale());
+            Box::new(move |at, out| {
+                let text = sql::decimal_text(column.value(at), precision, scale);
+                out.extend(text.bytes());
+            })
         }
         DataType::Utf8 | DataType::Utf8View => each_text(column, |text, out| {
             out.extend_from_slice(text.as_bytes());
@@ -393,6 +397,10 @@ fn wide_decimal(column: &ArrayRef, scale: i8) -> Write<'_> {
     let column = column.as_primitive::<Decimal256Type>();
     Box::new(move |at, out| {
         let value = column.value(at);
+        if let Some(own) = sql::NotFinite::of(value) {
+            binary::not_finite(own, out);
+            return;
+        }
         let digits = value.to_string();
         let (negative, digits) = match digits.strip_prefix('-') {
             Some(digits) => (true, digits),

@@ -223,6 +223,45 @@ fn values_go_both_ways_in_both_formats() {
 }
 
 #[test]
+fn decimals_that_are_no_numbers_go_both_ways_in_both_formats() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (n numeric(50, 10))");
+    let nan: &[u8] = &[0, 0, 0, 0, 0xc0, 0, 0, 0];
+    client.send(
+        &[
+            parse("i", "insert into t values ($1)", &[]),
+            bind("", "i", true, &[Some(nan)], false),
+            execute("", 0),
+            bind("", "i", false, &[Some(b"1.5")], false),
+            execute("", 0),
+            sync(),
+        ]
+        .concat(),
+    );
+    assert_eq!(kinds(&client.answers()), "12C2CZ");
+    let query = "select n, 'inf'::numeric, '-inf'::numeric from t order by n desc limit 1";
+    let row = [Some("NaN"), Some("Infinity"), Some("-Infinity")];
+    let row = row.map(|text| text.map(str::to_string));
+    assert_eq!(client.rows(query)[0], row);
+    client.send(
+        &[
+            parse("", query, &[]),
+            bind("", "", false, &[], true),
+            execute("", 0),
+            sync(),
+        ]
+        .concat(),
+    );
+    let all = client.answers();
+    assert_eq!(kinds(&all), "12DCZ");
+    let fields = all.iter().find(|told| told.kind == 'D').unwrap().fields();
+    let signs = [0xc0, 0xd0, 0xf0].map(|sign| Some(vec![0, 0, 0, 0, sign, 0, 0, 0]));
+    assert_eq!(fields, signs);
+    assert_eq!(client.code("insert into t values ('inf')"), "22003");
+}
+
+#[test]
 fn values_of_an_enum_are_texts_in_both_formats() {
     let served = Served::new();
     let mut client = served.client();

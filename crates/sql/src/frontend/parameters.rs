@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
-use table::{is_enum, uuid_type};
+use table::{NotFinite, is_enum, uuid_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
@@ -19,6 +19,7 @@ use crate::frontend::parse::{Parsed, Statement, bound, parse, syntax};
 use crate::frontend::prepared::{Prepared, number};
 use crate::frontend::rewritten::rewritten;
 use crate::frontend::{distinct, rewrite};
+use crate::functions::decimals::DIGITS;
 use crate::messages::types::{exact_name, type_name};
 use crate::resources::guard;
 
@@ -253,7 +254,14 @@ fn argument(data_type: &DataType, value: Option<&str>) -> Result<Expr> {
         DataType::Decimal32(..)
         | DataType::Decimal64(..)
         | DataType::Decimal128(..)
-        | DataType::Decimal256(..) => decimal(text.trim()).ok_or_else(|| wrong(text)),
+        | DataType::Decimal256(..)
+            if NotFinite::read(text).is_some() =>
+        {
+            let (precision, scale) = DIGITS;
+            let wide = DataType::Decimal256(precision, scale);
+            cast(literal(Value::SingleQuotedString(text.into())), &wide)
+        }
+        ty if ty.is_decimal() => decimal(text.trim()).ok_or_else(|| wrong(text)),
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -364,6 +372,11 @@ mod tests {
             (DataType::Int16, "5", "CAST(5 AS SMALLINT)"),
             (DataType::Decimal128(38, 10), "-.50", "(-0.50)"),
             (DataType::Decimal128(38, 10), "7", "7.0"),
+            (
+                DataType::Decimal128(38, 10),
+                "NaN",
+                "CAST('NaN' AS NUMERIC(76,10))",
+            ),
             (DataType::Utf8View, "it's", "'it''s'"),
             (DataType::Boolean, "t", "true"),
             (DataType::Date32, "2020-02-29", "CAST('2020-02-29' AS DATE)"),
@@ -377,7 +390,7 @@ mod tests {
         for (data_type, text) in [
             (DataType::Int64, "5 or 1=1"),
             (DataType::Decimal128(38, 10), "1.2.3"),
-            (DataType::Decimal128(38, 10), "NaN"),
+            (DataType::Decimal128(38, 10), "NaNs"),
             (DataType::Boolean, "maybe"),
             (DataType::Binary, "\\x0"),
         ] {

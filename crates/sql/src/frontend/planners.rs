@@ -25,14 +25,15 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use table::{
-    DOMAIN, SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type, timetz_type,
-    titled, uuid_type,
+    DOMAIN, NotFinite, SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type,
+    timetz_type, titled, uuid_type,
 };
 
 use crate::error::Error;
 use crate::frontend::domains::data_type;
 use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::{MICROS, UTC};
+use crate::functions::decimals::constant;
 use crate::functions::lists::types::{list_of, plain};
 use crate::functions::temporal::{extract, shift};
 use crate::functions::{domains, intervals, temporal};
@@ -500,6 +501,14 @@ fn is_quoted(expr: &Expr) -> bool {
     }
 }
 
+/// What a constant in quotes says that no decimal of up to 38 digits is.
+fn not_finite(expr: &Expr) -> Option<NotFinite> {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().and_then(NotFinite::read),
+        _ => None,
+    }
+}
+
 /// The sides of a sum, a product or a quotient, of which a constant in quotes beside a number is read as one of its type.
 fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
     // The digits of one decimal say nothing of those of another.
@@ -509,6 +518,11 @@ fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
         of => of,
     };
     let read = |text: Expr, other: &Expr| match other.get_type(schema) {
+        Ok(DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale))
+            if not_finite(&text).is_some() =>
+        {
+            not_finite(&text).map_or(text, |own| constant(own, scale))
+        }
         Ok(of) if of.is_numeric() && is_quoted(&text) => {
             Expr::Cast(Cast::new(Box::new(text), kind(of)))
         }

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 use table::{JsonKind, cast_moments, enum_type, is_enum, json_kind, map_parts, timetz_type};
 
 use crate::functions::arguments::{is_text, strings};
+use crate::functions::decimals;
 use crate::functions::items;
 use crate::functions::json::cut::Kind;
 use crate::functions::json::read::read as read_json;
@@ -91,6 +92,15 @@ pub(crate) fn read_as(value: Expr, to: &DataType, strict: bool) -> Expr {
         signature: Signature::any(1, Volatility::Immutable),
     });
     Arc::new(function).call(vec![value])
+}
+
+/// The type that `expr` reads a value as, if it is such a cast.
+pub(crate) fn target(expr: &Expr) -> Option<&DataType> {
+    let Expr::ScalarFunction(call) = expr else {
+        return None;
+    };
+    let own = call.func.inner().downcast_ref::<Convert>()?;
+    Some(&own.to)
 }
 
 /// Whether structs of one type may be ones of the other: each field of the other is one of theirs, and may become it. Other
@@ -279,6 +289,9 @@ fn converted(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             columns.collect::<Result<_>>()?,
             values.nulls().cloned(),
         )?));
+    }
+    if decimals::casts::concerns(from, to) {
+        return decimals::casts::converted(values, to, true);
     }
     match (json_kind(from), json_kind(to)) {
         (Some(_), Some(kind)) => return read_json(&texts(values), kind),

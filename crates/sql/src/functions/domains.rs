@@ -3,12 +3,18 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, PrimitiveArray};
-use arrow::array::{ArrayRef, AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array};
+use arrow::array::{
+    ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, Int32Array, Int64Array,
+};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int32Type, Int64Type};
+use arrow::datatypes::{
+    DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DecimalType, Float64Type,
+    Int32Type, Int64Type, i256,
+};
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::ScalarUDF;
+use table::NotFinite;
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
@@ -228,12 +234,12 @@ fn log(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 
 /// Two whole numbers of one type, or two decimals with the same places.
 fn whole(types: &[DataType]) -> Result<Vec<DataType>> {
-    use DataType::{Decimal128, Int8, Int16, Int32, Int64, Null, Utf8, Utf8View};
+    use DataType::{Decimal128, Decimal256, Int8, Int16, Int32, Int64, Null, Utf8, Utf8View};
     let [left, right] = types else {
         return plan_err!("gcd and lcm take two numbers");
     };
     let places = |ty: &DataType| match ty {
-        Decimal128(_, places) => Some(*places),
+        Decimal128(_, places) | Decimal256(_, places) => Some(*places),
         ty if ty.is_integer() => Some(0),
         _ => None,
     };
@@ -245,12 +251,16 @@ fn whole(types: &[DataType]) -> Result<Vec<DataType>> {
             let known = if is_text(left) { right } else { left };
             match known {
                 Decimal128(..) => known.clone(),
+                Decimal256(_, places) => Decimal256(DECIMAL256_MAX_PRECISION, *places),
                 known if known.is_integer() => Int64,
                 _ => return plan_err!("gcd and lcm take whole numbers and decimals"),
             }
         }
         (left, right) if left.is_integer() && right.is_integer() => Int64,
         (left, right) => match (places(left), places(right)) {
+            (Some(l), Some(r)) if [left, right].iter().any(|ty| matches!(ty, Decimal256(..))) => {
+                Decimal256(DECIMAL256_MAX_PRECISION, l.max(r))
+            }
             (Some(left), Some(right)) => Decimal128(38, left.max(right)),
             _ => return plan_err!("gcd and lcm take whole numbers and decimals"),
         },
@@ -261,6 +271,9 @@ fn whole(types: &[DataType]) -> Result<Vec<DataType>> {
 /// The greatest common divisor, or the least common multiple.
 fn multiples(name: &str, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let own = args[0].data_type().clone();
+    if matches!(own, DataType::Decimal256(..)) {
+        return wide_multiples(name, args, rows);
+    }
     let (scale, most, out_of_range) = match own {
         DataType::Int32 => (0, i128::from(i32::MAX), "integer out of range"),
         DataType::Int64 => (0, i128::from(i64::MAX), "bigint out of range"),
@@ -298,6 +311,43 @@ fn multiples(name: &str, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         DataType::Int64 => Arc::new(narrowed::<Int64Type>(&found).collect::<Int64Array>()),
         _ => Arc::new(found),
     })
+}
+
+/// The same of decimals of more than 38 digits, which may be no numbers: then there is no divisor.
+fn wide_multiples(name: &str, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let [left, right] = [&args[0], &args[1]].map(|arg| arg.as_primitive::<Decimal256Type>());
+    let mut found = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if left.is_null(row) || right.is_null(row) {
+            found.push(None);
+            continue;
+        }
+        let both = [left.value(row), right.value(row)];
+        if both.map(NotFinite::of) != [None, None] {
+            found.push(Some(NotFinite::NaN.value()));
+            continue;
+        }
+        let [a, b] = both.map(i256::wrapping_abs);
+        let (mut divisor, mut rest) = (a, b);
+        while rest != i256::ZERO {
+            (divisor, rest) = (rest, divisor.wrapping_rem(rest));
+        }
+        found.push(Some(match name {
+            "gcd" => divisor,
+            _ if divisor == i256::ZERO => i256::ZERO,
+            _ => {
+                let product = a.wrapping_div(divisor).checked_mul(b);
+                match product.filter(|value| {
+                    Decimal256Type::is_valid_decimal_precision(*value, DECIMAL256_MAX_PRECISION)
+                }) {
+                    Some(product) => product,
+                    None => return Err(refused("22003", "value overflows numeric format")),
+                }
+            }
+        }));
+    }
+    let found = Decimal256Array::from(found).with_data_type(left.data_type().clone());
+    Ok(Arc::new(found))
 }
 
 /// Values that are known to fit.

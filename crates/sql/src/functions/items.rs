@@ -9,12 +9,13 @@ use arrow::array::{
     StringViewArray,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, Decimal256Type, Float32Type, Float64Type};
 use datafusion::common::{Result, exec_err};
-use table::{enum_type, is_enum, json_kind};
+use table::{decimal_text, enum_type, is_enum, json_kind};
 
 use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
+use crate::functions::decimals::casts;
 use crate::functions::json::read::read as read_json;
 use crate::functions::json::value;
 use crate::functions::temporal::local::Local;
@@ -79,6 +80,10 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
                 .map(|text| text.map(double).transpose())
                 .collect::<Result<Float64Array>>()?,
         )),
+        DataType::Decimal256(..) => {
+            let trimmed: StringArray = own.iter().map(|text| text.map(str::trim)).collect();
+            casts::converted(&(Arc::new(trimmed) as ArrayRef), to, true)
+        }
         to => {
             let trimmed: StringArray = own.iter().map(|text| text.map(str::trim)).collect();
             let found = cast(&trimmed, to)?;
@@ -180,6 +185,10 @@ pub(crate) fn to_texts(items: &ArrayRef) -> Result<ArrayRef> {
             None => return exec_err!("an enum without labels"),
         },
         ty if json_kind(ty).is_some() => Arc::new(value::texts(items)),
+        DataType::Decimal256(precision, scale) => {
+            let values = items.as_primitive::<Decimal256Type>();
+            each(&|row| decimal_text(values.value(row), *precision, *scale))
+        }
         _ => cast(items, &DataType::Utf8View)?,
     })
 }

@@ -17,6 +17,7 @@ mod coalesce;
 mod concat;
 pub(crate) mod convert;
 pub(crate) mod dates;
+pub(crate) mod decimals;
 pub(crate) mod descriptions;
 pub(crate) mod domains;
 pub(crate) mod enums;

@@ -11,10 +11,12 @@ use arrow::datatypes::{
     Int64Type, i256,
 };
 use datafusion::common::{Result, exec_err, plan_err};
-use table::infinity_at;
+use table::{NotFinite, infinity_at};
 
 use crate::error::Error;
 use crate::functions::arguments::is_text;
+use crate::functions::decimals;
+use crate::functions::decimals::arithmetic::{Given, Operation};
 use crate::functions::lists::names::SHARE;
 use crate::functions::own::Own;
 
@@ -114,10 +116,26 @@ fn alike(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 fn two_numbers(types: &[DataType]) -> Result<Vec<DataType>> {
-    match types.len() {
-        2 => alike("div", types),
+    match types {
+        [left, right] => alike("div", &[beside(left, right), beside(right, left)]),
         _ => plan_err!("div takes two numbers"),
     }
+}
+
+/// The type as which a number is taken that stands beside others: a text is read as a decimal.
+fn beside(own: &DataType, other: &DataType) -> DataType {
+    match other {
+        DataType::Decimal256(..) if is_quoted(own) => {
+            let (precision, scale) = decimals::DIGITS;
+            DataType::Decimal256(precision, scale)
+        }
+        other if is_quoted(own) && places(other).is_some() => decimal(10),
+        _ => own.clone(),
+    }
+}
+
+fn is_quoted(data_type: &DataType) -> bool {
+    is_text(data_type) && !data_type.is_null()
 }
 
 /// Whether numbers of this type may have more than 38 digits.
@@ -149,10 +167,7 @@ fn div(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
         found.push(match (left.is_null(row), right.is_null(row)) {
-            (false, false) if right.value(row) == i256::ZERO => {
-                return exec_err!("division by zero");
-            }
-            (false, false) => left.value(row).checked_div(right.value(row)),
+            (false, false) => Some(quotient(left.value(row), right.value(row))?),
             _ => None,
         });
     }
@@ -160,6 +175,20 @@ fn div(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(
         found.with_precision_and_scale(DECIMAL256_MAX_PRECISION, 0)?,
     ))
+}
+
+fn quotient(left: i256, right: i256) -> Result<i256> {
+    if [left, right].map(NotFinite::of) != [None, None] {
+        return Ok(match Operation::By.of(left, right)? {
+            Given::NotFinite(own) => own.value(),
+            // It is no whole one that is left here: only a rest is.
+            Given::Zero | Given::Left => i256::ZERO,
+        });
+    }
+    match left.checked_div(right) {
+        Some(found) => Ok(found),
+        None => exec_err!("division by zero"),
+    }
 }
 
 fn one_integer(types: &[DataType]) -> Result<Vec<DataType>> {
@@ -211,7 +240,11 @@ fn one_decimal(name: &str, types: &[DataType]) -> Result<Vec<DataType>> {
 /// The places behind the point that numbers of the type have.
 fn scale(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let declared = places(args[0].data_type()).map_or(0, |places| i32::from(places.max(0)));
-    let of = |row: usize| args[0].is_valid(row).then_some(declared);
+    let is_number = |row: usize| match args[0].as_primitive_opt::<Decimal256Type>() {
+        Some(own) => NotFinite::of(own.value(row)).is_none(),
+        None => true,
+    };
+    let of = |row: usize| (args[0].is_valid(row) && is_number(row)).then_some(declared);
     Ok(Arc::new((0..rows).map(of).collect::<Int32Array>()))
 }
 
@@ -228,7 +261,9 @@ fn min_scale(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
         }
         places
     };
-    let found: Int32Array = numbers.iter().map(|number| number.map(needed)).collect();
+    let numbers = numbers.iter();
+    let numbers = numbers.map(|value| value.filter(|value| NotFinite::of(*value).is_none()));
+    let found: Int32Array = numbers.map(|number| number.map(needed)).collect();
     Ok(Arc::new(found))
 }
 
@@ -237,23 +272,27 @@ fn bucket_types(types: &[DataType]) -> Result<Vec<DataType>> {
     let [bounds @ .., count] = types else {
         return plan_err!("width_bucket takes a number, two bounds and a count");
     };
-    let numbers = |ty: &DataType| ty.is_numeric() || ty.is_null();
-    if bounds.len() != 3 || !bounds.iter().all(numbers) || !(count.is_integer() || count.is_null())
+    let numbers = |ty: &DataType| ty.is_numeric() || is_text(ty);
+    let known = bounds.iter().any(DataType::is_numeric) || !bounds.iter().any(is_quoted);
+    if bounds.len() != 3
+        || !bounds.iter().all(numbers)
+        || !known
+        || !(count.is_integer() || count.is_null())
     {
         return plan_err!("width_bucket takes a number, two bounds and a count");
     }
-    if bounds.iter().any(is_wide) {
-        return plan_err!(
-            "not supported: width_bucket of numbers with more than 38 digits: cast them to double precision or numeric(38)"
-        );
-    }
-    let decimals = bounds
-        .iter()
-        .any(|ty| matches!(ty, DataType::Decimal128(..)));
-    let mut taken = if decimals && bounds.iter().all(|ty| places(ty).is_some()) {
-        alike("width_bucket", bounds)?
-    } else {
-        vec![DataType::Float64; 3]
+    let decimals = bounds.iter().find(|ty| ty.is_decimal());
+    let exact = |ty: &DataType| is_text(ty) || places(ty).is_some();
+    let mut taken = match decimals {
+        Some(own) if bounds.iter().all(exact) => {
+            // A text may say NaN, which only wide decimals have.
+            let text = bounds.iter().any(is_quoted);
+            let wide = DataType::Decimal256(DECIMAL256_MAX_PRECISION, decimals::DIGITS.1);
+            let own = if text { &wide } else { own };
+            let all: Vec<DataType> = bounds.iter().map(|ty| beside(ty, own)).collect();
+            alike("width_bucket", &all)?
+        }
+        _ => vec![DataType::Float64; 3],
     };
     taken.push(DataType::Int32);
     Ok(taken)
@@ -274,7 +313,10 @@ fn bucket(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         if count <= 0 {
             return exec_err!("count must be greater than zero");
         }
-        let of = if exact {
+        let of = if is_wide(args[0].data_type()) {
+            let value = |at: usize| args[at].as_primitive::<Decimal256Type>().value(row);
+            wide_bucket([value(0), value(1), value(2)], count)?
+        } else if exact {
             let value = |at: usize| args[at].as_primitive::<Decimal128Type>().value(row);
             exact_bucket([value(0), value(1), value(2)], count)?
         } else {
@@ -308,6 +350,36 @@ fn exact_bucket([number, low, high]: [i128; 3], count: i32) -> Result<i64> {
     }
     match from.checked_mul(i128::from(count)) {
         Some(product) => Ok((product / width) as i64 + 1),
+        None => exec_err!("width_bucket: a number is out of range"),
+    }
+}
+
+/// The same of decimals of more than 38 digits.
+fn wide_bucket([number, low, high]: [i256; 3], count: i32) -> Result<i64> {
+    let all = [number, low, high].map(NotFinite::of);
+    if all.contains(&Some(NotFinite::NaN)) {
+        return exec_err!("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if all[1].is_some() || all[2].is_some() {
+        return exec_err!("lower and upper bounds must be finite");
+    }
+    let outside = i64::from(count) + 1;
+    // Turned around where the bounds descend. None of these has more than 77 digits.
+    let (before, behind) = match low.cmp(&high) {
+        std::cmp::Ordering::Equal => return exec_err!("lower bound cannot equal upper bound"),
+        std::cmp::Ordering::Less => (number < low, number >= high),
+        std::cmp::Ordering::Greater => (number > low, number <= high),
+    };
+    if before {
+        return Ok(0);
+    }
+    if behind {
+        return Ok(outside);
+    }
+    let (from, width) = (number.wrapping_sub(low), high.wrapping_sub(low));
+    let product = from.checked_mul(i256::from_i128(count.into()));
+    match product.and_then(|product| product.checked_div(width)) {
+        Some(place) => Ok(place.to_i128().map_or(outside, |place| place as i64 + 1)),
         None => exec_err!("width_bucket: a number is out of range"),
     }
 }
@@ -382,6 +454,43 @@ fn finite(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_buckets_are_those_of_others() {
+        let of = |[number, low, high]: [i128; 3]| {
+            let wide = [number, low, high].map(i256::from_i128);
+            (
+                wide_bucket(wide, 5).ok(),
+                exact_bucket([number, low, high], 5).ok(),
+            )
+        };
+        for all in [
+            [5_350, 24, 10_060],
+            [23, 24, 10_060],
+            [10_060, 24, 10_060],
+            [10_060, 10_060, 24],
+            [24, 10_060, 24],
+            [5_350, 10_060, 24],
+            [1, 2, 2],
+        ] {
+            let (wide, narrow) = of(all);
+            assert_eq!(wide, narrow, "{all:?}");
+        }
+        let (above, nan) = (NotFinite::Infinity.value(), NotFinite::NaN.value());
+        assert_eq!(wide_bucket([above, i256::ONE, i256::ZERO], 5).unwrap(), 0);
+        assert!(wide_bucket([i256::ONE, above, i256::ZERO], 5).is_err());
+        assert!(wide_bucket([nan, i256::ONE, i256::ZERO], 5).is_err());
+    }
+
+    #[test]
+    fn quotients_without_places_are_those_of_postgresql() {
+        let (above, nan) = (NotFinite::Infinity.value(), NotFinite::NaN.value());
+        assert_eq!(quotient(above, i256::MINUS_ONE).unwrap(), i256::MIN);
+        assert_eq!(quotient(i256::ONE, above).unwrap(), i256::ZERO);
+        assert_eq!(quotient(nan, i256::ZERO).unwrap(), nan);
+        assert!(quotient(above, i256::ZERO).is_err());
+        assert!(quotient(i256::ONE, i256::ZERO).is_err());
+    }
 
     #[test]
     fn buckets_are_those_of_postgresql() {

@@ -171,9 +171,11 @@ fn unreadable(message: &str) -> Option<String> {
         }
         "numeric" if is_number => Some("numeric field overflow".into()),
         // What PostgreSQL has, and decimals here have not.
-        "numeric" if matches!(digits.to_lowercase().as_str(), "nan" | "inf" | "infinity") => Some(
-            format!("\"{text}\" is not supported for type numeric: use double precision"),
-        ),
+        "numeric" if matches!(digits.to_lowercase().as_str(), "nan" | "inf" | "infinity") => {
+            Some(format!(
+                "\"{text}\" is not supported for type numeric of up to 38 digits: use one of more, such as numeric(50,10), or double precision"
+            ))
+        }
         _ => Some(format!("invalid input syntax for type {title}: \"{text}\"")),
     }
 }

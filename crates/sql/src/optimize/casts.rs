@@ -15,7 +15,7 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::reads;
 use crate::functions::temporal::{instants, moments};
-use crate::functions::{bytes, casts, convert, rounding};
+use crate::functions::{bytes, casts, convert, decimals, rounding};
 use crate::optimize::expressions::{is_text, rewritten};
 
 /// The analyzer rule that gives casts PostgreSQL's meaning. It must come after type coercion, which adds casts.
@@ -123,11 +123,13 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
         return Ok(Transformed::no(expr));
     };
     use DataType::{
-        Binary, BinaryView, Date32, Decimal128, Decimal256, Float16, Float32, Float64, LargeBinary,
-        Timestamp,
+        Binary, BinaryView, Date32, Decimal128, Float16, Float32, Float64, LargeBinary, Timestamp,
     };
     if let Some(special) = convert::conversion((**inner).clone(), &from, to, strict)? {
         return Ok(Transformed::yes(special));
+    }
+    if let Some(own) = decimals::casts::cast_of(inner, &from, to, strict) {
+        return Ok(Transformed::yes(own));
     }
     if is_text(to) && is_written_otherwise(&from) {
         return Ok(Transformed::yes(convert::written((**inner).clone(), to)));
@@ -141,7 +143,7 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))
         }
-        (from @ (Decimal128(..) | Decimal256(..)), to) if to.is_integer() => {
+        (from @ Decimal128(..), to) if to.is_integer() => {
             convert::whole(from).map(|whole| rounded(inner, whole, strict))
         }
         (text, Timestamp(unit @ (TimeUnit::Second | TimeUnit::Millisecond), zone))

@@ -3,7 +3,8 @@
 //! DataFusion adds 1 to the largest `bigint` and gets the smallest, and adds 1 to the largest decimal of 38 digits and
 //! gets a number of 39 that no other place expects. [`CheckedArithmetic`] replaces `+`, `-`, `*` and the sign of
 //! integers, and the operators of decimals whose result may need more than 38 digits or have more already, by functions that report the
-//! overflow; and the division of doubles, by one that fails where the divisor is zero. [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
+//! overflow; and the division of doubles, by one that fails where the divisor is zero. Decimals of more than 38 digits may be
+//! [NaN or infinite](crate::functions::decimals). [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
 //! already.
 
 use std::sync::{Arc, LazyLock};
@@ -26,6 +27,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
+use crate::functions::decimals::arithmetic::{Operation, computed, negated};
 use crate::optimize::expressions::rewritten;
 
 /// The analyzer rule; it must come after type coercion, which makes both operands of one type.
@@ -51,6 +53,7 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             }
             None => Transformed::no(Expr::BinaryExpr(binary)),
         },
+        Expr::Negative(inner) if is_decimal256(&inner, schema) => Transformed::yes(negated(*inner)),
         Expr::Negative(inner) => {
             let data = type_of(&inner, schema).filter(DataType::is_integer);
             match data.and_then(|data| ScalarValue::new_zero(&data).ok()) {
@@ -60,6 +63,10 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         }
         other => Transformed::no(other),
     }
+}
+
+fn is_decimal256(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(type_of(expr, schema), Some(DataType::Decimal256(..)))
 }
 
 /// The checked operator that must replace `binary`, if any.
@@ -168,22 +175,24 @@ impl ScalarUDFImpl for Checked {
         let [left, right] = arguments.args.as_slice() else {
             return datafusion::common::internal_err!("{} takes two operands", self.operator);
         };
-        match self.operator {
-            "+" => apply(left, right, |l, r| fitting(add(l, r)?, "+")),
-            "-" => apply(left, right, |l, r| fitting(sub(l, r)?, "-")),
-            "*" => apply(left, right, |l, r| fitting(mul(l, r)?, "*")),
-            "/" => apply(left, right, |l, r| {
-                let found = fitting(div(l, r)?, "/")?;
-                match found.data_type() {
-                    DataType::Float32 => divided::<Float32Type>(l, r)?,
-                    DataType::Float64 => divided::<Float64Type>(l, r)?,
-                    _ => {}
-                }
-                Ok(found)
-            }),
-            _ => apply(left, right, |l, r| fitting(rem(l, r)?, "%")),
-        }
+        apply(left, right, |l, r| match self.operator {
+            "+" => computed(Operation::Plus, l, r, |l, r| fitting(add(l, r)?, "+")),
+            "-" => computed(Operation::Minus, l, r, |l, r| fitting(sub(l, r)?, "-")),
+            "*" => computed(Operation::Times, l, r, |l, r| fitting(mul(l, r)?, "*")),
+            "/" => computed(Operation::By, l, r, quotient),
+            _ => computed(Operation::Rest, l, r, |l, r| fitting(rem(l, r)?, "%")),
+        })
     }
+}
+
+fn quotient(left: &dyn Datum, right: &dyn Datum) -> std::result::Result<ArrayRef, ArrowError> {
+    let found = fitting(div(left, right)?, "/")?;
+    match found.data_type() {
+        DataType::Float32 => divided::<Float32Type>(left, right)?,
+        DataType::Float64 => divided::<Float64Type>(left, right)?,
+        _ => {}
+    }
+    Ok(found)
 }
 
 /// That no number is divided by zero. What is not a number may be, as in PostgreSQL.

@@ -1,7 +1,7 @@
 //! Rules beside DataFusion's, and the choice of rules for each plan.
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
-//!   [`order`], [`special`], [`multiset`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`].
+//!   [`order`], [`special`], [`multiset`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`], [`finite`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
 //! * One rule for physical plans: [`dynamic`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
@@ -15,6 +15,7 @@ mod correlated;
 pub(crate) mod dynamic;
 mod enums;
 mod expressions;
+pub(crate) mod finite;
 pub(crate) mod keys;
 pub(crate) mod lengths;
 pub(crate) mod membership;

@@ -8,7 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::sql::sqlparser::ast::Ident;
-use table::{Check, Definition};
+use table::{Check, Definition, is_wide};
 
 use crate::error::{Error, Result};
 use crate::frontend::expression::expression;
@@ -259,7 +259,7 @@ fn shown(rows: &RecordBatch, row: usize) -> String {
         if column.is_null(row) {
             return "null".to_owned();
         }
-        let text = if is_special(column.data_type()) {
+        let text = if is_special(column.data_type()) || is_wide(column.data_type()) {
             special(column, row)
         } else {
             let text = ArrayFormatter::try_new(column, &options);

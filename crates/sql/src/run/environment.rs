@@ -22,6 +22,7 @@ use crate::optimize::casts::Casts;
 use crate::optimize::checked::CheckedArithmetic;
 use crate::optimize::comparisons::Comparisons;
 use crate::optimize::dynamic::DynamicFilters;
+use crate::optimize::finite::OnlyFinite;
 use crate::optimize::keys::KeysOnce;
 use crate::optimize::lengths::Lengths;
 use crate::optimize::membership::Memberships;
@@ -84,6 +85,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(CheckedArithmetic));
     rules.push(Arc::new(Memberships));
     rules.push(Arc::new(NumbersOfValues));
+    rules.push(Arc::new(OnlyFinite));
     rules
 }
 

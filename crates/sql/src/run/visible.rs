@@ -155,20 +155,24 @@ pub(crate) fn rows(own: SendableRecordBatchStream) -> SendableRecordBatchStream 
     Box::pin(RecordBatchStreamAdapter::new(seen, rows))
 }
 
-/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`; maps as JSON: `{"a":1}`; and columns
-/// of dates and timestamps of which some are infinite, which Arrow does not write, as texts.
+/// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`; maps as JSON: `{"a":1}`; and as texts
+/// columns of dates and timestamps of which some are infinite, and decimals of which some are [no numbers](table::NotFinite),
+/// which Arrow does not write.
 ///
 /// # Errors
 /// Those of writing a value.
 pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
     let own = rows.schema();
-    let odd = |column: &ArrayRef| is_special(column.data_type()) || has_infinite(column);
-    if !rows.columns().iter().any(odd) {
+    let is_odd = |column: &ArrayRef| {
+        is_special(column.data_type()) || table::not_finite(column.as_ref()).is_some()
+    };
+    let mut all = rows.columns().iter();
+    if !all.any(|column| is_odd(column) || has_infinite(column)) {
         return Ok(rows.clone());
     }
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (field, column) in own.fields().iter().zip(rows.columns()) {
-        if is_special(field.data_type()) {
+        if is_odd(column) {
             let text = field.as_ref().clone().with_data_type(DataType::Utf8View);
             fields.push(Arc::new(text));
             columns.push(to_texts(column)?);
@@ -193,6 +197,14 @@ pub fn as_texts(rows: &RecordBatch) -> Result<RecordBatch> {
 /// Those of writing a value.
 pub fn as_texts_of(rows: &RecordBatch, local: Local) -> Result<RecordBatch> {
     local.within(|| as_texts(rows))
+}
+
+/// Refuses rows that leave in Arrow's form where decimals among them are NaN or infinite, which no decimal of Arrow is.
+///
+/// # Errors
+/// With the name of the column.
+pub fn refuse_not_finite(rows: &RecordBatch) -> Result<()> {
+    Ok(table::refuse_not_finite(rows)?)
 }
 
 /// A uuid of 16 bytes as PostgreSQL writes it.

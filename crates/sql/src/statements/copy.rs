@@ -17,12 +17,13 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use futures::TryStreamExt;
 use ingest::Wanted;
-use table::{Definition, is_enum, json_kind, map_parts, map_type};
+use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
 use crate::frontend::expression;
 use crate::functions::convert::cast_to;
+use crate::functions::decimals::only_finite;
 use crate::functions::lists::types::is_special;
 use crate::functions::temporal::moments::written_in_file;
 use crate::messages::nearest::unknown_column;
@@ -98,7 +99,9 @@ fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let as_text = |ty: &DataType| {
         matches!(format, "csv" | "json") && matches!(ty, DataType::Date32 | DataType::Timestamp(..))
     };
-    let odd = |ty: &DataType| is_special(ty) || matches!(ty, DataType::Interval(_)) || as_text(ty);
+    let odd = |ty: &DataType| {
+        is_special(ty) || is_wide(ty) || matches!(ty, DataType::Interval(_)) || as_text(ty)
+    };
     if !fields.iter().any(|field| odd(field.data_type())) {
         return Ok(plan);
     }
@@ -107,6 +110,14 @@ fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
         let wanted = type_in_file(field.data_type(), format);
         if as_text(field.data_type()) {
             written_in_file(column).alias(field.name())
+        } else if is_wide(&wanted) {
+            // Readers of the file would take what is no number for one.
+            let kept = only_finite(column, &format!("a file of the format {format}"));
+            if wanted == *field.data_type() {
+                kept.alias(field.name())
+            } else {
+                Expr::Cast(Cast::new(Box::new(kept), wanted)).alias(field.name())
+            }
         } else if wanted == *field.data_type() {
             column
         } else {
@@ -126,6 +137,8 @@ fn type_in_file(data_type: &DataType, format: &str) -> DataType {
         DataType::List(_) | DataType::Struct(_) | DataType::Map(..) if format == "csv" => {
             DataType::Utf8View
         }
+        // It may be NaN, or infinite.
+        DataType::Decimal256(..) if format == "csv" => DataType::Utf8View,
         // Of JSON, keys are texts.
         DataType::Map(..) => match map_parts(data_type) {
             Some((key, value)) => {
@@ -354,6 +367,8 @@ async fn open(
             | DataType::List(_)
             | DataType::Struct(_)
             | DataType::Map(..)
+            // It may be NaN.
+            | DataType::Decimal256(..)
             | DataType::Interval(_) => &DataType::Utf8View,
             readable => readable,
         };

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, UInt32Array, UInt64Array};
 use arrow::compute::{cast, take};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use memory::Traffic;
-use table::{BATCH_ROWS, Definition, ForeignKey, Key, KeyMap, Rule, Scan, Table, Tables};
+use table::{BATCH_ROWS, Definition, ForeignKey, Key, KeyMap, Rule, Scan, Table, Tables, is_wide};
 
 use crate::error::{Error, Result};
 use crate::functions::lists::types::is_special;
@@ -97,7 +97,7 @@ fn names(definition: &Definition, columns: &[usize]) -> String {
 fn shown(columns: &[ArrayRef], row: usize) -> String {
     let options = FormatOptions::new();
     let value = |column: &ArrayRef| {
-        if is_special(column.data_type())
+        if (is_special(column.data_type()) || is_wide(column.data_type()))
             && let Some(text) = checks::special(column, row)
         {
             return text;

@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use crate::error::{Error, Result};
 use crate::format::keys::Form;
 use crate::format::nested::{from_storage, uuid_text};
-use crate::schema::{Definition, Infinity, Key, enum_type};
+use crate::schema::{Definition, Infinity, Key, enum_type, not_finite};
 
 /// The most characters of a value that the error shows.
 const SHOWN: usize = 100;
@@ -104,7 +104,11 @@ fn array(data_type: &DataType, key: &mut &[u8]) -> Option<ArrayRef> {
                 }
                 DataType::Decimal256(..) => {
                     let bytes: ArrayRef = Arc::new(BinaryViewArray::from(vec![&text[..]]));
-                    from_storage(bytes, data_type)
+                    let number = from_storage(bytes, data_type)?;
+                    match not_finite(number.as_ref()) {
+                        Some(own) => Some(Arc::new(StringViewArray::from(vec![own.text()]))),
+                        None => Some(number),
+                    }
                 }
                 DataType::FixedSizeBinary(16) => {
                     Some(Arc::new(StringViewArray::from(vec![uuid_text(&text)])))

@@ -10,6 +10,7 @@ mod normalise;
 mod rights;
 mod rounding;
 mod sequence;
+mod special;
 mod types;
 
 pub use comments::Comments;
@@ -26,6 +27,10 @@ pub use normalise::normalise;
 pub use rights::{Acl, Grant, Privileges, Role};
 pub use rounding::to_second_digits;
 pub use sequence::{Position, Sequence};
+pub use special::{
+    NotFinite, decimal_text, is_wide, not_finite, only_numbers, refuse_not_finite, rescaled,
+    with_not_finite,
+};
 pub use types::{
     DOMAIN, JsonKind, is_map_key, json_kind, json_type, jsonb_type, map_parts, map_type,
     stored_type, timetz_type, uuid_type,

@@ -1,15 +1,16 @@
 //! Rows of any suitable types become rows of a table's types.
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::CastOptions;
 
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, Fields};
 
 use crate::error::{Error, Result};
 use crate::schema::definition::Definition;
 use crate::schema::enums::{from_texts, is_enum};
 use crate::schema::infinite::{cast_moments, finite_part};
 use crate::schema::rounding::to_second_digits;
+use crate::schema::special::{not_finite, refuse_infinite, rescaled};
 use crate::schema::types::{json_kind, map_parts};
 
 /// Whether Arrow's cast would make something of a value that it is not: an array of one item, or bytes of a text.
@@ -52,12 +53,29 @@ fn is_other_struct(given: &Fields, own: &Fields) -> bool {
     given.len() != own.len() || !given.iter().zip(own).all(same)
 }
 
+/// A column as one of the type of `field`.
+fn cast_of(column: &ArrayRef, field: &Field, options: &CastOptions<'_>) -> Result<ArrayRef> {
+    let to = field.data_type();
+    if let (Some(own), DataType::Decimal256(..)) = (column.as_primitive_opt::<Decimal256Type>(), to)
+    {
+        return Ok(rescaled(own, to, options)?);
+    }
+    // To Arrow they are numbers like others.
+    if let Some(own) = not_finite(column.as_ref()) {
+        return Err(Error::NotFinite {
+            column: field.name().clone(),
+            value: own.text(),
+        });
+    }
+    Ok(cast_moments(column, to, options)?)
+}
+
 /// Casts `batch`, whose columns stand in the table's order, to the definition's types, and rounds what its columns
 /// [round](crate::Column::digits). Infinite dates and timestamps become the counts that [`Infinity`](crate::Infinity) says.
 ///
 /// # Errors
 /// [`Error::Mismatch`] for another number of columns, [`Error::Null`] for a NULL where none is
-/// allowed, [`Error::Arrow`] for values that do not fit the type.
+/// allowed, [`Error::Infinite`] for an infinite decimal, [`Error::Arrow`] for values that do not fit the type.
 pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordBatch> {
     if batch.num_columns() != definition.columns.len() {
         let (got, wanted) = (batch.num_columns(), definition.columns.len());
@@ -90,8 +108,9 @@ pub fn normalise(batch: &RecordBatch, definition: &Definition) -> Result<RecordB
                 ),
             });
         } else {
-            cast_moments(column, field.data_type(), &options)?
+            cast_of(column, field, &options)?
         };
+        refuse_infinite(column.as_ref())?;
         let column = match own.digits {
             Some(digits) => to_second_digits(&column, digits)?,
             None => column,

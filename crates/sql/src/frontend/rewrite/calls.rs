@@ -6,14 +6,14 @@ use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    TimezoneInfo, UnaryOperator, Value, VisitorMut,
+    Query, TimezoneInfo, UnaryOperator, Value, VisitorMut,
 };
 
 use crate::error::Error;
 use crate::frontend::constant::Constant;
 use crate::frontend::rewrite::comparisons::{Rewritten, among, compared, null, unwrapped};
 use crate::frontend::rewrite::{
-    escapes, hypothetical, named, operators, precision, sets, similar, special,
+    escapes, hypothetical, named, not_finite, operators, precision, sets, similar, special,
 };
 use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
@@ -105,9 +105,15 @@ impl VisitorMut for Calls {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
+        not_finite::listed(&mut query.body);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         escapes::with_backslashes(expr);
         escapes::plain(expr);
+        not_finite::typed(expr);
         if let Some(rounded) = precision::expr(expr) {
             *expr = rounded;
             return ControlFlow::Continue(());

@@ -18,6 +18,7 @@ mod joined;
 mod leftmost;
 mod named;
 mod names;
+mod not_finite;
 mod operators;
 mod precision;
 mod qualified;

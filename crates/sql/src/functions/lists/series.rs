@@ -8,14 +8,14 @@ use arrow::array::{
     TimestampMicrosecondArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{
-    DataType, Decimal128Type, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit, TimestampMicrosecondType,
+    DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Field, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::error::DataFusionError;
-use table::Infinity;
+use table::{Infinity, NotFinite};
 
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, UTC, is_text};
@@ -36,7 +36,12 @@ const DIGITS: u8 = 38;
 
 pub(super) fn all() -> Vec<Own> {
     vec![
-        Own::new(SERIES, types, |types| Ok(list_of(types[0].clone())), series),
+        Own::new(
+            SERIES,
+            types,
+            |types| Ok(list_of(narrow(&types[0]))),
+            series,
+        ),
         Own::new(
             SUBSCRIPTS,
             |types| {
@@ -101,7 +106,14 @@ fn types(given: &[DataType]) -> Result<Vec<DataType>> {
         )
     };
     if kinds.iter().all(is_number) {
-        return Ok(numbers(&kinds));
+        let mut taken = numbers(&kinds);
+        for (own, given) in taken.iter_mut().zip(given) {
+            // It may be NaN, of which the function tells itself.
+            if let (DataType::Decimal128(_, scale), DataType::Decimal256(..)) = (&*own, given) {
+                *own = DataType::Decimal256(DECIMAL256_MAX_PRECISION, *scale);
+            }
+        }
+        return Ok(taken);
     }
     if let [from, to, step] = kinds[..]
         && [from, to]
@@ -191,7 +203,35 @@ fn zero_step() -> DataFusionError {
     Error::coded("22023", "step size cannot equal zero").into()
 }
 
+/// The type of the values of a series that begins with one of this type.
+fn narrow(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Decimal256(_, scale) => DataType::Decimal128(DIGITS, *scale),
+        other => other.clone(),
+    }
+}
+
 fn series(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let names = ["start value", "stop value", "step size"];
+    for (arg, name) in args.iter().zip(names) {
+        if let Some(own) = table::not_finite(arg.as_ref()) {
+            let called = match own {
+                NotFinite::NaN => "NaN",
+                _ => "infinity",
+            };
+            let message = format!("{name} cannot be {called}");
+            return Err(Error::coded("22023", message).into());
+        }
+    }
+    let exact = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let args = args
+        .iter()
+        .map(|arg| cast_with_options(arg, &narrow(arg.data_type()), &exact));
+    let args = args.collect::<std::result::Result<Vec<_>, _>>()?;
+    let args = &args[..];
     match args[0].data_type() {
         DataType::Timestamp(..) => of_times(args, rows),
         DataType::Decimal128(_, scale) => of_decimals(args, rows, *scale),
