@@ -3,9 +3,9 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, AsArray, MapArray};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, StructArray};
 use arrow::datatypes::{
-    DataType, Decimal256Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    DataType, Decimal256Type, Fields, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::ArrayFormatter;
@@ -123,6 +123,17 @@ fn float(value: f64) -> Value {
 /// Turns a value of one array, by its row, into JSON.
 type Convert<'a> = Box<dyn Fn(usize) -> anyhow::Result<Value> + 'a>;
 
+/// The values of structs.
+fn members<'a>(fields: &'a Fields, structs: &'a StructArray) -> anyhow::Result<Convert<'a>> {
+    let columns = structs.columns().iter().map(Column::new);
+    let columns = columns.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(Box::new(move |row| {
+        let members = fields.iter().zip(&columns);
+        let members = members.map(|(field, column)| Ok((field.name().clone(), column.value(row)?)));
+        Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
+    }))
+}
+
 struct Column<'a> {
     array: &'a ArrayRef,
     convert: Convert<'a>,
@@ -170,20 +181,7 @@ impl<'a> Column<'a> {
                 let lists = array.as_list::<i64>();
                 Box::new(move |row| elements(&lists.value(row)))
             }
-            DataType::Struct(fields) => {
-                let columns = array
-                    .as_struct()
-                    .columns()
-                    .iter()
-                    .map(Column::new)
-                    .collect::<anyhow::Result<Vec<_>>>()?;
-                Box::new(move |row| {
-                    let members = fields.iter().zip(&columns);
-                    let members = members
-                        .map(|(field, column)| Ok((field.name().clone(), column.value(row)?)));
-                    Ok(Value::Object(members.collect::<anyhow::Result<_>>()?))
-                })
-            }
+            DataType::Struct(fields) => members(fields, array.as_struct())?,
             DataType::Map(..) => entries(array.as_map())?,
             DataType::Null => Box::new(|_| Ok(Value::Null)),
             DataType::Decimal256(precision, scale) => {
