@@ -134,7 +134,6 @@ mod tests {
         }
         for text in [
             "set session authorization",
-            "set local authorization ann",
             "set session authorization ann bob",
             "set session_authorization ann",
             "reset session authorization ann",

@@ -375,7 +375,7 @@ mod tests {
             (
                 DataType::Decimal128(38, 10),
                 "NaN",
-                "CAST('NaN' AS NUMERIC(76,10))",
+                "CAST('NaN' AS DECIMAL(76,10))",
             ),
             (DataType::Utf8View, "it's", "'it''s'"),
             (DataType::Boolean, "t", "true"),

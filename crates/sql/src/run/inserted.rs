@@ -9,7 +9,9 @@ use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
-use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement as Sql, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    Expr as Item, Parens, Query, SetExpr, Statement as Sql, Values, Visit, Visitor,
+};
 
 use crate::error::Result;
 use crate::frontend::expression::written;
@@ -36,6 +38,10 @@ pub(super) fn apart(
     let Some(source) = insert.source.take_if(|source| has_values(source)) else {
         return Ok(statement);
     };
+    let source = match source.body.as_ref() {
+        SetExpr::Values(own) => written(&selects(own))?,
+        _ => source,
+    };
     let query = Extended::Statement(Box::new(Sql::Query(source)));
     let plan = SqlToRel::new_with_options(&*names, options).statement_to_plan(query)?;
     let columns = plan.schema().columns().into_iter().enumerate();
@@ -46,6 +52,16 @@ pub(super) fn apart(
     names.put(TableReference::bare(ROWS), rows);
     insert.source = Some(written(&format!("select * from \"{ROWS}\""))?);
     Ok(statement)
+}
+
+/// Rows as queries of one row each: in `values` the planner computes subqueries before they have run.
+fn selects(own: &Values) -> String {
+    let row = |row: &Parens<Vec<Item>>| {
+        let items: Vec<String> = row.content.iter().map(ToString::to_string).collect();
+        format!("select {}", items.join(", "))
+    };
+    let rows: Vec<String> = own.rows.iter().map(row).collect();
+    rows.join(" union all ")
 }
 
 /// Whether a query has `values` in it that are not its own rows.

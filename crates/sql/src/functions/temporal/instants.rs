@@ -60,13 +60,15 @@ pub(crate) fn crosses(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether a cast between these types counts anew, which what is infinite must not be.
+/// Whether a cast between these types counts anew, or moves what it counts to another zone, which what is infinite must not be.
 pub(crate) fn recounts(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Date64, Time32, Time64, Timestamp};
     match (from, to) {
         (Date32 | Date64, Timestamp(_, _)) => true,
         (Timestamp(_, _), Date32 | Date64 | Time32(_) | Time64(_)) => true,
-        (Timestamp(unit, _), Timestamp(other, _)) => unit != other,
+        (Timestamp(unit, zone), Timestamp(other, to)) => {
+            unit != other || zone.is_some() != to.is_some()
+        }
         _ => false,
     }
 }
