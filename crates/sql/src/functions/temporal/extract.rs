@@ -257,6 +257,7 @@ impl Extract {
                 ColumnarValue::Array(Arc::clone(of)),
             ],
             number_rows: of.len(),
+            return_field: Arc::new(Field::new(NAME, DataType::Int32, true)),
             ..args
         })?;
         let found = found.to_array(of.len())?;
