@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::frontend::modes::{Isolation, Modes};
+use crate::modes::{Isolation, Modes};
 
 /// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! and the hint, which [`Error`]'s one line has at its end.
 
 use crate::error::{Error, Or, readable};
-use crate::messages::nearest::nearest;
+use crate::near::nearest;
 
 /// An error in the parts that PostgreSQL's protocol has for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Values in PostgreSQL's binary formats.
 
+use arrow::datatypes::i256;
 use sql::Infinity;
 
 /// Days from 1970 to 2000, where PostgreSQL counts from.
@@ -42,6 +43,20 @@ pub(crate) fn numeric(unscaled: i128, scale: i8, out: &mut Vec<u8>) {
     }
     let scale = usize::from(scale.max(0).unsigned_abs());
     numeric_of(unscaled < 0, &digits, scale, out);
+}
+
+/// A decimal of 256 bits, the unscaled one, or what is no number.
+pub(crate) fn wide_numeric(value: i256, scale: i8, out: &mut Vec<u8>) {
+    if let Some(own) = sql::NotFinite::of(value) {
+        return not_finite(own, out);
+    }
+    let digits = value.to_string();
+    let (negative, digits) = match digits.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, digits.as_str()),
+    };
+    let scale = usize::from(scale.max(0).unsigned_abs());
+    numeric_of(negative, digits, scale, out);
 }
 
 /// What a decimal is that is no number: no digits, and a sign of its own.

@@ -349,7 +349,10 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             let scale = *scale;
             each::<Decimal128Type>(column, move |v, out| binary::numeric(v, scale, out))
         }
-        DataType::Decimal256(_, scale) => wide_decimal(column, *scale),
+        DataType::Decimal256(_, scale) => {
+            let (column, scale) = (column.as_primitive::<Decimal256Type>(), *scale);
+            Box::new(move |at, out| binary::wide_numeric(column.value(at), scale, out))
+        }
         DataType::Utf8 | DataType::Utf8View if oid == types::TIMETZ => {
             each_text(column, binary::time_in_zone)
         }
@@ -389,29 +392,6 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             binary_list(column, item)
         }
         _ => shown(column, Local::default())?,
-    })
-}
-
-/// Writes decimals of 256 bits in binary.
-fn wide_decimal(column: &ArrayRef, scale: i8) -> Write<'_> {
-    let column = column.as_primitive::<Decimal256Type>();
-    Box::new(move |at, out| {
-        let value = column.value(at);
-        if let Some(own) = sql::NotFinite::of(value) {
-            binary::not_finite(own, out);
-            return;
-        }
-        let digits = value.to_string();
-        let (negative, digits) = match digits.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, digits.as_str()),
-        };
-        binary::numeric_of(
-            negative,
-            digits,
-            usize::from(scale.max(0).unsigned_abs()),
-            out,
-        );
     })
 }
 

@@ -11,6 +11,7 @@
 pub(crate) mod absent;
 pub(crate) mod arrays;
 pub(crate) mod authorization;
+pub(crate) mod begin;
 pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;
@@ -44,7 +45,6 @@ pub(crate) mod mentioned_types;
 pub(crate) mod merge;
 pub(crate) mod merge_returning;
 pub(crate) mod missing;
-pub(crate) mod modes;
 pub(crate) mod operators;
 pub(crate) mod overriding;
 pub(crate) mod parameters;

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 use crate::error::{Error, Result};
 use crate::frontend::absent::DropAbsent;
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::begin::ModesStatement;
 use crate::frontend::changes::{Piece, TableChange};
 use crate::frontend::constraints::SetConstraints;
 use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
@@ -24,7 +25,6 @@ use crate::frontend::like::CreateLike;
 use crate::frontend::maintenance::Maintenance;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::merge::Merge;
-use crate::frontend::modes::ModesStatement;
 use crate::frontend::prepared::Prepared;
 use crate::frontend::rewritten::rewritten;
 use crate::frontend::roles::RoleStatement;
@@ -33,8 +33,8 @@ use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
-    absent, arrays, changes, constraints, distinct, domains, grammar, identity, kept, like,
-    maintenance, materialized, merge, modes, prepared, returning, rewrite, roles, schema_elements,
+    absent, arrays, begin, changes, constraints, distinct, domains, grammar, identity, kept, like,
+    maintenance, materialized, merge, prepared, returning, rewrite, roles, schema_elements,
     schemas, sequences, steps, table_as, types,
 };
 use crate::names::{column_name, table_name};
@@ -239,7 +239,7 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     if let Some(own) = constraints::set(tokens).transpose() {
         return Some(own.map(Statement::Constraints));
     }
-    if let Some(own) = modes::statement(tokens).transpose() {
+    if let Some(own) = begin::statement(tokens).transpose() {
         return Some(own.map(Statement::Modes));
     }
     let source = |tokens: &[TokenWithSpan]| source(text, tokens);

@@ -3,10 +3,10 @@
 use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
+use crate::frontend::begin::ModesStatement;
 use crate::frontend::domains::DomainStatement;
 use crate::frontend::grants::Things;
 use crate::frontend::materialized::MaterializedStatement;
-use crate::frontend::modes::ModesStatement;
 use crate::frontend::parse::Statement;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};

@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Error, Position};
 use crate::messages::codes;
-use crate::messages::nearest::nearest;
 use crate::messages::overflow;
 use crate::messages::plain;
 use crate::messages::tags::shown;
+use crate::near::nearest;
 
 impl From<DataFusionError> for Error {
     fn from(e: DataFusionError) -> Error {

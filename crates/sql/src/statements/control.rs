@@ -7,9 +7,10 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use table::{Deferral, Tables};
 
 use crate::error::{Error, Result};
+use crate::frontend::begin::ModesStatement;
 use crate::frontend::constraints::SetConstraints;
-use crate::frontend::modes::{Asked, Modes, ModesStatement};
 use crate::frontend::parse::Statement;
+use crate::modes::{Asked, Modes};
 use crate::names::{base, column_name, schema_of};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;

@@ -8,10 +8,10 @@ use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
 use crate::frontend::changes::only_types;
-use crate::frontend::modes::{Isolation, Modes};
 use crate::frontend::parse::{Statement, Step};
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::steps::Touched;
+use crate::modes::{Isolation, Modes};
 use crate::resources::sequences::SessionNumbers;
 use crate::run::answer::Answer;
 use crate::run::frames::Frames;

@@ -16,7 +16,7 @@ use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::frontend::modes::{Asked, Modes};
+use crate::modes::{Asked, Modes};
 use crate::names::{of_schema, schema_of};
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};

@@ -3,96 +3,10 @@
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::frontend::dialect;
 use crate::frontend::words;
-use crate::names::session_of;
-
-/// How far transactions are from each other, as they are asked for. All but [`Isolation::Serializable`] are snapshot
-/// isolation, which is more than those below [`Isolation::RepeatableRead`] ask for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Isolation {
-    ReadUncommitted,
-    ReadCommitted,
-    #[default]
-    RepeatableRead,
-    Serializable,
-}
-
-impl Isolation {
-    /// Each with its name.
-    const ALL: [(Isolation, &'static str); 4] = [
-        (Isolation::ReadUncommitted, "read uncommitted"),
-        (Isolation::ReadCommitted, "read committed"),
-        (Isolation::RepeatableRead, "repeatable read"),
-        (Isolation::Serializable, "serializable"),
-    ];
-
-    /// Its name, as `show transaction_isolation` writes it.
-    pub(crate) fn name(self) -> &'static str {
-        let mut all = Isolation::ALL.iter();
-        all.find(|(own, _)| *own == self)
-            .map_or("", |(_, name)| name)
-    }
-
-    /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<Isolation> {
-        let mut all = Isolation::ALL.iter();
-        all.find(|(_, own)| own.eq_ignore_ascii_case(name))
-            .map(|(own, _)| *own)
-    }
-}
-
-/// What a transaction is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Modes {
-    /// It writes nothing but temporary tables.
-    pub read_only: bool,
-    /// A serializable one that writes takes the turn before it reads, so that nothing changes under what it has read.
-    pub isolation: Isolation,
-    /// It may wait before it reads, which none has to here.
-    pub deferrable: bool,
-}
-
-impl Modes {
-    /// Whether it takes the turn to write before it reads.
-    pub(crate) fn takes_turn(self) -> bool {
-        self.isolation == Isolation::Serializable && !self.read_only
-    }
-
-    /// That a statement that is called `what` may change these tables: what is read only changes those of the session
-    /// alone.
-    ///
-    /// # Errors
-    /// If it may not.
-    pub(crate) fn permit(self, what: &str, names: &[&str]) -> Result<()> {
-        let of_session = |name: &&str| session_of(name).is_some();
-        if !self.read_only || !names.is_empty() && names.iter().all(of_session) {
-            return Ok(());
-        }
-        Err(Error::Transaction {
-            code: "25006",
-            message: format!("cannot execute {what} in a read-only transaction"),
-        })
-    }
-
-    /// The same with what is asked.
-    pub(crate) fn with(self, asked: Asked) -> Modes {
-        Modes {
-            read_only: asked.read_only.unwrap_or(self.read_only),
-            isolation: asked.isolation.unwrap_or(self.isolation),
-            deferrable: asked.deferrable.unwrap_or(self.deferrable),
-        }
-    }
-}
-
-/// What a statement says of a transaction; of what is none it says nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
-    pub read_only: Option<bool>,
-    pub isolation: Option<Isolation>,
-    pub deferrable: Option<bool>,
-}
+use crate::modes::{Asked, Isolation};
 
 /// A statement that asks something of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +20,7 @@ pub(crate) enum ModesStatement {
 /// Reads such a statement; `None` of others, which the parser refuses or knows.
 ///
 /// # Errors
-/// [`Error::Syntax`] with a place.
+/// [`Error::Syntax`](crate::error::Error::Syntax) with a place.
 pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<ModesStatement>> {
     let leading: Vec<String> = words::leading(tokens).take(3).collect();
     let leading: Vec<&str> = leading.iter().map(String::as_str).collect();
@@ -236,17 +150,5 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn levels_have_names() {
-        for (level, name) in Isolation::ALL {
-            assert_eq!((level.name(), Isolation::named(name)), (name, Some(level)));
-        }
-        assert_eq!(
-            Isolation::named("READ COMMITTED"),
-            Some(Isolation::ReadCommitted)
-        );
-        assert_eq!(Isolation::named("chaos"), None);
     }
 }
