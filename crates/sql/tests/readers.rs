@@ -349,3 +349,66 @@ fn what_we_write_we_read() {
         }
     }
 }
+
+#[test]
+fn a_copy_that_fails_leaves_what_was_there() {
+    let fixture = Fixture::new();
+    let names = || {
+        let entries = std::fs::read_dir(fixture.directory.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| !name.contains("atoll")).collect();
+        names.sort();
+        names
+    };
+    let path = |name: &str| fixture.directory.path().join(name);
+    fixture
+        .on(
+            1,
+            "create table t (a int); insert into t select * from generate_series(1, 200000)",
+        )
+        .unwrap();
+    for extension in ["csv", "json", "parquet", "arrow"] {
+        let name = format!("t.{extension}");
+        fixture.write(&name, "what was before");
+        let failing = format!("copy (select 1 / (a - 150000) as x from t) to '${name}'");
+        let error = fixture.on(1, &failing).unwrap_err();
+        assert_eq!(error.sqlstate(), "22012", "{extension}: {error}");
+        assert_eq!(
+            std::fs::read_to_string(path(&name)).unwrap(),
+            "what was before"
+        );
+        assert_eq!(names(), [name.as_str()]);
+        let copied = fixture.on(1, &format!("copy t to '${name}'")).unwrap();
+        assert_eq!(copied.changed, Some(200_000));
+        let count = fixture.on(1, &format!("select count(*), sum(a) from '${name}'"));
+        assert_eq!(rows(&count.unwrap()), ["200000|20000100000"]);
+        assert_eq!(names(), [name.as_str()]);
+        std::fs::remove_file(path(&name)).unwrap();
+    }
+    // One that was not there is not made, and a name needs no extension.
+    let failing = "copy (select 1 / (a - 5) as x from t) to '$new' (format csv)";
+    fixture.on(1, failing).unwrap_err();
+    assert_eq!(names(), [""; 0]);
+    fixture.on(1, "copy t to '$new' (format csv)").unwrap();
+    assert_eq!(names(), ["new"]);
+}
+
+#[test]
+fn devices_and_pipes_get_rows_and_stay() {
+    use std::os::unix::fs::FileTypeExt;
+    let fixture = Fixture::new();
+    let run = |text: &str| fixture.on(1, text);
+    run("copy (select 1 as a) to '/dev/null' (format csv)").unwrap();
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+    let full = run("copy (select 1 as a) to '/dev/full' (format csv)").unwrap_err();
+    assert_eq!(full.sqlstate(), "53100", "{full}");
+
+    let pipe = fixture.directory.path().join("pipe.csv");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let from = pipe.clone();
+    let reader = std::thread::spawn(move || std::fs::read_to_string(from).unwrap());
+    run("copy (select 1 as a, 'x' as b) to '$pipe.csv'").unwrap();
+    assert_eq!(reader.join().unwrap(), "a,b\n1,x\n");
+    assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+}

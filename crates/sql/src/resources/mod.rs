@@ -11,4 +11,5 @@ pub(crate) mod sequences;
 pub(crate) mod spill;
 pub(crate) mod stop;
 pub(crate) mod turn;
+pub(crate) mod whole_file;
 pub(crate) mod work;

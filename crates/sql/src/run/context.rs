@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::catalog::TableProvider;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
@@ -364,6 +365,19 @@ impl StatementContext {
 
     /// What operators get to know when they run. It has no functions: those are in the plan.
     pub(crate) fn task(&self) -> Arc<TaskContext> {
+        self.task_in(Arc::clone(self.runtime()))
+    }
+
+    /// The memory, disk and stores of the statement.
+    pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
+        match &self.allowance {
+            Some(own) => &own.runtime,
+            None => self.state.runtime_env(),
+        }
+    }
+
+    /// What operators get to know, with another [`runtime`](StatementContext::runtime).
+    pub(crate) fn task_in(&self, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(
             None,
             self.state.session_id().to_string(),
@@ -372,10 +386,7 @@ impl StatementContext {
             HashMap::new(),
             HashMap::new(),
             HashMap::new(),
-            Arc::clone(match &self.allowance {
-                Some(own) => &own.runtime,
-                None => self.state.runtime_env(),
-            }),
+            runtime,
         ))
     }
 

@@ -17,6 +17,7 @@ pub(crate) mod depth;
 mod descriptions;
 pub(crate) mod domains;
 mod environment;
+pub(crate) mod file_store;
 pub(crate) mod frames;
 mod functions;
 pub(crate) mod generated;

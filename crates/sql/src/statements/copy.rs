@@ -7,14 +7,16 @@ use std::time::Instant;
 
 use arrow::array::AsArray;
 use arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
+use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::config::ConfigNonZeroUsize;
 use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
+use datafusion::error::Result as Planned;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
-use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
+use engine::SpillTo;
 use futures::TryStreamExt;
 use ingest::Wanted;
 use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
@@ -28,14 +30,16 @@ use crate::functions::lists::types::is_special;
 use crate::functions::temporal::moments::written_in_file;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, exact, table_name, written};
+use crate::resources::whole_file::{WholeFile, is_stream};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
+use crate::run::file_store::{FileStore, TARGET};
 use crate::run::output;
 use crate::scan::files::table::FileTable;
 use crate::statements::references;
 use crate::statements::scope::Scope;
 
-/// Writes the rows of a query to a file, which appears when it is complete.
+/// Writes the rows of a query to a file, which appears when it is complete: a failure leaves what was there before.
 pub(crate) async fn to(
     scope: &mut Scope<'_>,
     statement: CopyTo,
@@ -58,18 +62,11 @@ pub(crate) async fn to(
         .state
         .get_file_format_factory(format)
         .ok_or_else(|| Error::unknown_format(format))?;
-    // A file, not a directory of files, whatever its name.
-    context
-        .state
-        .config_mut()
-        .options_mut()
-        .execution
-        .soft_max_rows_per_output_file = ConfigNonZeroUsize::try_new(usize::MAX)?;
     let input = output::distinctly_named(context.plan(Sql::Query(query), None).await?)?;
     let input = as_in_file(input, format)?;
     let plan = LogicalPlanBuilder::copy_to(
         input,
-        target.clone(),
+        TARGET.into(),
         format_as_file_type(factory),
         writer_options(format, &target, &options),
         vec![],
@@ -78,18 +75,38 @@ pub(crate) async fn to(
     let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
-    let mut counts = execute_stream(physical, context.task())?;
-    let mut written = 0;
-    while let Some(batch) = counts.try_next().await? {
-        if let Some(count) = batch
-            .columns()
-            .first()
-            .and_then(|c| c.as_primitive_opt::<UInt64Type>())
-        {
-            written += count.values().iter().sum::<u64>();
-        }
-    }
+    let written = fill(&context, physical, Path::new(&target)).await?;
     Ok(Answer::changed(Some(written), &context.clock))
+}
+
+/// Runs a plan that writes to [`TARGET`], and puts the file in its place; the number of rows.
+async fn fill(
+    context: &StatementContext,
+    plan: Arc<dyn ExecutionPlan>,
+    target: &Path,
+) -> Result<u64> {
+    let room = match &context.instance.execution.spill {
+        Some(SpillTo::Directory(folder)) => folder.to_path_buf(),
+        _ => std::env::temp_dir(),
+    };
+    let file = WholeFile::create(target, room).await?;
+    let store = FileStore::new(file.file());
+    let task = context.task_in(store.within(context.runtime())?);
+    let counted = execute_stream(plan, task).map(|counts| counts.try_fold(0, add_count));
+    let counted = match counted {
+        Ok(counting) => counting.await,
+        Err(e) => Err(e),
+    };
+    let written = counted.map_err(|e| store.failure(target).unwrap_or_else(|| e.into()))?;
+    file.publish().await?;
+    Ok(written)
+}
+
+/// `sum` and the rows that a batch of a plan that writes files tells.
+async fn add_count(sum: u64, batch: RecordBatch) -> Planned<u64> {
+    let counts = batch.columns().first();
+    let counts = counts.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    Ok(sum + counts.map_or(0, |counts| counts.values().iter().sum()))
 }
 
 /// `plan` with columns that a file of this format can hold: JSON and enums are text, in CSV arrays and structs are, and uuids but in
@@ -177,6 +194,9 @@ fn check_target(target: &str) -> Result<()> {
     if target.contains("://") {
         return failed("only local files can be written");
     }
+    if is_stream(path) {
+        return Ok(());
+    }
     if store::is_part(path) {
         return failed(
             "is part of a store and is not overwritten; choose another name, or remove the store first",
@@ -184,9 +204,6 @@ fn check_target(target: &str) -> Result<()> {
     }
     if path.is_dir() || target.ends_with('/') {
         return failed("is a directory; name a file");
-    }
-    if path.extension().is_none() {
-        return failed("needs an extension, such as .parquet or .csv");
     }
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
@@ -197,7 +214,8 @@ fn check_target(target: &str) -> Result<()> {
 }
 
 fn writer_options(format: &str, target: &str, options: &FileOptions) -> HashMap<String, String> {
-    let mut written = HashMap::new();
+    // A file, not a folder of files.
+    let mut written = HashMap::from([("single_file_output".to_string(), "true".to_string())]);
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             written.insert(format!("format.{name}"), value);
