@@ -1,9 +1,13 @@
 //! Types that functions take and return, and checks of arguments.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
+use datafusion::logical_expr::{ScalarUDF, TypeSignature};
 
 use crate::messages::types::type_name;
 
@@ -22,6 +26,31 @@ pub(crate) fn is_text(ty: &DataType) -> bool {
         ty,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null
     )
+}
+
+/// Whether values of this type are bytes. A uuid, which is some, is no such value.
+pub(crate) fn is_bytea(ty: &DataType) -> bool {
+    matches!(
+        ty,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    )
+}
+
+/// The types to which a function of DataFusion casts arguments of these types.
+///
+/// # Errors
+/// If it does not take them.
+pub(crate) fn accepted(function: &ScalarUDF, types: &[DataType]) -> Result<Vec<DataType>> {
+    if function.signature().type_signature == TypeSignature::UserDefined {
+        return function.coerce_types(types);
+    }
+    let field = |ty: &DataType| Arc::new(Field::new("value", ty.clone(), true));
+    let fields: Vec<FieldRef> = types.iter().map(field).collect();
+    let fields = fields_with_udf(&fields, function)?;
+    Ok(fields
+        .iter()
+        .map(|field| field.data_type().clone())
+        .collect())
 }
 
 /// Checks that the arguments are `count` strings, each to be cast to `Utf8`.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    TypeSignature, Volatility,
+    Volatility,
 };
 
+use crate::functions::arguments::accepted;
 use crate::functions::lists::types::is_special;
 
 /// DataFusion's function of that kind, `inner`, for these types, too.
@@ -40,18 +40,7 @@ impl ScalarUDFImpl for Alike {
         // Whether the others go with it is looked at where there are expressions, and not only types.
         match types.iter().find(|ty| is_special(ty)) {
             Some(_) => Ok(types.to_vec()),
-            None if self.inner.signature().type_signature == TypeSignature::UserDefined => {
-                self.inner.coerce_types(types)
-            }
-            None => {
-                let field = |ty: &DataType| Arc::new(Field::new("value", ty.clone(), true));
-                let fields: Vec<FieldRef> = types.iter().map(field).collect();
-                let fields = fields_with_udf(&fields, self.inner.as_ref())?;
-                Ok(fields
-                    .iter()
-                    .map(|field| field.data_type().clone())
-                    .collect())
-            }
+            None => accepted(&self.inner, types),
         }
     }
 

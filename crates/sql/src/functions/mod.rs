@@ -28,6 +28,7 @@ pub(crate) mod json;
 pub(crate) mod like;
 pub(crate) mod lists;
 pub(crate) mod maps;
+mod measured;
 mod number_pattern;
 mod number_reading;
 mod number_texts;
@@ -68,6 +69,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let truncate = state.scalar_functions().get("date_trunc").cloned();
     let alike = ["coalesce", "nullif", "greatest", "least"];
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
+    let measured: Vec<_> = measured::all(state).collect();
     let finite = temporal::finite::NAMES
         .map(|name| Some((name, state.scalar_functions().get(name).cloned()?)));
     let finite = finite.into_iter().flatten();
@@ -101,6 +103,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .map(|own| Arc::new(ScalarUDF::from(own)))
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
         .chain(alike.iter().flatten().map(coalesce::alike))
+        .chain(measured)
         .chain(finite)
         .chain([clock::now(), temporal::extract::date_part()])
         .chain(clock::going_on())
