@@ -36,7 +36,7 @@ use crate::functions::arguments::{MICROS, UTC};
 use crate::functions::decimals::constant;
 use crate::functions::lists::types::{list_of, plain};
 use crate::functions::temporal::{extract, shift};
-use crate::functions::{domains, intervals, temporal};
+use crate::functions::{domains, intervals, temporal, unknown};
 use crate::messages::numbers::item_named;
 use crate::messages::types::type_name;
 use crate::names::{base, column_name, exact, written};
@@ -533,8 +533,8 @@ fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
     (own, other)
 }
 
-/// The sides of an operator, of which a constant in quotes is read as what stands beside it: an interval where both are
-/// compared, a number where they are computed with.
+/// The sides of an operator, of which a constant in quotes is read as what stands beside it: an interval, a truth value or a
+/// decimal where both are compared, a number where they are computed with. Others the planner reads so itself.
 fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
     use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
     if matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
@@ -551,6 +551,14 @@ fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) 
     match (is_text(&left), is_text(&right)) {
         (true, false) if kind(&right, schema) == Kind::Interval => (read(left), right),
         (false, true) if kind(&left, schema) == Kind::Interval => (left, read(right)),
+        (true, false) => match right.get_type(schema) {
+            Ok(beside) => (unknown::compared(left, &beside), right),
+            Err(_) => (left, right),
+        },
+        (false, true) => match left.get_type(schema) {
+            Ok(beside) => (left, unknown::compared(right, &beside)),
+            Err(_) => (left, right),
+        },
         _ => (left, right),
     }
 }

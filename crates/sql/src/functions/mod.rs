@@ -51,6 +51,7 @@ pub(crate) mod system;
 pub(crate) mod temporal;
 mod texts;
 mod truncate;
+pub(crate) mod unknown;
 pub(crate) mod user;
 pub(crate) mod uuid;
 pub(crate) mod windows;
@@ -60,7 +61,10 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{FunctionRegistry, SessionState};
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{ScalarUDF, ScalarUDFImpl};
+
+use crate::functions::lists::names::MAKE;
+use crate::functions::own::Own;
 
 /// Makes all functions known to statements.
 pub(crate) fn register(state: &mut SessionState) -> Result<()> {
@@ -100,9 +104,15 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(maps::all())
         .chain(windows::all())
         .chain(enums::all())
-        .map(|own| Arc::new(ScalarUDF::from(own)))
+        .map(scalar)
         .chain(truncate.map(|inner| truncate::truncated(&inner)))
-        .chain(alike.iter().flatten().map(coalesce::alike))
+        .chain(
+            alike
+                .iter()
+                .flatten()
+                .map(coalesce::alike)
+                .map(unknown::beside),
+        )
         .chain(measured)
         .chain(finite)
         .chain([clock::now(), temporal::extract::date_part()])
@@ -119,6 +129,17 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     Ok(())
 }
 
+/// A function of this crate as one of DataFusion's.
+fn scalar(own: Own) -> Arc<ScalarUDF> {
+    let of_items = own.name() == MAKE;
+    let function = Arc::new(ScalarUDF::from(own));
+    if of_items {
+        unknown::beside(function)
+    } else {
+        function
+    }
+}
+
 /// A function over arrays, structs or JSON that an operator stands for.
 ///
 /// # Errors
@@ -127,8 +148,7 @@ pub(crate) fn special(name: &str) -> Result<Arc<ScalarUDF>> {
     static ALL: LazyLock<HashMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
         let all = lists::all().into_iter().chain(json::all());
         let all = all.chain(structs::all()).chain(maps::all());
-        let all = all.map(|own| Arc::new(ScalarUDF::from(own)));
-        let all = all.chain(structs::named());
+        let all = all.map(scalar).chain(structs::named());
         all.map(|function| (function.name().to_string(), function))
             .collect()
     });

@@ -1,6 +1,7 @@
 //! Arrays, structs, uuids, enums and JSON in a plan, where DataFusion would take them for something else.
 //!
-//! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as arguments.
+//! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as arguments, also beside
+//!   [dates and numbers](crate::functions::unknown).
 //! * Arguments that become arrays, structs, uuids or JSON are cast as in PostgreSQL.
 //! * `is null` of a struct is about its fields, and its [order](crate::optimize::sort_keys) is PostgreSQL's.
 //! * JSON is no key: rows are not grouped, joined, ordered or told apart by it.
@@ -26,7 +27,7 @@ use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{
     fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
 };
-use crate::functions::special;
+use crate::functions::{special, unknown};
 use crate::messages::types::type_name;
 use crate::optimize::enums;
 use crate::optimize::expressions::{fitted, rewritten};
@@ -350,7 +351,7 @@ fn special_of<'e>(
 fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let all = std::iter::once(&*list.expr).chain(&list.list);
     let Some(to) = special_of(all, schema) else {
-        return Ok(Transformed::no(Expr::InList(list)));
+        return Ok(unknown_in_list(list, schema));
     };
     let InList {
         expr,
@@ -381,6 +382,18 @@ fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     };
     let found = if negated { !found } else { found };
     Ok(Transformed::yes(found))
+}
+
+/// `in` with the constants in quotes read as what stands beside them.
+fn unknown_in_list(list: InList, schema: &DFSchema) -> Transformed<Expr> {
+    let all: Vec<&Expr> = std::iter::once(&*list.expr).chain(&list.list).collect();
+    let Some(typed) = unknown::typed(&all, schema) else {
+        return Transformed::no(Expr::InList(list));
+    };
+    let mut typed = typed.into_iter();
+    let expr = typed.next().map_or(list.expr, Box::new);
+    let list = InList::new(expr, typed.collect(), list.negated);
+    Transformed::yes(Expr::InList(list))
 }
 
 fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -429,7 +442,7 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
         None => None,
     };
     if values.is_none() && tests.is_none() {
-        return Ok(Transformed::no(Expr::Case(case)));
+        return Ok(unknown_in_case(case, schema));
     }
     if tests
         .as_ref()
@@ -468,11 +481,44 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::yes(Expr::Case(case)))
 }
 
+/// `case` with the constants in quotes that it compares, or gives, read as what stands beside them.
+fn unknown_in_case(mut case: Case, schema: &DFSchema) -> Transformed<Expr> {
+    let results = case.when_then_expr.iter().map(|(_, result)| &**result);
+    let results: Vec<&Expr> = results.chain(case.else_expr.as_deref()).collect();
+    let results = unknown::typed(&results, schema);
+    let tests = case.expr.as_deref().and_then(|operand| {
+        let tests = case.when_then_expr.iter().map(|(test, _)| &**test);
+        let tests: Vec<&Expr> = std::iter::once(operand).chain(tests).collect();
+        unknown::typed(&tests, schema)
+    });
+    let changed = results.is_some() || tests.is_some();
+    if let Some(typed) = results {
+        let places = case.when_then_expr.iter_mut().map(|(_, result)| result);
+        for (place, own) in places.chain(case.else_expr.as_mut()).zip(typed) {
+            **place = own;
+        }
+    }
+    if let Some(typed) = tests {
+        let places = case.when_then_expr.iter_mut().map(|(test, _)| test);
+        for (place, own) in case.expr.iter_mut().chain(places).zip(typed) {
+            **place = own;
+        }
+    }
+    if changed {
+        Transformed::yes(Expr::Case(case))
+    } else {
+        Transformed::no(Expr::Case(case))
+    }
+}
+
 /// Functions whose arguments have one type.
 const ALIKE: [&str; 4] = ["coalesce", "nullif", "greatest", "least"];
 
 fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let ScalarFunction { func, args } = function;
+    if let Some(args) = unknown::arguments(&func, &args, schema)? {
+        return Ok(Transformed::yes(func.call(args)));
+    }
     if ALIKE.contains(&func.name())
         && let Some(to) = special_of(&args, schema)
     {
