@@ -548,6 +548,11 @@ impl Rows {
         self.stream.notices()
     }
 
+    /// Which columns are columns of a table, as far as that is known.
+    pub fn origins(&self) -> &sql::Origins {
+        self.stream.origins()
+    }
+
     /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
     pub fn verb(&self) -> &'static str {
         self.stream.verb()

@@ -101,6 +101,7 @@ pub use run::clock::Statistics;
 pub use run::frames::Frames;
 pub use run::instance::Instance;
 pub use run::options::{Executor, Options};
+pub use run::origins::{Origin, Origins};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, as_texts_of, refuse_not_finite, uuid_text};
 pub use settings::{Backend, OpenCursor, Setting};

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use atoll::{PreparedStatement, TransactionStatus};
+use sql::Origins;
 
 use crate::client::control::{self, Command};
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::cursor_text::{self, CursorCommand};
 use crate::client::portal::{Portal, Prepared, State, What};
-use crate::client::sending::{Sending, Source, described, formats};
+use crate::client::sending::{Sending, Source, formats};
 use crate::errors;
 use crate::values::{parameter, types};
 use crate::wire::backend::{self, Report};
@@ -160,7 +161,8 @@ impl Conversation {
                 Some(schema) if !schema.fields().is_empty() => {
                     let schema = Arc::clone(schema);
                     let formats = formats(results, schema.fields().len())?;
-                    self.describe_columns(Some((&schema, &formats)));
+                    let origins = statement.origins();
+                    self.describe_columns(Some((&schema, origins, &formats)));
                 }
                 _ => self.describe_columns(None),
             },
@@ -178,7 +180,7 @@ impl Conversation {
                     Some((Some(source), _)) => {
                         let schema = Arc::clone(source.schema());
                         let formats = formats(results, schema.fields().len())?;
-                        self.describe_columns(Some((&schema, &formats)));
+                        self.describe_columns(Some((&schema, &Origins::default(), &formats)));
                     }
                     _ => self.describe_columns(None),
                 }
@@ -187,7 +189,7 @@ impl Conversation {
                 let field = arrow::datatypes::Field::new(label, DataType::Utf8, false);
                 let schema = Arc::new(arrow::datatypes::Schema::new(vec![field]));
                 let formats = formats(results, 1)?;
-                backend::columns(&mut self.channel.out, &described(&schema, &formats));
+                self.describe_columns(Some((&schema, &Origins::default(), &formats)));
             }
             _ => self.describe_columns(None),
         }

@@ -293,7 +293,8 @@ impl Conversation {
             Some(wanted) => formats(wanted, columns)?,
             None => vec![cursor.binary; columns],
         };
-        self.describe_columns(Some((&schema, &formats)));
+        let origins = cursor.sending.source.origins();
+        self.describe_columns(Some((&schema, &origins, &formats)));
         Ok(())
     }
 

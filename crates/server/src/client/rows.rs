@@ -2,6 +2,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use sql::Origins;
 
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::sending::{Sending, described, unwritten};
@@ -71,10 +72,11 @@ impl Conversation {
     }
 
     /// Sends a description of columns, or that there are none.
-    pub(crate) fn describe_columns(&mut self, columns: Option<(&SchemaRef, &[bool])>) {
+    pub(crate) fn describe_columns(&mut self, columns: Option<(&SchemaRef, &Origins, &[bool])>) {
         match columns {
-            Some((schema, formats)) => {
-                backend::columns(&mut self.channel.out, &described(schema, formats));
+            Some((schema, origins, formats)) => {
+                let columns = described(schema, origins, formats);
+                backend::columns(&mut self.channel.out, &columns);
             }
             None => backend::bare(&mut self.channel.out, b'n'),
         }

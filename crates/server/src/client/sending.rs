@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
-use sql::Local;
+use sql::{Local, Origins};
 
 use crate::errors;
 use crate::values::row::Rows;
@@ -24,6 +24,14 @@ impl Source {
         match self {
             Source::Running(rows) => rows.schema(),
             Source::Here(schema, _) => schema,
+        }
+    }
+
+    /// Which of its columns are columns of a table.
+    pub(crate) fn origins(&self) -> Origins {
+        match self {
+            Source::Running(rows) => rows.origins().clone(),
+            Source::Here(..) => Origins::default(),
         }
     }
 
@@ -89,10 +97,13 @@ pub(crate) fn formats(wanted: &[bool], columns: usize) -> Result<Vec<bool>, Repo
 }
 
 /// The columns as the protocol describes them.
-pub(crate) fn described(schema: &SchemaRef, formats: &[bool]) -> Vec<Column> {
+pub(crate) fn described(schema: &SchemaRef, origins: &Origins, formats: &[bool]) -> Vec<Column> {
     let fields = schema.fields().iter().enumerate();
     fields
-        .map(|(at, field)| types::column(field, formats.get(at).copied().unwrap_or(false)))
+        .map(|(at, field)| {
+            let binary = formats.get(at).copied().unwrap_or(false);
+            types::column(field, origins.of(at), binary)
+        })
         .collect()
 }
 

@@ -124,7 +124,8 @@ impl Conversation {
         let mut sending = Sending::new(source, &[], None)?;
         if sending.source.has_rows() {
             let schema = Arc::clone(sending.source.schema());
-            self.describe_columns(Some((&schema, &[])));
+            let origins = sending.source.origins();
+            self.describe_columns(Some((&schema, &origins, &[])));
         }
         self.rows(&mut sending, None, text)?;
         let tag = sending.source.tag(sending.sent);

@@ -104,8 +104,8 @@ pub(crate) fn parameter(data_type: &DataType) -> u32 {
     }
 }
 
-/// A column of a result, as the protocol describes it.
-pub(crate) fn column(field: &Field, binary: bool) -> Column {
+/// A column of a result, as the protocol describes it; `origin` is the column of a table that it is.
+pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -> Column {
     let oid = sql::column_number(field);
     let size = match oid {
         BOOL => 1,
@@ -119,6 +119,8 @@ pub(crate) fn column(field: &Field, binary: bool) -> Column {
     let modifier = sql::type_modifier(field.data_type());
     Column {
         name: field.name().clone(),
+        table: origin.map_or(0, |origin| origin.table),
+        place: origin.map_or(0, |origin| origin.column),
         oid,
         size,
         modifier,

@@ -66,6 +66,9 @@ pub(crate) fn complete(out: &mut Vec<u8>, tag: &str) {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub name: String,
+    /// The table that it is a column of, and its place there from 1 on; 0 if it is none.
+    pub table: u32,
+    pub place: i16,
     pub oid: u32,
     /// Bytes of a value; -1 if they differ.
     pub size: i16,
@@ -78,7 +81,8 @@ pub(crate) fn columns(out: &mut Vec<u8>, columns: &[Column]) {
         out.extend((columns.len() as u16).to_be_bytes());
         for column in columns {
             text(out, &column.name);
-            out.extend([0; 6]);
+            out.extend(column.table.to_be_bytes());
+            out.extend(column.place.to_be_bytes());
             out.extend(column.oid.to_be_bytes());
             out.extend(column.size.to_be_bytes());
             out.extend(column.modifier.to_be_bytes());

@@ -13,6 +13,7 @@ mod hostile;
 mod http;
 mod http_client;
 mod limits;
+mod origins;
 mod plans;
 mod roles;
 mod security;

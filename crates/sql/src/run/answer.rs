@@ -8,6 +8,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::error::Result;
 use crate::run::clock::{Clock, Statistics};
+use crate::run::origins::Origins;
 
 /// What one statement returned.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Answer {
     pub statistics: Statistics,
     /// What whoever typed the statement should know of what it has done.
     pub notices: Vec<String>,
+    /// Which columns are columns of a table.
+    pub origins: Origins,
 }
 
 impl Answer {
@@ -39,6 +42,7 @@ impl Answer {
             changed: None,
             statistics: clock.statistics(),
             notices: Vec::new(),
+            origins: Origins::default(),
         }
     }
 
@@ -50,7 +54,14 @@ impl Answer {
             changed,
             statistics: clock.statistics(),
             notices: Vec::new(),
+            origins: Origins::default(),
         }
+    }
+
+    /// The same, whose columns come from these.
+    pub(crate) fn with_origins(mut self, origins: Origins) -> Answer {
+        self.origins = origins;
+        self
     }
 
     /// The same answer with something to tell.

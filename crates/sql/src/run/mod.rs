@@ -29,6 +29,7 @@ mod kept_values;
 mod merged;
 pub(crate) mod native;
 pub(crate) mod options;
+pub(crate) mod origins;
 pub(crate) mod output;
 mod privileges;
 pub(crate) mod query;

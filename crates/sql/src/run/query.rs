@@ -25,6 +25,7 @@ use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::kept_plans::Slot;
 use crate::run::native::{NativePlan, Outcome};
+use crate::run::origins::Origins;
 use crate::run::{native, output, visible};
 
 /// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
@@ -32,10 +33,22 @@ const FRUGAL_BATCH: usize = 1024;
 
 /// Runs `query` and gathers its rows.
 pub(crate) async fn run(context: StatementContext, query: Sql) -> Result<Answer> {
-    let (stream, clock) = open(context, query, None).await?;
-    let schema = stream.schema();
-    let batches = stream.try_collect().await?;
-    Ok(Answer::rows_of(schema, batches, &clock))
+    let Opened {
+        rows,
+        clock,
+        origins,
+    } = open(context, query, None).await?;
+    let schema = rows.schema();
+    let batches = rows.try_collect().await?;
+    Ok(Answer::rows_of(schema, batches, &clock).with_origins(origins))
+}
+
+/// A query that runs.
+pub(crate) struct Opened {
+    pub rows: SendableRecordBatchStream,
+    pub clock: Clock,
+    /// Which of its columns are columns of a table.
+    pub origins: Origins,
 }
 
 /// Runs `query` until its first rows come, by the plan that was kept if it is still the plan of this statement.
@@ -43,16 +56,26 @@ pub(crate) async fn open(
     mut context: StatementContext,
     query: Sql,
     kept: Option<&Slot>,
-) -> Result<(SendableRecordBatchStream, Clock)> {
+) -> Result<Opened> {
     let plans = &context.instance.plans;
     let planned = kept.and_then(|kept| kept.find(plans, || context.plan_key()));
     if let Some(planned) = planned {
         let rows = found(&mut context, &planned.plan, Some(&planned.optimised)).await?;
-        return Ok((visible::rows(output::named(rows)), context.clock));
+        return Ok(Opened {
+            rows: visible::rows(output::named(rows)),
+            clock: context.clock,
+            // They were told when it was described.
+            origins: Origins::default(),
+        });
     }
     let plan = context.plan(query, None).await?;
+    let origins = context.origins(&plan);
     let rows = rows(&mut context, &plan).await?;
-    Ok((visible::rows(rows), context.clock))
+    Ok(Opened {
+        rows: visible::rows(rows),
+        clock: context.clock,
+        origins,
+    })
 }
 
 /// The rows of `plan`, from the first executor that can run it, with the column names that people see.

@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 
 use crate::error::Result;
 use crate::run::clock::{Clock, Statistics};
+use crate::run::origins::Origins;
 
 /// The rows of one statement as they come. Dropping it cancels the statement.
 ///
@@ -21,6 +22,7 @@ pub struct AnswerStream {
     pub(crate) schema: SchemaRef,
     pub(crate) changed: Option<u64>,
     pub(crate) notices: Vec<String>,
+    pub(crate) origins: Origins,
     /// What the statement is called.
     pub(crate) verb: &'static str,
     pub(crate) rows: mpsc::Receiver<Result<RecordBatch>>,
@@ -41,6 +43,7 @@ impl AnswerStream {
             schema,
             changed: None,
             notices: Vec::new(),
+            origins: Origins::default(),
             verb: "SELECT",
             rows,
             clock,
@@ -62,6 +65,11 @@ impl AnswerStream {
     /// What whoever typed the statement should know of what it has done.
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// Which columns are columns of a table, as far as that is known.
+    pub fn origins(&self) -> &Origins {
+        &self.origins
     }
 
     /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::frontend::parameters::Readied;
 use crate::run::kept_plans::{PlanKey, Slot};
+use crate::run::origins::Origins;
 
 /// What has been read of a statement.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct PreparedStatement {
     pub(super) readied: Reading,
     pub(super) parameters: Vec<DataType>,
     pub(super) columns: Option<SchemaRef>,
+    pub(super) origins: Origins,
     pub(super) verb: &'static str,
     /// Whether it is a query alone, which changes no table.
     pub(super) is_query: bool,
@@ -88,6 +90,11 @@ impl PreparedStatement {
     /// have other types, if tables were changed or a parameter is another kind of number.
     pub fn columns(&self) -> Option<&SchemaRef> {
         self.columns.as_ref()
+    }
+
+    /// Which of its columns are columns of a table.
+    pub fn origins(&self) -> &Origins {
+        &self.origins
     }
 
     /// What it is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...

@@ -29,6 +29,7 @@ use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
 use crate::run::instance::Instance;
+use crate::run::origins::Origins;
 use crate::run::stream::AnswerStream;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
@@ -65,6 +66,7 @@ impl Session {
                     readied: Reading::Done(readied),
                     parameters: Vec::new(),
                     columns: None,
+                    origins: Origins::default(),
                     verb,
                     is_query,
                     asked: None,
@@ -97,10 +99,11 @@ impl Session {
         let described = looked_up::described(self.instance(), self.shared(), &asked, declared);
         Ok(described
             .await?
-            .map(|(parameters, columns)| PreparedStatement {
+            .map(|(parameters, columns, origins)| PreparedStatement {
                 readied: Reading::Waits(text.into()),
                 parameters,
                 columns: Some(columns),
+                origins,
                 verb: "SELECT",
                 is_query: true,
                 asked: Some(asked),
@@ -281,9 +284,11 @@ async fn looked_at(
         return Ok(known);
     }
     let parameters = describe::parameters(&context, &readied, &said.declared).await?;
+    let mut origins = Origins::default();
     let (columns, kept) = match readied.shape(&parameters)? {
         Statement::Sql(query) if said.is_query => {
             let (columns, planned) = describe::planned_query(&context, *query).await?;
+            origins = context.origins(&planned.plan);
             // Values are constants of the text: with others it has another plan.
             let kept = if parameters.is_empty() {
                 instance
@@ -302,6 +307,7 @@ async fn looked_at(
         readied: Reading::Done(readied),
         parameters,
         columns,
+        origins,
         verb: said.verb,
         is_query: said.is_query,
         kept,

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::DataType;
 use futures::FutureExt;
 
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::statements::entered::{Entered, Shared};
-use crate::statements::lookup;
+use crate::statements::lookup::{self, Known};
 
 /// The answer of `query` as a statement of a session, with these parameters; none if it is to be planned.
 ///
@@ -42,8 +42,7 @@ async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// The types of the parameters of `query`, some of which are `declared`, and its columns; none if it is to be planned to know
-/// them.
+/// What is known of `query`, some of whose parameters are `declared`; none if it is to be planned to know it.
 ///
 /// # Errors
 /// As [`within`], before any row is looked for.
@@ -52,7 +51,7 @@ pub(crate) async fn described(
     shared: Shared,
     query: &KeyQuery,
     declared: &[Option<DataType>],
-) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
+) -> Result<Option<Known>> {
     let work = async {
         let mut entered = Entered::new(Arc::clone(instance), shared).await?;
         let described = lookup::of_table(&mut entered.scope(), query, declared)?;

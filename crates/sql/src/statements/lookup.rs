@@ -17,6 +17,7 @@ use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::names::known;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
+use crate::run::origins::Origins;
 use crate::run::visible;
 use crate::statements::scope::{Look, Scope};
 
@@ -67,11 +68,16 @@ pub(crate) async fn answer(
             visible::batch(&one, &seen)?
         });
     }
-    Ok(Some(Answer::rows_of(seen, batches, &clock)))
+    let origins = Origins::of_table(&found.name, &positions);
+    Ok(Some(
+        Answer::rows_of(seen, batches, &clock).with_origins(origins),
+    ))
 }
 
-/// The types of the parameters of `query`, some of which are `declared`, and its columns; none if it is to be planned to know
-/// them.
+/// What is known of a query before it runs: the types of its parameters, its columns, and where these come from.
+pub(crate) type Known = (Vec<DataType>, SchemaRef, Origins);
+
+/// What is known of `query`, some of whose parameters are `declared`; none if it is to be planned to know it.
 ///
 /// # Errors
 /// As [`answer`], before any row is looked for.
@@ -79,7 +85,7 @@ pub(crate) fn of_table(
     scope: &mut Scope<'_>,
     query: &KeyQuery,
     declared: &[Option<DataType>],
-) -> Result<Option<(Vec<DataType>, SchemaRef)>> {
+) -> Result<Option<Known>> {
     if scope.always_plans() || scope.has_given() {
         return Ok(None);
     }
@@ -94,8 +100,9 @@ pub(crate) fn of_table(
         return Ok(None);
     };
     found.check(scope)?;
-    let (_, schema) = chosen(&found.table, columns)?;
-    Ok(Some((parameters, visible::schema(&schema))))
+    let (positions, schema) = chosen(&found.table, columns)?;
+    let origins = Origins::of_table(&found.name, &positions);
+    Ok(Some((parameters, visible::schema(&schema), origins)))
 }
 
 /// The positions of the columns of an answer, and its schema; `columns` as [`KeyQuery::columns`] gives them.

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use engine::Stop;
 use futures::future::BoxFuture;
@@ -31,8 +30,10 @@ use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
 use crate::run::kept_plans::Slot;
+use crate::run::native;
+use crate::run::origins::Origins;
+use crate::run::query::{self, Opened};
 use crate::run::stream::{AbortOnDrop, AnswerStream};
-use crate::run::{native, query};
 use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::described::Described;
 use crate::statements::entered::{Entered, Shared, within};
@@ -450,7 +451,11 @@ impl Session {
         let task = self.instance.workers().handle().spawn(task).abort_handle();
         let task = AbortOnDrop { task, stop };
         match open.await {
-            Ok(Ok((schema, clock))) => Ok(AnswerStream::new(schema, rows, clock, Some(task))),
+            Ok(Ok((schema, clock, origins))) => {
+                let mut stream = AnswerStream::new(schema, rows, clock, Some(task));
+                stream.origins = origins;
+                Ok(stream)
+            }
             Ok(Err(e)) => Err(e),
             // The task ended before it could say anything: a panic is in the queue, an abort is not.
             Err(_) => match rows.recv().await {
@@ -471,6 +476,7 @@ impl Session {
         let mut stream = AnswerStream::new(answer.schema, rows, clock, None);
         stream.changed = answer.changed;
         stream.notices = answer.notices;
+        stream.origins = answer.origins;
         stream.finished = Some(answer.statistics);
         stream
     }
@@ -540,15 +546,21 @@ async fn deliver(
     instance: Arc<Instance>,
     open: Shared,
     query: (Sql, Option<Arc<Slot>>),
-    (started, opened): (Instant, oneshot::Sender<Result<(SchemaRef, Clock)>>),
+    (started, opened): (
+        Instant,
+        oneshot::Sender<Result<(SchemaRef, Clock, Origins)>>,
+    ),
     sender: mpsc::Sender<Result<RecordBatch>>,
 ) {
     let begun = begin(Arc::clone(&instance), open.clone(), query, started).await;
     let (mut stream, number) = match begun {
-        Ok((stream, clock, number)) => match opened.send(Ok((stream.schema(), clock))) {
-            Ok(()) => (stream, number),
-            Err(_) => return,
-        },
+        Ok((query, number)) => {
+            let known = (query.rows.schema(), query.clock, query.origins);
+            match opened.send(Ok(known)) {
+                Ok(()) => (query.rows, number),
+                Err(_) => return,
+            }
+        }
         Err(e) => {
             let _ = opened.send(Err(e));
             return;
@@ -568,16 +580,16 @@ async fn deliver(
     }
 }
 
-/// Runs `query` until its first rows come: they, its clock, and the number of the transaction that it belongs to.
+/// Runs `query` until its first rows come: it, and the number of the transaction that it belongs to.
 async fn begin(
     instance: Arc<Instance>,
     open: Shared,
     (query, kept): (Sql, Option<Arc<Slot>>),
     started: Instant,
-) -> Result<(SendableRecordBatchStream, Clock, Option<u64>)> {
+) -> Result<(Opened, Option<u64>)> {
     let mut entered = Entered::new(instance, open).await?;
     let context = entered.scope().read(started).await?;
-    let (stream, clock) = query::open(context, query, kept.as_deref()).await?;
+    let opened = query::open(context, query, kept.as_deref()).await?;
     let number = entered.succeed();
-    Ok((stream, clock, number))
+    Ok((opened, number))
 }
