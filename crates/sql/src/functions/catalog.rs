@@ -63,6 +63,10 @@ pub(super) fn all() -> Vec<Own> {
         "has_database_privilege",
         "has_column_privilege",
         "has_any_column_privilege",
+        // What everybody has in PostgreSQL, unless it is taken away.
+        "has_function_privilege",
+        "has_language_privilege",
+        "has_type_privilege",
     ] {
         functions.push(always(name));
     }

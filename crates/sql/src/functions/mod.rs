@@ -5,6 +5,7 @@
 //!
 //! Uses `error`, `messages` and `names`.
 
+pub(crate) mod acl;
 pub(crate) mod aggregates;
 mod angles;
 pub(crate) mod arguments;
@@ -45,6 +46,7 @@ pub(crate) mod rounding;
 pub(crate) mod sequences;
 pub(crate) mod settings;
 pub(crate) mod single;
+mod sizes;
 pub(crate) mod structs;
 pub(crate) mod sum;
 pub(crate) mod system;
@@ -97,6 +99,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(rounding::all())
         .chain(system::all())
         .chain(catalog::all())
+        .chain(acl::all())
+        .chain(sizes::all())
         .chain(like::all())
         .chain(lists::all())
         .chain(json::all())

@@ -19,8 +19,8 @@ use crate::frontend::rewrite::named::placed;
 use crate::frontend::rewrite::series::{SERIES, whole_arguments};
 use crate::frontend::rewrite::special::{self, call};
 use crate::frontend::rewrite::tokens::ROWS_FROM;
-use crate::functions::json;
 use crate::functions::lists::names;
+use crate::functions::{acl, json};
 use crate::messages::numbers::item_named;
 use crate::messages::tags::tagged;
 use crate::names::{PG_CATALOG, column_name};
@@ -40,6 +40,12 @@ fn rows(name: &str, args: &[FunctionArg]) -> Option<Rows> {
         (SERIES, 2 | 3) => one(names::SERIES, args),
         ("generate_subscripts", 2 | 3) => one(names::SUBSCRIPTS, args),
         ("_pg_expandarray", 1) => one(names::EXPANDED, args),
+        ("aclexplode", 1) => {
+            let of = |(function, column): (&str, &str)| {
+                (call(function, args.clone()), column.to_string())
+            };
+            acl::COLUMNS.map(of).into()
+        }
         (names::PLACES, 1) => one(names::ORDINALS, args),
         ("regexp_matches", 2 | 3) => one(names::MATCHES, args),
         ("regexp_split_to_table", 2 | 3) => one("regexp_split_to_array", args),

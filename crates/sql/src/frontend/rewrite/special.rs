@@ -16,7 +16,8 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 28] = [
+pub(super) const NAMES: [&str; 29] = [
+    "aclexplode",
     "gen_random_uuid",
     "generate_subscripts",
     "json_agg",
