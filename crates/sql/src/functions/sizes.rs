@@ -63,7 +63,8 @@ pub(super) fn all() -> Vec<Own> {
 fn number(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
         [ty] if ty.is_integer() || ty.is_null() => Ok(vec![DataType::Int64]),
-        [ty @ DataType::Decimal128(..)] => Ok(vec![ty.clone()]),
+        [ty @ DataType::Decimal128(_, 0..)] => Ok(vec![ty.clone()]),
+        [DataType::Decimal128(..)] => Ok(vec![DataType::Decimal128(38, 0)]),
         [DataType::Decimal256(..)] => Ok(vec![DataType::Decimal128(38, 10)]),
         types => {
             let names: Vec<String> = types.iter().map(type_name).collect();
