@@ -14,6 +14,22 @@ use crate::frontend::grammar::sets;
 use crate::functions::{descriptions, privileges, sequences, settings};
 use crate::names::column_name;
 
+/// Functions of PostgreSQL that there are not, why, and what to do instead.
+const REFUSED: [(&str, &str); 3] = [
+    (
+        "setseed",
+        "`setseed` is not supported: several workers draw random numbers at once, in no order that a seed would fix; keep what was drawn in a table",
+    ),
+    (
+        "trim_scale",
+        "`trim_scale` is not supported: all values of a column have the same number of digits behind the point; cast to numeric(p, s), or take zeros off the text, rtrim(rtrim(n::text, '0'), '.')",
+    ),
+    (
+        "normalize",
+        "`normalize` is not supported: texts are kept as they come; normalise them before they are written",
+    ),
+];
+
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
 pub(crate) fn check(tree: &impl Visit, state: &SessionState) -> Result<()> {
     outcome(tree.visit(&mut Calls { state }))
@@ -99,6 +115,9 @@ impl Calls<'_> {
         let Some(name) = part.as_ident().map(column_name) else {
             return Ok(());
         };
+        if let Some((_, why)) = REFUSED.iter().find(|(own, _)| *own == name) {
+            return Err(Error::unsupported(*why));
+        }
         let clauses = clauses(function);
         let refused = |what: &str| {
             Err(Error::coded(
