@@ -1,6 +1,8 @@
 //! Expressions from the texts that tables [keep](crate::frontend::kept), and queries from texts of this program.
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement as Sql};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Query, SelectItem, SetExpr, Statement as Sql, TableFactor,
+};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, parse};
@@ -56,5 +58,30 @@ pub(crate) fn written(text: &str) -> Result<Box<Query>> {
     }
     Err(Error::Defect {
         message: format!("{text}: expected a query"),
+    })
+}
+
+/// Puts a query around `rows` that computes `items` from their columns, which it calls `columns`. Both are texts that the
+/// program has written itself.
+///
+/// # Errors
+/// If they are none of a query: a defect.
+pub(crate) fn around(rows: &mut Box<Query>, items: &[String], columns: &[String]) -> Result<()> {
+    let text = format!(
+        "select {} from (select 1) as rows ({})",
+        items.join(", "),
+        columns.join(", ")
+    );
+    let mut outer = written(&text)?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        std::mem::swap(subquery, rows);
+        *rows = outer;
+        return Ok(());
+    }
+    Err(Error::Defect {
+        message: format!("{text}: expected a query of rows"),
     })
 }

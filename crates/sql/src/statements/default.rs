@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr,
-    Statement as Sql, TableFactor, Update, Value,
+    Statement as Sql, Update, Value,
 };
 use table::{Column, Definition, Generated};
 
 use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
-use crate::frontend::expression::{expression, written};
+use crate::frontend::expression::{around, expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
 use crate::functions::lists::types::is_special;
 use crate::messages::types::exact_name;
@@ -108,20 +108,7 @@ fn typed_query(statement: &mut Insert, definition: &Definition, named: &[String]
         });
     let items: Vec<String> = items.collect();
     let all: Vec<String> = (0..named.len()).map(|at| format!("\"c{at}\"")).collect();
-    let text = format!(
-        "select {} from (select 1) as rows ({})",
-        items.join(", "),
-        all.join(", ")
-    );
-    let mut outer = written(&text)?;
-    if let SetExpr::Select(select) = outer.body.as_mut()
-        && let Some(from) = select.from.first_mut()
-        && let TableFactor::Derived { subquery, .. } = &mut from.relation
-    {
-        std::mem::swap(subquery, source);
-        *source = outer;
-    }
-    Ok(())
+    around(source, &items, &all)
 }
 
 fn column(name: &str) -> ObjectName {
@@ -271,23 +258,7 @@ fn leave_out(
         items.push("null".into());
     }
     let all: Vec<String> = (0..named.len()).map(quoted).collect();
-    let text = format!(
-        "select {} from (select 1) as rows ({})",
-        items.join(", "),
-        all.join(", ")
-    );
-    let mut outer = written(&text)?;
-    if let SetExpr::Select(select) = outer.body.as_mut()
-        && let Some(from) = select.from.first_mut()
-        && let TableFactor::Derived { subquery, .. } = &mut from.relation
-    {
-        std::mem::swap(subquery, source);
-        *source = outer;
-        return Ok(());
-    }
-    Err(Error::Defect {
-        message: "a query of rows does not parse".into(),
-    })
+    around(source, &items, &all)
 }
 
 /// Writes the default in the place of `default` in `set column = default`; the names of columns have been folded.

@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr, TableFactor, Update,
-    VisitMut, VisitorMut,
+    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr, Update, VisitMut,
+    VisitorMut,
 };
 use table::{Definition, json_kind};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::{expression, written};
+use crate::frontend::expression::{around, expression};
 use crate::frontend::ways::{Step, WAY, steps};
 use crate::functions::lists::names::{ASSIGN, ASSIGN_SLICE};
 use crate::functions::lists::types::{fields, is_special, item};
@@ -88,20 +88,7 @@ pub(crate) fn of_insert(statement: &mut Insert, definition: &Definition) -> Resu
         return Ok(());
     }
     let all: Vec<String> = (0..targets.len()).map(placeholder).collect();
-    let text = format!(
-        "select {} from (select 1) as rows ({})",
-        values.join(", "),
-        all.join(", ")
-    );
-    let mut outer = written(&text)?;
-    if let SetExpr::Select(select) = outer.body.as_mut()
-        && let Some(from) = select.from.first_mut()
-        && let TableFactor::Derived { subquery, .. } = &mut from.relation
-    {
-        std::mem::swap(subquery, source);
-        *source = outer;
-    }
-    Ok(())
+    around(source, &values, &all)
 }
 
 /// Has an `update` that assigns parts of columns assign the columns.
