@@ -6,14 +6,12 @@
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::ast::{
-    ColumnOption, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, UnaryOperator, Value,
-};
+use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, UnaryOperator, Value};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::frontend::call::call;
 use crate::frontend::column_options;
 use crate::functions::json::IS_JSON;
 use crate::resources::guard;
@@ -73,21 +71,7 @@ fn is_json(parser: &mut Parser<'_>, expr: &Expr) -> Option<Expr> {
     }
     let kind = if named { &kind[..] } else { "value" };
     let kind = Expr::value(Value::SingleQuotedString(kind.into()));
-    let args = [expr.clone(), kind].map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    let tested = Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_quote('"', IS_JSON)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.into(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    });
+    let tested = call(IS_JSON, vec![expr.clone(), kind]);
     Some(if not {
         Expr::UnaryOp {
             op: UnaryOperator::Not,

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Statement as Sql, Value, VisitMut, VisitorMut,
+    CastKind, Expr, Statement as Sql, Value, VisitMut, VisitorMut,
 };
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::composites;
 use crate::frontend::expression::expression;
 use crate::names::column_name;
@@ -108,7 +108,7 @@ impl Casts<'_> {
         if !is_tested {
             return Ok(Some(cast));
         }
-        let call = called(&function_name(&own.name, dimensions), cast);
+        let call = call(&function_name(&own.name, dimensions), vec![cast]);
         self.found.insert((own.name.clone(), dimensions));
         Ok(Some(call))
     }
@@ -127,21 +127,4 @@ impl VisitorMut for Placed<'_> {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn called(name: &str, argument: Expr) -> Expr {
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))],
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }

@@ -12,6 +12,7 @@ pub(crate) mod absent;
 pub(crate) mod arrays;
 pub(crate) mod authorization;
 pub(crate) mod begin;
+pub(crate) mod call;
 pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;

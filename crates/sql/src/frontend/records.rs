@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, SelectItem, SetExpr,
-    Statement as Sql, StructField, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut,
-    VisitorMut,
+    FunctionArguments, Ident, ObjectName, Query, SelectItem, SetExpr, Statement as Sql,
+    StructField, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
 };
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::composites;
 use crate::frontend::flow::{flow, outcome};
 use crate::functions::json::populate;
@@ -327,23 +327,4 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
         array: false,
         format: None,
     }
-}
-
-fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter();
-    let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.collect(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
+    BinaryOperator, Distinct, Expr, Ident, JoinConstraint, JoinOperator, OrderBy, OrderByKind,
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
     TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::call::plain_call;
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::{alias_of, constraint, marked};
 use crate::names::column_name;
@@ -271,7 +271,7 @@ fn merge(
         let expr = match kept {
             Kept::Left => own.expr,
             Kept::Right => other.expr,
-            Kept::Either => coalesce(own.expr, other.expr),
+            Kept::Either => plain_call("coalesce", vec![own.expr, other.expr]),
         };
         first.push(Visible {
             name: name.clone(),
@@ -339,24 +339,6 @@ fn unknown() -> Error {
     Error::unsupported(
         "`using` and `natural` of a right or full join are supported for tables, views and queries in `from` that name their columns: write the join with `on`, and its columns with the names of the tables",
     )
-}
-
-fn coalesce(left: Expr, right: Expr) -> Expr {
-    let args = [left, right].map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)));
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new("coalesce")]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: args.into(),
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }
 
 /// Writes the columns that two tables share as what they are, but in queries inside.

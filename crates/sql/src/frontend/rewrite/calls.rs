@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
+use crate::frontend::call::{self, plain_call};
 use crate::frontend::constant::Constant;
 use crate::frontend::rewrite::comparisons::{Rewritten, among, compared, null, unwrapped};
 use crate::frontend::rewrite::{
@@ -164,12 +165,12 @@ impl VisitorMut for Calls {
                 array: false,
                 format: None,
             } if modifiers.is_empty() && name.to_string().eq_ignore_ascii_case("jsonpath") => {
-                Ok(Some(special::call(path::OF, vec![(**inner).clone()])))
+                Ok(Some(call::call(path::OF, vec![(**inner).clone()])))
             }
             Expr::AtTimeZone {
                 timestamp,
                 time_zone,
-            } => Ok(Some(function(
+            } => Ok(Some(plain_call(
                 "timezone",
                 vec![(**time_zone).clone(), (**timestamp).clone()],
             ))),
@@ -242,7 +243,7 @@ fn value(ident: &Ident) -> Rewritten {
     if let Some(shown) = of_clock(&name, None) {
         return Ok(Some(shown));
     }
-    Ok(Some(function(&name, vec![])))
+    Ok(Some(plain_call(&name, vec![])))
 }
 
 /// What clocks of the session show at the beginning of the statement, with so many digits behind the second: `current_date`
@@ -260,7 +261,7 @@ fn of_clock(name: &str, digits: Option<u64>) -> Option<Expr> {
     };
     Some(Expr::Cast {
         kind: CastKind::Cast,
-        expr: Box::new(function("now", vec![])),
+        expr: Box::new(plain_call("now", vec![])),
         data_type,
         array: false,
         format: None,
@@ -283,28 +284,6 @@ fn clock_called(function: &Function, name: &str) -> Option<Expr> {
         },
         _ => None,
     }
-}
-
-/// A call of `name`.
-fn function(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args
-        .into_iter()
-        .map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)))
-        .collect();
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args,
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }
 
 /// The arguments of a call without names, clauses or `*`.
@@ -478,9 +457,9 @@ fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
         // What clocks in the zone show is cut.
         ("date_trunc", 3) => {
             let (zone, at, part) = (args.pop()?, args.pop()?, args.pop()?);
-            let local = function("timezone", vec![zone.clone(), at]);
-            let cut = function("date_trunc", vec![part, local]);
-            Some(function("timezone", vec![zone, cut]))
+            let local = plain_call("timezone", vec![zone.clone(), at]);
+            let cut = plain_call("date_trunc", vec![part, local]);
+            Some(plain_call("timezone", vec![zone, cut]))
         }
         ("date", 1) => Some(Expr::Cast {
             kind: CastKind::Cast,
@@ -512,5 +491,5 @@ fn overlapping(left: &Expr, right: &Expr) -> Option<Expr> {
         return None;
     };
     let all = left.iter().chain(right).cloned().collect();
-    Some(special::call(OVERLAPS, all))
+    Some(call::call(OVERLAPS, all))
 }

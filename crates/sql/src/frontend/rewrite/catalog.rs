@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    Value, VisitorMut,
+    FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value, VisitorMut,
 };
 
 use crate::error::Error;
+use crate::frontend::call::{call, plain_call};
 use crate::functions::descriptions::REGCLASS_TEXT;
 use crate::functions::lists::names::PLACES;
 use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, column_name};
@@ -99,7 +99,7 @@ impl VisitorMut for Catalog {
                     "regclass" if is_text(inner) => {
                         let inner =
                             std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
-                        *expr = called("regclass", inner);
+                        *expr = plain_call("regclass", vec![inner]);
                     }
                     "oid" | "regclass" | "xid" => *data_type = DataType::BigInt(None),
                     "name" | "\"char\"" | "regtype" | "regproc" | "regnamespace" | "regrole"
@@ -200,15 +200,11 @@ fn name_of_relation(expr: &Expr) -> Option<Expr> {
         return None;
     }
     let number = if is_text(value) {
-        called("regclass", value.clone())
+        plain_call("regclass", vec![value.clone()])
     } else {
         value.clone()
     };
-    let mut call = called(REGCLASS_TEXT, number);
-    if let Expr::Function(function) = &mut call {
-        function.name = ObjectName::from(vec![Ident::with_quote('"', REGCLASS_TEXT)]);
-    }
-    Some(call)
+    Some(call(REGCLASS_TEXT, vec![number]))
 }
 
 /// `(information_schema._pg_expandarray(a)).n` and `.x`: the places of the items of an array, and the items.
@@ -262,7 +258,7 @@ fn numbered(column: &Expr, named: &mut Expr) {
     without_schema(&mut name);
     if is_column && name.to_string().eq_ignore_ascii_case("regtype") && is_text(inner) {
         let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
-        *named = called("regtype", inner);
+        *named = plain_call("regtype", vec![inner]);
     }
 }
 
@@ -330,21 +326,4 @@ fn no_routine(left: &Expr, right: &mut Expr) {
     {
         *right = Expr::Value(Value::SingleQuotedString("-".into()).with_empty_span());
     }
-}
-
-fn called(name: &str, argument: Expr) -> Expr {
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList {
-            duplicate_treatment: None,
-            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))],
-            clauses: vec![],
-        }),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
 }

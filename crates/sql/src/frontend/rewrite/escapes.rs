@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{Expr, Value, ValueWithSpan};
 
-use crate::frontend::rewrite::special::call;
+use crate::frontend::call::call;
 use crate::functions::like::{PATTERN, escaped};
 
 /// Writes a pattern with backslashes in the place of another escape character, or of none (`escape ''`): a constant here,

@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::flow::flow;
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::sets;
-use crate::frontend::rewrite::special::call;
 use crate::functions::lists::names::{ORDINALS, VALUES};
 use crate::messages::tags::shown;
 use crate::names::column_name;

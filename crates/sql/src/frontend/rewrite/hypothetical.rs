@@ -3,10 +3,11 @@
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderByExpr, UnaryOperator, Value,
+    FunctionArgumentList, FunctionArguments, OrderByExpr, UnaryOperator, Value,
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::call::plain_call;
 use crate::frontend::rewrite::operators::cast;
 
 /// The functions of which there are such.
@@ -86,7 +87,7 @@ fn dense(key: &OrderByExpr, keys: usize, filter: Option<&Expr>, before: Expr) ->
     let mut places = binary(values, BinaryOperator::Plus, whole("1"));
     if nulls_first(key) {
         let nulls = both(filter, Expr::IsNull(Box::new(nested(key.expr.clone()))));
-        let nulls = call("least", vec![count(None, nulls), whole("1")]);
+        let nulls = plain_call("least", vec![count(None, nulls), whole("1")]);
         places = binary(places, BinaryOperator::Plus, nulls);
     }
     Ok(nested(places))
@@ -175,11 +176,11 @@ fn double(expr: Expr) -> Expr {
 
 /// NULL in the place of zero.
 fn guarded(expr: Expr) -> Expr {
-    call("nullif", vec![expr, whole("0")])
+    plain_call("nullif", vec![expr, whole("0")])
 }
 
 fn coalesced(expr: Expr) -> Expr {
-    call("coalesce", vec![expr, double(whole("0"))])
+    plain_call("coalesce", vec![expr, double(whole("0"))])
 }
 
 /// `count(*)`, or `count(distinct value)`.
@@ -196,29 +197,10 @@ fn count(value: Option<Expr>, filter: Option<Expr>) -> Expr {
         args: vec![FunctionArg::Unnamed(arg)],
         clauses: vec![],
     };
-    function("count", args, filter.map(Box::new))
-}
-
-fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter();
-    let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    let list = FunctionArgumentList {
-        duplicate_treatment: None,
-        args: args.collect(),
-        clauses: vec![],
-    };
-    function(name, list, None)
-}
-
-fn function(name: &str, args: FunctionArgumentList, filter: Option<Box<Expr>>) -> Expr {
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::new(name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(args),
-        filter,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
+    let mut count = plain_call("count", vec![]);
+    if let Expr::Function(function) = &mut count {
+        function.args = FunctionArguments::List(args);
+        function.filter = filter.map(Box::new);
+    }
+    count
 }

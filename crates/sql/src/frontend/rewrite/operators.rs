@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value,
 };
 
+use crate::frontend::call;
 use crate::frontend::rewrite::special;
 use crate::functions::lists::names;
 use crate::functions::regexps;
@@ -56,10 +57,10 @@ pub(super) fn call(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
             args.truncate(3);
             args.extend([number("1"), number(nth), others]);
         }
-        return Some(special::call(regexps::REPLACE, args));
+        return Some(call::call(regexps::REPLACE, args));
     }
     if let Some(own) = beyond(name) {
-        return Some(special::call(own, args));
+        return Some(call::call(own, args));
     }
     if let Some(data_type) = type_called(name) {
         return Some(cast(args.pop()?, data_type));
@@ -94,10 +95,10 @@ pub(super) fn by_pattern(text: &Expr, from: &Expr, end: Option<&Expr>) -> Option
         all.cloned().collect::<Vec<Expr>>()
     };
     match (kind(from)?, end) {
-        (true, None) => Some(special::call(regexps::BY_PATTERN, args(&[from]))),
+        (true, None) => Some(call::call(regexps::BY_PATTERN, args(&[from]))),
         (is_pattern, Some(end)) => {
             let escape = kind(end)?;
-            (is_pattern || escape).then(|| special::call(regexps::SIMILAR, args(&[from, end])))
+            (is_pattern || escape).then(|| call::call(regexps::SIMILAR, args(&[from, end])))
         }
         _ => None,
     }
@@ -164,7 +165,7 @@ pub(super) fn matched(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<
         return None;
     }
     let options = special::text(if alike { "i" } else { "" });
-    let found = special::call(
+    let found = call::call(
         regexps::IS_MATCH,
         vec![left.clone(), right.clone(), options],
     );

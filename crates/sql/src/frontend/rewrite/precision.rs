@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, DateTimeField, Expr, Interval, TypedString, Value,
 };
 
+use crate::frontend::call::call;
 use crate::frontend::lengths;
-use crate::frontend::rewrite::special::call;
 use crate::functions::rounding::ROUND;
 use crate::functions::temporal::fields::Fields;
 use crate::functions::temporal::make::{CUT_INTERVAL, READ_INTERVAL};

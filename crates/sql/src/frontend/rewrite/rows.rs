@@ -9,10 +9,11 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
+use crate::frontend::call::call;
 use crate::frontend::flow::flow;
 use crate::frontend::rewrite::calls::plain_arguments;
 use crate::frontend::rewrite::joined::{alias_of, constraint};
-use crate::frontend::rewrite::special::{call, text};
+use crate::frontend::rewrite::special::text;
 use crate::functions::lists::names::{STRUCT, WHOLE, WHOLE_OUTER};
 use crate::names::column_name;
 

@@ -8,10 +8,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::constant::Constant;
 use crate::frontend::flow::flow;
 use crate::frontend::returning::plain_query;
-use crate::frontend::rewrite::special::call;
 use crate::functions::lists::names::SHARE;
 
 /// Puts a table of which a part is taken into a query of its own.

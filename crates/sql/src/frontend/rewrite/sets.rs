@@ -13,11 +13,12 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::dialect::{DIALECT, parser};
 use crate::frontend::flow::flow;
 use crate::frontend::rewrite::named::placed;
 use crate::frontend::rewrite::series::{SERIES, whole_arguments};
-use crate::frontend::rewrite::special::{self, call};
+use crate::frontend::rewrite::special;
 use crate::frontend::rewrite::tokens::ROWS_FROM;
 use crate::functions::lists::names;
 use crate::functions::{acl, json};

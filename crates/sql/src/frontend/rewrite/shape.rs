@@ -193,7 +193,7 @@ fn ties(query: &mut Query) -> Result<(), Error> {
         },
         Some(_) => return refused(),
     };
-    let mut rank = crate::frontend::rewrite::special::call("rank", vec![]);
+    let mut rank = crate::frontend::call::call("rank", vec![]);
     if let Expr::Function(function) = &mut rank {
         function.over = Some(WindowType::WindowSpec(WindowSpec {
             window_name: None,

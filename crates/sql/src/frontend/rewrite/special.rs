@@ -48,27 +48,6 @@ pub(super) const NAMES: [&str; 29] = [
     "struct_pack",
 ];
 
-/// A call of one of the functions whose names statements cannot write.
-pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
-    let args = args.into_iter();
-    let args = args.map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
-    let list = datafusion::sql::sqlparser::ast::FunctionArgumentList {
-        duplicate_treatment: None,
-        args: args.collect(),
-        clauses: vec![],
-    };
-    Expr::Function(Function {
-        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(list),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: vec![],
-    })
-}
-
 fn number(value: &str) -> Expr {
     Expr::value(Value::Number(value.into(), false))
 }
