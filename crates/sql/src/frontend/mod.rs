@@ -47,6 +47,7 @@ pub(crate) mod merge;
 pub(crate) mod merge_returning;
 pub(crate) mod missing;
 pub(crate) mod operators;
+pub(crate) mod outside;
 pub(crate) mod overriding;
 pub(crate) mod parameters;
 pub(crate) mod parse;

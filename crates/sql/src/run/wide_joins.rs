@@ -2,17 +2,16 @@
 //! whichever has a row, which the planner does not know: so the join is written with `on`, and the column as what it is. So are
 //! joins that give the columns that they share a name: `using (a) as x`.
 
-use std::ops::ControlFlow;
-
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, JoinConstraint, JoinOperator, OrderBy, OrderByKind,
-    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
-    TableWithJoins, Value, VisitMut, VisitorMut,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins,
+    Value, VisitMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::call::plain_call;
+use crate::frontend::outside::outside_queries;
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::{alias_of, constraint, marked};
 use crate::names::column_name;
@@ -93,10 +92,9 @@ pub(super) fn write_out<N: ContextProvider>(
         all.extend(chain(lookup, from, &mut named)?);
     }
     let merged: Vec<Visible> = all.iter().filter(|own| own.merged).cloned().collect();
-    let mut columns = Columns {
+    let columns = Columns {
         merged: &merged,
         named: &named,
-        depth: 0,
     };
     for item in std::mem::take(&mut select.projection) {
         match item {
@@ -138,16 +136,16 @@ pub(super) fn write_out<N: ContextProvider>(
     }
     // What stands in `from` was seen to, table by table.
     let from = std::mem::take(&mut select.from);
-    let _ = select.visit(&mut columns);
+    columns.write_out(select);
     select.from = from;
     if let Some(order_by) = order_by {
-        ordered(select, order_by, &mut columns);
+        ordered(select, order_by, &columns);
     }
     Ok(())
 }
 
 /// The keys of an order: a name alone is that of an output column, if there is one. Those of `distinct on` are what it says.
-fn ordered(select: &Select, order_by: &mut OrderBy, columns: &mut Columns<'_>) {
+fn ordered(select: &Select, order_by: &mut OrderBy, columns: &Columns<'_>) {
     let is_distinct = matches!(select.distinct, Some(Distinct::On(_)));
     let is_output = |name: &str| {
         !is_distinct
@@ -164,7 +162,7 @@ fn ordered(select: &Select, order_by: &mut OrderBy, columns: &mut Columns<'_>) {
     };
     for key in keys {
         if !matches!(&key.expr, Expr::Identifier(name) if is_output(&column_name(name))) {
-            let _ = key.expr.visit(columns);
+            columns.write_out(&mut key.expr);
         }
     }
 }
@@ -219,11 +217,8 @@ fn chain<N: ContextProvider>(
                     .cloned()
                     .collect();
                 if let JoinConstraint::On(condition) = constraint {
-                    let _ = condition.visit(&mut Columns {
-                        merged: &merged,
-                        named,
-                        depth: 0,
-                    });
+                    let merged = &merged;
+                    Columns { merged, named }.write_out(condition);
                 }
                 all.append(&mut other);
                 continue;
@@ -341,14 +336,22 @@ fn unknown() -> Error {
     )
 }
 
-/// Writes the columns that two tables share as what they are, but in queries inside.
+/// The columns that two tables share.
 struct Columns<'m> {
     merged: &'m [Visible],
     named: &'m [Named],
-    depth: usize,
 }
 
 impl Columns<'_> {
+    /// Writes them as what they are, but in queries inside.
+    fn write_out(&self, tree: &mut impl VisitMut) {
+        outside_queries(tree, |expr| {
+            if let Some(own) = self.found(expr) {
+                *expr = own.expr.clone();
+            }
+        });
+    }
+
     /// What an expression is that is the name of such a column.
     fn found(&self, expr: &Expr) -> Option<&Visible> {
         match expr {
@@ -366,28 +369,5 @@ impl Columns<'_> {
             }
             _ => None,
         }
-    }
-}
-
-impl VisitorMut for Columns<'_> {
-    type Break = Box<Error>;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Box<Error>> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Box<Error>> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
-        if self.depth == 0
-            && let Some(own) = self.found(expr)
-        {
-            *expr = own.expr.clone();
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join,
-    JoinOperator, Query, Select, SelectItem, TableFactor, TableWithJoins, Value, VisitMut,
-    VisitorMut,
+    JoinOperator, Select, SelectItem, TableFactor, TableWithJoins, Value, VisitorMut,
 };
 
 use crate::error::Error;
 use crate::frontend::call::call;
 use crate::frontend::flow::flow;
+use crate::frontend::outside::outside_queries;
 use crate::frontend::rewrite::calls::plain_arguments;
 use crate::frontend::rewrite::joined::{alias_of, constraint};
 use crate::frontend::rewrite::special::text;
@@ -220,11 +220,9 @@ impl VisitorMut for Whole {
                 _ => {}
             }
         }
-        let mut arguments = Arguments {
-            sources: &sources,
-            depth: 0,
-        };
-        select.visit(&mut arguments)
+        // Queries inside have tables of their own.
+        outside_queries(select, |expr| arguments(expr, &sources));
+        ControlFlow::Continue(())
     }
 }
 
@@ -240,51 +238,28 @@ fn row(ident: &Ident, sources: &[Source]) -> Option<Expr> {
     })
 }
 
-struct Arguments<'s> {
-    sources: &'s [Source],
-    /// Queries inside have tables of their own.
-    depth: usize,
-}
-
-impl VisitorMut for Arguments<'_> {
-    type Break = Box<Error>;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Box<Error>> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Box<Error>> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
-        let Expr::Function(function) = expr else {
-            return ControlFlow::Continue(());
+/// Makes rows of the arguments of a call that are names of tables.
+fn arguments(expr: &mut Expr, sources: &[Source]) {
+    let Expr::Function(function) = expr else {
+        return;
+    };
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    for arg in &mut list.args {
+        let FunctionArg::Unnamed(arg) = arg else {
+            continue;
         };
-        let FunctionArguments::List(list) = &mut function.args else {
-            return ControlFlow::Continue(());
-        };
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
-        for arg in &mut list.args {
-            let FunctionArg::Unnamed(arg) = arg else {
-                continue;
-            };
-            let ident = match &*arg {
-                FunctionArgExpr::Expr(Expr::Identifier(ident)) => Some(ident.clone()),
-                FunctionArgExpr::QualifiedWildcard(name) => match &name.0[..] {
-                    [part] => part.as_ident().cloned(),
-                    _ => None,
-                },
+        let ident = match &*arg {
+            FunctionArgExpr::Expr(Expr::Identifier(ident)) => Some(ident.clone()),
+            FunctionArgExpr::QualifiedWildcard(name) => match &name.0[..] {
+                [part] => part.as_ident().cloned(),
                 _ => None,
-            };
-            if let Some(row) = ident.and_then(|ident| row(&ident, self.sources)) {
-                *arg = FunctionArgExpr::Expr(row);
-            }
+            },
+            _ => None,
+        };
+        if let Some(row) = ident.and_then(|ident| row(&ident, sources)) {
+            *arg = FunctionArgExpr::Expr(row);
         }
-        ControlFlow::Continue(())
     }
 }
