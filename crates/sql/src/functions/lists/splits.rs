@@ -11,7 +11,7 @@ use crate::functions::arguments::{TEXT, is_text};
 use crate::functions::lists::names::{FIRST_MATCH, MATCHES};
 use crate::functions::lists::types::{count, list_of};
 use crate::functions::own::Own;
-use crate::functions::regular::{Compiled, Found, behind};
+use crate::functions::regular::{Compiled, Expression, Found, behind};
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -58,24 +58,38 @@ fn views(args: &[ArrayRef]) -> Vec<&StringViewArray> {
     args.iter().map(|arg| arg.as_string_view()).collect()
 }
 
-/// The parts of a text between matches. One of no letters does not count at the ends of the text and behind another.
-fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+/// An array of texts for each row, which `find` appends, and says whether there is one; NULL of what is NULL.
+fn arrays(
+    name: &str,
+    (args, rows): (&[ArrayRef], usize),
+    find: impl Fn(&Expression, &str, &mut StringViewBuilder) -> Result<bool>,
+) -> Result<ArrayRef> {
     let texts = views(args);
     let mut compiled = Compiled::default();
     let mut out = ListBuilder::new(StringViewBuilder::new());
     for row in 0..rows {
-        let Some((text, pattern, options)) = row_of(&texts, row) else {
-            out.append_null();
-            continue;
+        let there = match row_of(&texts, row) {
+            None => false,
+            Some((text, pattern, options)) => {
+                let (regex, all) = compiled.of(pattern, options)?;
+                if *all {
+                    return Err(Error::coded(
+                        "22023",
+                        format!("{name}() does not support the \"global\" option"),
+                    )
+                    .into());
+                }
+                find(regex, text, out.values())?
+            }
         };
-        let (regex, all) = compiled.of(pattern, options)?;
-        if *all {
-            return Err(Error::coded(
-                "22023",
-                "regexp_split_to_array() does not support the \"global\" option",
-            )
-            .into());
-        }
+        out.append(there);
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The parts of a text between matches. One of no letters does not count at the ends of the text and behind another.
+fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    arrays("regexp_split_to_array", (args, rows), |regex, text, out| {
         let (mut from, mut at) = (0, Some(0));
         while let Some(place) = at {
             let Some((start, end)) = regex.span(text, place)? else {
@@ -85,13 +99,12 @@ fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             if start == end && (start == from || end == text.len()) {
                 continue;
             }
-            out.values().append_value(&text[from..start]);
+            out.append_value(&text[from..start]);
             from = end;
         }
-        out.values().append_value(&text[from..]);
-        out.append(true);
-    }
-    Ok(Arc::new(out.finish()))
+        out.append_value(&text[from..]);
+        Ok(true)
+    })
 }
 
 /// For each match an array of what its groups found, or of the whole match where there are none.
@@ -123,29 +136,11 @@ fn groups(found: &Found<'_>, count: usize, out: &mut StringViewBuilder) {
 
 /// The groups of the first match; NULL where there is none.
 fn first_match(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let texts = views(args);
-    let mut compiled = Compiled::default();
-    let mut out = ListBuilder::new(StringViewBuilder::new());
-    for row in 0..rows {
-        let Some((text, pattern, options)) = row_of(&texts, row) else {
-            out.append_null();
-            continue;
-        };
-        let (regex, all) = compiled.of(pattern, options)?;
-        if *all {
-            return Err(Error::coded(
-                "22023",
-                "regexp_match() does not support the \"global\" option",
-            )
-            .into());
+    arrays("regexp_match", (args, rows), |regex, text, out| {
+        let found = regex.found(text, 0)?;
+        if let Some(found) = &found {
+            groups(found, regex.groups(), out);
         }
-        match regex.found(text, 0)? {
-            Some(found) => {
-                groups(&found, regex.groups(), out.values());
-                out.append(true);
-            }
-            None => out.append_null(),
-        }
-    }
-    Ok(Arc::new(out.finish()))
+        Ok(found.is_some())
+    })
 }
