@@ -39,6 +39,7 @@ pub(crate) mod row_values;
 pub(crate) mod sequences;
 mod shared_columns;
 pub(crate) mod stream;
+mod traced;
 mod values;
 pub(crate) mod views;
 pub(crate) mod visible;
