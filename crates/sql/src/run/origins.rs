@@ -52,7 +52,7 @@ impl Origins {
             return Origins::default();
         };
         let origin = |at: &usize| {
-            let column = i16::try_from(at + 1).ok()?;
+            let column = i16::try_from(at.checked_add(1)?).ok()?;
             Some(Origin { column, ..first })
         };
         Origins(Some(places.iter().map(origin).collect()))
