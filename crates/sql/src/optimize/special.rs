@@ -399,7 +399,18 @@ fn unknown_in_list(list: InList, schema: &DFSchema) -> Transformed<Expr> {
 fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let all = [&*between.expr, &*between.low, &*between.high];
     let Some(to) = special_of(all, schema) else {
-        return Ok(Transformed::no(Expr::Between(between)));
+        return Ok(match unknown::typed(&all, schema).as_deref() {
+            Some([expr, low, high]) => {
+                let [expr, low, high] = [expr, low, high].map(|own| Box::new(own.clone()));
+                Transformed::yes(Expr::Between(Between::new(
+                    expr,
+                    between.negated,
+                    low,
+                    high,
+                )))
+            }
+            _ => Transformed::no(Expr::Between(between)),
+        });
     };
     let Between {
         expr,
