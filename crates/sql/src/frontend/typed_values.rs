@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use table::Tables;
 
+use crate::functions::temporal::make::READ_INTERVAL;
 use crate::names::written;
 use crate::search_path::SearchPath;
 
@@ -100,10 +101,15 @@ impl Typed<'_> {
             Expr::Nested(inner) => self.of(inner),
             Expr::Cast { data_type, .. } => self.of_type(data_type),
             Expr::TypedString(typed) => self.of_type(&typed.data_type),
-            Expr::Interval(_) => Some(Type::Of(DataType::Interval {
-                fields: None,
-                precision: None,
-            })),
+            Expr::Interval(_) => Some(INTERVAL),
+            // What the rewrite makes of one in quotes.
+            Expr::Function(call) => match call.name.0.as_slice() {
+                [name] => name
+                    .as_ident()
+                    .is_some_and(|name| name.value == READ_INTERVAL)
+                    .then_some(INTERVAL),
+                _ => None,
+            },
             Expr::Value(value) => match &value.value {
                 Value::Boolean(_) => Some(Type::Of(DataType::Boolean)),
                 Value::Number(digits, _) if digits.contains('.') => Some(Type::Number),
@@ -121,10 +127,7 @@ impl Typed<'_> {
             }
             DataType::Timestamp(_, zone) => DataType::Timestamp(None, *zone),
             DataType::Time(_, zone) => DataType::Time(None, *zone),
-            DataType::Interval { .. } => DataType::Interval {
-                fields: None,
-                precision: None,
-            },
+            DataType::Interval { .. } => return Some(INTERVAL),
             DataType::Custom(name, _) => {
                 let name = self.path.resolve_type(self.tables, &written(name).ok()?);
                 self.tables.named_type(&name)?;
@@ -153,6 +156,12 @@ impl Typed<'_> {
         Some(Type::Of(plain))
     }
 }
+
+/// The type of intervals.
+const INTERVAL: Type = Type::Of(DataType::Interval {
+    fields: None,
+    precision: None,
+});
 
 /// What constants in quotes are read as.
 #[derive(Clone, Debug, PartialEq)]

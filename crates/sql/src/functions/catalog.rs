@@ -12,6 +12,25 @@ use crate::functions::own::Own;
 use crate::messages::numbers::{table_number, type_named, type_title};
 use crate::names::{CATALOG, quoted};
 
+/// Functions that are true whatever they are asked.
+const TRUE: [&str; 14] = [
+    "pg_table_is_visible",
+    "pg_type_is_visible",
+    "pg_function_is_visible",
+    "pg_collation_is_visible",
+    "pg_opclass_is_visible",
+    "pg_operator_is_visible",
+    "has_schema_privilege",
+    "has_table_privilege",
+    "has_database_privilege",
+    "has_column_privilege",
+    "has_any_column_privilege",
+    // What everybody has in PostgreSQL, unless it is taken away.
+    "has_function_privilege",
+    "has_language_privilege",
+    "has_type_privilege",
+];
+
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
     let truth = |_: &[DataType]| Ok(DataType::Boolean);
@@ -51,25 +70,7 @@ pub(super) fn all() -> Vec<Own> {
             Ok(Arc::new(quoted.collect::<StringArray>()))
         }),
     ];
-    for name in [
-        "pg_table_is_visible",
-        "pg_type_is_visible",
-        "pg_function_is_visible",
-        "pg_collation_is_visible",
-        "pg_opclass_is_visible",
-        "pg_operator_is_visible",
-        "has_schema_privilege",
-        "has_table_privilege",
-        "has_database_privilege",
-        "has_column_privilege",
-        "has_any_column_privilege",
-        // What everybody has in PostgreSQL, unless it is taken away.
-        "has_function_privilege",
-        "has_language_privilege",
-        "has_type_privilege",
-    ] {
-        functions.push(always(name));
-    }
+    functions.extend(TRUE.into_iter().map(always));
     for name in [
         "shobj_description",
         "pg_get_indexdef",

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::dialect::{DIALECT, parser};
 use crate::frontend::rewrite::leftmost::leftmost;
 use crate::functions::lists;
