@@ -193,7 +193,10 @@ fn check(tx: &Transaction, model: &Model, random: &mut fastrand::Rng) {
     ids.extend((0..20).map(|_| random.i64(-9..90_000)));
     let key = &table.definition().keys[0];
     let column: ArrayRef = Arc::new(Int64Array::from(ids.clone()));
-    let found = block_on(table.find(key, &[column])).unwrap();
+    let found = block_on(table.find(key, std::slice::from_ref(&column))).unwrap();
+    check_lacking(&table, 0, &[column]);
+    let many: Int64Array = (0..2_000).map(|_| Some(random.i64(-9..90_000))).collect();
+    check_lacking(&table, 0, &[Arc::new(many)]);
     let there: Vec<(i64, u64)> = ids
         .iter()
         .copied()
@@ -221,11 +224,21 @@ fn check(tx: &Transaction, model: &Model, random: &mut fastrand::Rng) {
     let own: Vec<Row> = wanted.iter().map(|id| model.rows[id].clone()).collect();
     let both = batch(&own);
     let key = &table.definition().keys[1];
-    let seconds =
-        block_on(table.find(key, &[both.column(2).clone(), both.column(3).clone()])).unwrap();
+    let columns = [both.column(2).clone(), both.column(3).clone()];
+    let seconds = block_on(table.find(key, &columns)).unwrap();
+    check_lacking(&table, 1, &columns);
     for (row, (found, own)) in rows.iter().zip(seconds.iter().zip(&own)) {
         assert_eq!(*found, second(own).map(|_| *row), "{own:?}");
     }
+}
+
+/// That what is lacking is what is not found, of few keys and of many.
+fn check_lacking(table: &Arc<Table>, key: usize, columns: &[ArrayRef]) {
+    let key = &table.definition().keys[key];
+    let found = block_on(table.find(key, columns)).unwrap();
+    let wanted = (0..).zip(&found).filter(|(_, found)| found.is_none());
+    let wanted: Vec<u32> = wanted.map(|(row, _)| row).collect();
+    assert_eq!(block_on(table.lacking(key, columns)).unwrap(), wanted);
 }
 
 fn delete_some(tx: &mut Transaction, model: &mut Model, random: &mut fastrand::Rng) {

@@ -1,6 +1,6 @@
 //! The keys of rows that are Arrow arrays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
@@ -13,7 +13,7 @@ use crate::scan::{ints_of, wides_of};
 use crate::schema::is_enum;
 
 /// The keys of the rows of some arrays, as bytes: equal exactly where the values are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Keys {
     bytes: Vec<u8>,
     /// Where each ends. Invariant: ascending.
@@ -90,6 +90,11 @@ impl Keys {
         self.ends.push(self.bytes.len());
     }
 
+    /// About the bytes of memory that they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()) as u64
+    }
+
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -150,41 +155,6 @@ fn bytes(column: &ArrayRef) -> Result<BinaryViewArray> {
     match column.as_binary_view_opt() {
         Some(bytes) => Ok(bytes.clone()),
         None => Err(Error::Kind(format!("{} as a key", column.data_type()))),
-    }
-}
-
-/// The keys of rows that were seen: which of more rows have one of them.
-#[derive(Clone, Debug, Default)]
-pub struct KeySet {
-    seen: HashSet<Box<[u8]>>,
-    bytes: u64,
-}
-
-impl KeySet {
-    /// Takes in the keys of rows, whose `columns` have stored types. Says for each row whether its key is new; none for a
-    /// row with a NULL in one of the columns, which has no key.
-    ///
-    /// # Errors
-    /// [`Error::Kind`] for a column of another type.
-    pub fn take(&mut self, columns: &[ArrayRef]) -> Result<Vec<Option<bool>>> {
-        let keys = Keys::of(columns)?;
-        let mut new = Vec::with_capacity(keys.len());
-        for row in 0..keys.len() {
-            new.push(keys.get(row).map(|key| {
-                let is_new = !self.seen.contains(key);
-                if is_new {
-                    self.bytes += 48 + key.len() as u64;
-                    self.seen.insert(key.into());
-                }
-                is_new
-            }));
-        }
-        Ok(new)
-    }
-
-    /// About the bytes of memory that it takes.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `rows` | keys of stored rows, read page by page |
 //! | `ranges`, `runs`, `chunks` | the three parts |
 //! | `find` | rows by their keys |
+//! | `numbered`, `seen`, `lacking` | many keys at once: which are new, which no row has |
 //! | `gather`, `settle` | blocks that are added: their keys, and whether they are new |
 //! | `duplicate` | the error, in words |
 //! | `maintain` | what inserts, deletes and changes of tables do to indexes |
@@ -28,11 +29,15 @@ mod duplicate;
 pub(crate) mod find;
 pub(crate) mod gather;
 mod keys;
+mod lacking;
 pub(crate) mod maintain;
+mod numbered;
 mod ranges;
 mod rows;
 mod runs;
+mod seen;
 pub(crate) mod settle;
 mod stock;
 
-pub use keys::{KeyMap, KeySet, Keys};
+pub use keys::{KeyMap, Keys};
+pub use seen::KeySet;
