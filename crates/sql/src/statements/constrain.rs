@@ -24,7 +24,7 @@ use crate::statements::rebuild::exactly;
 use crate::statements::relations::{is_taken, missing};
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
-use crate::statements::{rebuild, references};
+use crate::statements::{existing, rebuild};
 
 /// Whether a change of a table adds, drops or looks at a constraint.
 pub(crate) fn is_one(operation: &Operation) -> bool {
@@ -223,7 +223,7 @@ async fn validate(
             let own = context.table(table)?;
             let mut only = definition.clone();
             only.rules.retain(|own| own.name == rule.name);
-            references::all_refer(&own, &only, &context.tables).await?;
+            existing::all_refer(&own, &only, &context.tables).await?;
         }
         (Some(_), _) | (_, Some(_)) => return Ok(()),
         (None, None) if definition.has_constraint(name) => {
@@ -310,7 +310,7 @@ async fn add(
         let own = context.table(table)?;
         let mut only = after.clone();
         only.rules.drain(..before.rules.len());
-        references::all_refer(&own, &only, &context.tables).await?;
+        existing::all_refer(&own, &only, &context.tables).await?;
     }
     let key = after.keys.get(before.keys.len()).cloned();
     table::redefine(&mut writing.tx, table, |own| {

@@ -68,9 +68,7 @@ async fn check_one(
     }
     let (target, key) = parent(tables, foreign, rule)?;
     let columns = in_order(target.definition(), key, foreign, &own.values)?;
-    let there = target.find(key, &columns).await?;
-    let gone = (0..).zip(&there).filter(|(_, found)| found.is_none());
-    let gone: UInt32Array = gone.map(|(row, _)| row).collect();
+    let gone = UInt32Array::from(target.lacking(key, &columns).await?);
     if gone.is_empty() {
         return Ok(());
     }

@@ -29,6 +29,7 @@ mod dml;
 mod domains;
 mod elements;
 mod entered;
+mod existing;
 mod explain;
 mod extended;
 mod grants;

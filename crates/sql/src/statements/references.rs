@@ -9,21 +9,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options, concat_batches, take, take_record_batch};
 use futures::{Stream, StreamExt};
-use memory::Traffic;
-use store::Snapshot;
-use table::{
-    Action, BATCH_ROWS, Definition, ForeignKey, Key, KeyMap, KeySet, Rule, Scan, Table, Tables,
-};
+use table::{Action, Definition, ForeignKey, Key, KeyMap, KeySet, Rule, Table, Tables};
 
 use crate::error::{Error, Result};
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
-use crate::run::instance::Instance;
 use crate::statements::deferred::{self, Pending, any_mixed};
-use crate::statements::referred::{
-    in_order, lost, missing, mixed, parent, picked, referenced, referring,
-};
+use crate::statements::referred::{in_order, lost, parent, picked, referenced, referring};
 use crate::statements::write::Writing;
 
 /// The rows that a statement writes to a table, as far as they refer to others.
@@ -33,13 +26,37 @@ pub(crate) struct Children {
 }
 
 /// Values of one foreign key, each once.
-struct Referring {
+pub(super) struct Referring {
     rule: Rule,
-    foreign: ForeignKey,
+    pub(super) foreign: ForeignKey,
     seen: KeySet,
     values: Vec<RecordBatch>,
     /// Whether a row has a part of a key that is to be there whole or not at all.
     mixed: bool,
+}
+
+impl Referring {
+    pub(super) fn new(definition: &Definition, rule: &Rule) -> Referring {
+        Referring {
+            rule: rule.clone(),
+            foreign: definition.foreign_keys[rule.foreign_key].clone(),
+            seen: KeySet::default(),
+            values: Vec::new(),
+            mixed: false,
+        }
+    }
+
+    /// Takes in what rows have in the columns of the foreign key, in its order.
+    pub(super) fn take(&mut self, columns: &RecordBatch) -> Result<()> {
+        self.mixed |= self.rule.full && any_mixed(columns.columns());
+        let new = self.seen.take(columns.columns())?;
+        let places = (0..).zip(new).filter(|(_, new)| *new == Some(true));
+        let places: UInt32Array = places.map(|(row, _)| row).collect();
+        if !places.is_empty() {
+            self.values.push(take_record_batch(columns, &places)?);
+        }
+        Ok(())
+    }
 }
 
 impl Children {
@@ -47,15 +64,17 @@ impl Children {
         Children::of_columns(definition, None)
     }
 
+    /// Values of one foreign key that rows have been found to have.
+    pub(super) fn of(definition: &Definition, referring: Referring) -> Children {
+        Children {
+            definition: definition.clone(),
+            rules: vec![referring],
+        }
+    }
+
     /// Only those foreign keys that have one of these columns.
     fn of_columns(definition: &Definition, columns: Option<&[usize]>) -> Children {
-        let referring = |rule: &Rule| Referring {
-            rule: rule.clone(),
-            foreign: definition.foreign_keys[rule.foreign_key].clone(),
-            seen: KeySet::default(),
-            values: Vec::new(),
-            mixed: false,
-        };
+        let referring = |rule: &Rule| Referring::new(definition, rule);
         let own = |rule: &&Rule| {
             let mut its = definition.foreign_keys[rule.foreign_key].columns.iter();
             columns.is_none_or(|columns| its.any(|at| columns.contains(at)))
@@ -76,20 +95,13 @@ impl Children {
         }
         let rows = table::normalise(rows, &self.definition)?;
         for own in &mut self.rules {
-            let columns = rows.project(&own.foreign.columns)?;
-            own.mixed |= own.rule.full && any_mixed(columns.columns());
-            let new = own.seen.take(columns.columns())?;
-            let places = (0..).zip(new).filter(|(_, new)| *new == Some(true));
-            let places: UInt32Array = places.map(|(row, _)| row).collect();
-            if !places.is_empty() {
-                own.values.push(take_record_batch(&columns, &places)?);
-            }
+            own.take(&rows.project(&own.foreign.columns)?)?;
         }
         Ok(())
     }
 
     /// The keys that are not among `tables`, which have what was written.
-    async fn missing(&self, tables: &Tables) -> Result<Vec<Pending>> {
+    pub(super) async fn missing(&self, tables: &Tables) -> Result<Vec<Pending>> {
         let mut pending = Vec::new();
         for own in &self.rules {
             let of = |values: Vec<ArrayRef>, mixed| Pending {
@@ -106,14 +118,12 @@ impl Children {
                 continue;
             }
             let (parent, key) = parent(tables, &own.foreign, &own.rule)?;
-            for values in &own.values {
-                let columns = in_order(parent.definition(), key, &own.foreign, values.columns())?;
-                let found = parent.find(key, &columns).await?;
-                let lost = (0..).zip(&found).filter(|(_, found)| found.is_none());
-                let lost: UInt32Array = lost.map(|(row, _)| row).collect();
-                if !lost.is_empty() {
-                    pending.push(of(picked(values.columns(), &lost)?, false));
-                }
+            let schema = own.values[0].schema();
+            let values = concat_batches(&schema, &own.values)?;
+            let columns = in_order(parent.definition(), key, &own.foreign, values.columns())?;
+            let lost = UInt32Array::from(parent.lacking(key, &columns).await?);
+            if !lost.is_empty() {
+                pending.push(of(picked(values.columns(), &lost)?, false));
             }
         }
         Ok(pending)
@@ -143,58 +153,6 @@ async fn settle(
 fn defers(context: &StatementContext, table: &str, rule: &Rule) -> bool {
     let said = context.deferrals.as_ref();
     said.is_some_and(|said| said.defers(table, rule))
-}
-
-/// That all rows of `own` refer to rows of `tables` by the foreign keys of `definition`.
-///
-/// # Errors
-/// [`Error::Constraint`] names the key that is missing; those of reading.
-pub(crate) async fn all_refer(
-    own: &Arc<Table>,
-    definition: &Definition,
-    tables: &Tables,
-) -> Result<()> {
-    let mut children = Children::new(definition);
-    let all: Vec<usize> = (0..definition.columns.len()).collect();
-    let scan = Scan::new(Arc::clone(own), all, false);
-    let pool = own.snapshot().pool().clone();
-    let traffic = Traffic::new(pool.nodes());
-    for (_, morsel) in scan.morsels() {
-        let opened = scan.open(&pool, morsel, &[], &traffic, || 0).await?;
-        let Some(mut cursor) = opened else { continue };
-        while let Some(batch) = cursor.next(BATCH_ROWS)? {
-            children.take(&batch)?;
-        }
-    }
-    let missing = children.missing(tables).await?;
-    let Some(first) = missing.first() else {
-        return Ok(());
-    };
-    let Some(rule) = deferred::rules(definition, &first.rule).next() else {
-        return Ok(());
-    };
-    Err(if first.mixed {
-        mixed(definition, rule)
-    } else {
-        self::missing(definition, rule, &first.values, 0)
-    })
-}
-
-impl Instance {
-    /// That all rows of the table `name` refer to rows that are there, by its foreign keys that hold: for programs that
-    /// write rows themselves, before they commit. `view` is what their transaction has reached.
-    ///
-    /// # Errors
-    /// [`Error::Constraint`] names the key that is missing; those of reading.
-    pub async fn check_references(&self, view: &Snapshot, name: &str) -> Result<()> {
-        let tables = self.catalog.fork().tables(view)?;
-        match tables.get(name) {
-            Some(own) if !own.definition().rules.is_empty() => {
-                all_refer(own, own.definition(), &tables).await
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// The rows of a table that a statement deletes or replaces, if others may refer to them.
