@@ -27,7 +27,7 @@ use crate::run::instance::Instance;
 use crate::search_path::{Saved, SessionPath};
 use crate::statements::deferred::{self, Pending};
 use crate::statements::temporary::Temporary;
-use crate::statements::write::Writing;
+use crate::statements::write::{self, Writing};
 
 /// A transaction of several statements that has neither committed nor rolled back.
 #[derive(Debug)]
@@ -555,8 +555,7 @@ code: "25P02",
             if temporary.has_ends() {
                 temporary.end(&*writes.catalog.tables(&tx.view())?, &mut tx)?;
             }
-            let done = tokio::task::spawn_blocking(move || tx.commit()).await;
-            done.map_err(Error::of_task)??;
+            write::commit(tx).await?;
         }
         if let Some(path) = self.path.take() {
             path.end_local();

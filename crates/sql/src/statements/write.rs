@@ -26,6 +26,20 @@ pub(crate) struct Writing {
     pub pending: Vec<Pending>,
 }
 
+/// Makes everything durable and visible, on a thread that may wait unless that is over soon.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) async fn commit(tx: Transaction) -> Result<()> {
+    if tx.commits_quickly() {
+        tx.commit()?;
+        return Ok(());
+    }
+    let done = tokio::task::spawn_blocking(move || tx.commit()).await;
+    done.map_err(Error::of_task)??;
+    Ok(())
+}
+
 impl Writing {
     /// Waits for other writers without holding a worker, and begins a transaction.
     ///
@@ -34,9 +48,18 @@ impl Writing {
     pub(crate) async fn begin(instance: &Instance) -> Result<Writing> {
         let turn = instance.turns.wait().await?;
         let store = Arc::clone(&instance.store);
-        let tx = tokio::task::spawn_blocking(move || store.begin())
-            .await
-            .map_err(Error::of_task)??;
+        // To wake another thread takes longer than to begin where nobody is in the way.
+        let begun = if store.syncs_quickly() {
+            store.try_begin()?
+        } else {
+            None
+        };
+        let tx = match begun {
+            Some(tx) => tx,
+            None => tokio::task::spawn_blocking(move || store.begin())
+                .await
+                .map_err(Error::of_task)??,
+        };
         Ok(Writing {
             tx,
             budget: Arc::clone(&instance.budget),
@@ -65,10 +88,7 @@ impl Writing {
         let Writing {
             tx, turn: _turn, ..
         } = self;
-        tokio::task::spawn_blocking(move || tx.commit())
-            .await
-            .map_err(Error::of_task)??;
-        Ok(())
+        commit(tx).await
     }
 
     /// Appends `rows` to the table of `definition`, unless they fail a check, and says how many there were.

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -16,6 +17,8 @@ pub(crate) struct Group {
     pub(crate) ended: Condvar,
     /// Syncs of the log that were done for groups.
     pub(crate) syncs: AtomicU64,
+    /// Nanoseconds that they took of late, the last one counting most; 0 before the first.
+    took: AtomicU64,
 }
 
 /// What those who commit wait for.
@@ -43,7 +46,26 @@ impl Group {
             }),
             ended: Condvar::new(),
             syncs: AtomicU64::new(0),
+            took: AtomicU64::new(0),
         }
+    }
+
+    /// Takes note of a sync.
+    pub(crate) fn synced(&self, took: Duration) {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let before = self.took.load(Ordering::Relaxed);
+        let now = match before {
+            0 => took,
+            before => before - before / 4 + took / 4,
+        };
+        self.took.store(now, Ordering::Relaxed);
+    }
+
+    /// How long a sync has taken of late; none before the first.
+    pub(crate) fn sync_time(&self) -> Option<Duration> {
+        let took = self.took.load(Ordering::Relaxed);
+        (took > 0).then(|| Duration::from_nanos(took))
     }
 
     /// The last version that is durable.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::state::group::Waiting;
@@ -15,7 +16,17 @@ use crate::store::handle::Store;
 /// longer is not waited for: this is some microseconds.
 const JOIN: usize = 64;
 
+/// The longest that a quick sync takes: about as long as a thread needs to have another one do it.
+const QUICK: Duration = Duration::from_micros(400);
+
 impl Store {
+    /// Whether a small commit is expected to be over before another thread could have taken it: the log is on a device that
+    /// syncs fast, as seen of late, and no other process writes.
+    pub fn syncs_quickly(&self) -> bool {
+        let took = self.group.sync_time();
+        !self.writes_on_demand() && took.is_some_and(|took| took <= QUICK)
+    }
+
     /// Waits until `version`, whose record was written, is durable; syncs the log if nobody does.
     pub(crate) fn make_durable(&self, version: u64) -> Result<()> {
         let group = &self.group;
@@ -38,8 +49,9 @@ impl Store {
             let target = state.written;
             debug_assert!(target >= version);
             drop(state);
-            group.syncs.fetch_add(1, Ordering::Relaxed);
+            let begun = Instant::now();
             let synced = self.log.sync();
+            group.synced(begun.elapsed());
             state = group.state.lock();
             state.syncing = false;
             match synced {

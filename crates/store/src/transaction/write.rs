@@ -245,10 +245,22 @@ impl Transaction {
         self.catalog.prefix(space, prefix)
     }
 
+    /// As [`prefix`](Transaction::prefix), from key `from` on, which starts with `prefix`.
+    pub fn prefix_from(&self, space: u32, prefix: &[u8], from: &[u8]) -> Entries<'_> {
+        self.catalog.prefix_from(space, prefix, from)
+    }
+
     /// What the commit is to survive, in place of what the store's
     /// [options](crate::Options::durability) say.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
+    }
+
+    /// Whether the commit is expected to be over soon, so that no other thread need do it: it is a record in the log alone, and
+    /// the store [syncs quickly](Store::syncs_quickly).
+    pub fn commits_quickly(&self) -> bool {
+        let pages = !self.written.lock().pages.is_empty() || !self.freed.is_empty();
+        !pages && self.base.store().syncs_quickly()
     }
 
     /// Makes the changes durable and visible, in this order; returns the new version. The next

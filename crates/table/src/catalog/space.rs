@@ -76,12 +76,20 @@ pub(crate) fn changed(tx: &mut Transaction, name: &str, space: u32) -> Result<()
         let value = key::counter(tx.get(space, counter).as_deref()) + 1;
         tx.put(space, counter, &value.to_le_bytes());
     }
-    let entries = tx.prefix(space, key::KEYS);
-    let tags = entries.filter(|(entry, tag)| {
-        key::index_letter(entry) == Some(key::KEY_TAG) && key::counter(Some(tag)) == before
-    });
-    for (entry, _) in tags.collect::<Vec<_>>() {
-        tx.put(space, &entry, &(before + 1).to_le_bytes());
+    // From index to index: one has an entry for each block, and more.
+    let mut number = Some(0);
+    while let Some(from) = number {
+        let next = tx.prefix_from(space, key::KEYS, &key::index_from(from));
+        let Some(found) = next.map(|(entry, _)| key::index_number(&entry)).next() else {
+            break;
+        };
+        let Some(found) = found else { break };
+        let tag = key::index(found, key::KEY_TAG);
+        let value = tx.get(space, &tag);
+        if value.is_some() && key::counter(value.as_deref()) == before {
+            tx.put(space, &tag, &(before + 1).to_le_bytes());
+        }
+        number = found.checked_add(1);
     }
     Ok(())
 }

@@ -71,9 +71,15 @@ pub(crate) fn index(number: u32, letter: u8) -> Vec<u8> {
     [KEYS, &number.to_be_bytes(), &[letter]].concat()
 }
 
-/// The letter of a record of an index.
-pub(crate) fn index_letter(key: &[u8]) -> Option<u8> {
-    key.get(KEYS.len() + 4).copied()
+/// What all records of the index of key `number` and of later ones are not less than.
+pub(crate) fn index_from(number: u32) -> Vec<u8> {
+    [KEYS, &number.to_be_bytes()].concat()
+}
+
+/// The number of the key whose index a record is of.
+pub(crate) fn index_number(key: &[u8]) -> Option<u32> {
+    let number = key.get(KEYS.len()..)?.first_chunk::<4>()?;
+    Some(u32::from_be_bytes(*number))
 }
 
 pub(crate) fn table(name: &str) -> Vec<u8> {
