@@ -274,7 +274,7 @@ fn decimal(number: i64, precision: u8, scale: i8) -> Option<ArrayRef> {
 }
 
 /// The day of a text such as 2020-02-29, of which there is one reading alone.
-fn date(text: &str) -> Option<i32> {
+pub(crate) fn date(text: &str) -> Option<i32> {
     let plain = |(at, byte): (usize, u8)| match at {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),

@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use arrow::datatypes::DataType;
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, Expr, LimitClause, Query, UnaryOperator, Value, Visit, Visitor,
+    CastKind, DataType as SqlType, Expr, LimitClause, Query, Statement as Sql, UnaryOperator,
+    Value, Visit, Visitor,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -151,6 +152,25 @@ impl Readied {
             statement: bound(prepared.bind("", &arguments)?)?,
             depth,
         })
+    }
+
+    /// A query with its parameters in their places, each cast to its type.
+    ///
+    /// # Errors
+    /// If it has none, or a type has no name.
+    pub(crate) fn with_parameters(&self, types: &[DataType]) -> Result<Box<Sql>> {
+        let Readied::Waiting(prepared, _) = self else {
+            return Err(Error::coded("08P01", "a statement without parameters"));
+        };
+        let typed = |(at, data_type): (usize, &DataType)| {
+            let own = Value::Placeholder(format!("${}", at + 1));
+            cast(Expr::Value(own.with_empty_span()), data_type)
+        };
+        let arguments = types.iter().enumerate().map(typed);
+        let mut query = prepared.with_types(arguments.collect::<Result<_>>()?)?;
+        // What it is without values was checked when it was read.
+        rewrite::statement(&mut query)?;
+        Ok(query)
     }
 
     /// What it is, whatever its parameters are.

@@ -92,6 +92,13 @@ impl Prepared {
         Ok(statement)
     }
 
+    /// The statement with something else for each parameter, that says its type and stays a parameter.
+    pub(crate) fn with_types(&self, arguments: Vec<Expr>) -> Result<Box<Sql>> {
+        let mut statement = self.statement.clone();
+        outcome(VisitMut::visit(&mut statement, &mut Places { arguments }))?;
+        Ok(statement)
+    }
+
     /// The statement with NULL for each parameter: to see what is wrong with it already when it is prepared.
     ///
     /// # Errors

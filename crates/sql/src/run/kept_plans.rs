@@ -130,26 +130,31 @@ impl KeptPlans {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Keeps a plan of the statement of this `key`, if it has one, unless planning again could come to another. What is
-    /// kept is forgotten on these workers.
+    /// Keeps a plan of the statement of this `key`, if it has one, unless planning again could come to another; a plan with
+    /// parameters only if they are said to be no reason. What is kept is forgotten on these workers.
     ///
     /// # Errors
     /// Those of looking at the plan.
     pub(crate) fn keep(
         self: &Arc<Self>,
         key: Option<PlanKey>,
-        planned: Planned,
+        (planned, parameters): (Planned, bool),
         workers: &Workers,
     ) -> Result<Option<Arc<Slot>>> {
         let Some(key) = key else {
             return Ok(None);
         };
-        if !is_lasting(&planned.plan)? || !is_lasting(&planned.optimised)? {
-            return Ok(None);
+        for plan in [&planned.plan, &planned.optimised] {
+            if !is_lasting(plan, parameters)? {
+                return Ok(None);
+            }
         }
         let used = Instant::now();
         let slot = Arc::new(Slot(Mutex::new(Some(Kept { key, planned, used }))));
         let mut all = self.all.lock();
+        if all.slots.len() >= MOST {
+            all.slots.retain(|slot| slot.strong_count() > 0);
+        }
         while all.slots.len() >= MOST {
             let oldest = all.slots.pop_front();
             if let Some(oldest) = oldest.and_then(|slot| slot.upgrade()) {
@@ -202,8 +207,9 @@ fn on(goes: bool) -> TreeNodeRecursion {
     }
 }
 
-/// Whether a plan reads nothing but tables of the store and calls no function that could say something else later.
-fn is_lasting(plan: &LogicalPlan) -> Result<bool> {
+/// Whether a plan reads nothing but tables of the store and calls no function that could say something else later. It may have
+/// `parameters`, or not.
+fn is_lasting(plan: &LogicalPlan, parameters: bool) -> Result<bool> {
     let mut lasting = true;
     plan.apply_with_subqueries(|node| {
         lasting &= match node {
@@ -234,7 +240,8 @@ fn is_lasting(plan: &LogicalPlan) -> Result<bool> {
                     Expr::AggregateFunction(call) => {
                         call.func.signature().volatility == Volatility::Immutable
                     }
-                    Expr::ScalarVariable(..) | Expr::Placeholder(_) => false,
+                    Expr::ScalarVariable(..) => false,
+                    Expr::Placeholder(_) => parameters,
                     _ => true,
                 };
                 Ok(on(lasting))

@@ -21,6 +21,7 @@ pub(crate) mod file_store;
 pub(crate) mod frames;
 mod functions;
 pub(crate) mod generated;
+pub(crate) mod generic_plans;
 mod given;
 mod inserted;
 pub(crate) mod instance;

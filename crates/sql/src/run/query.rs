@@ -23,6 +23,7 @@ use crate::resources::stop;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
+use crate::run::generic_plans::GenericRun;
 use crate::run::kept_plans::Slot;
 use crate::run::native::{NativePlan, Outcome};
 use crate::run::origins::Origins;
@@ -31,13 +32,21 @@ use crate::run::{native, output, visible};
 /// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
 const FRUGAL_BATCH: usize = 1024;
 
+/// A query that is to run.
+pub(crate) enum Asked {
+    /// As it is written, and where its plan is kept if it is.
+    Written(Box<Sql>, Option<Arc<Slot>>),
+    /// One that was prepared.
+    Prepared(Box<GenericRun>),
+}
+
 /// Runs `query` and gathers its rows.
 pub(crate) async fn run(context: StatementContext, query: Sql) -> Result<Answer> {
     let Opened {
         rows,
         clock,
         origins,
-    } = open(context, query, None).await?;
+    } = open(context, Asked::Written(Box::new(query), None)).await?;
     let schema = rows.schema();
     let batches = rows.try_collect().await?;
     Ok(Answer::rows_of(schema, batches, &clock).with_origins(origins))
@@ -51,14 +60,16 @@ pub(crate) struct Opened {
     pub origins: Origins,
 }
 
-/// Runs `query` until its first rows come, by the plan that was kept if it is still the plan of this statement.
-pub(crate) async fn open(
-    mut context: StatementContext,
-    query: Sql,
-    kept: Option<&Slot>,
-) -> Result<Opened> {
+/// Runs a query until its first rows come, by the plan that was kept if it is still the plan of this statement.
+pub(crate) async fn open(mut context: StatementContext, asked: Asked) -> Result<Opened> {
     let plans = &context.instance.plans;
-    let planned = kept.and_then(|kept| kept.find(plans, || context.plan_key()));
+    let planned = match &asked {
+        Asked::Written(_, kept) => {
+            let kept = kept.as_ref();
+            kept.and_then(|kept| kept.find(plans, || context.plan_key()))
+        }
+        Asked::Prepared(run) => run.planned(&context).await?,
+    };
     if let Some(planned) = planned {
         let rows = found(&mut context, &planned.plan, Some(&planned.optimised)).await?;
         return Ok(Opened {
@@ -68,6 +79,10 @@ pub(crate) async fn open(
             origins: Origins::default(),
         });
     }
+    let query = match asked {
+        Asked::Written(query, _) => *query,
+        Asked::Prepared(run) => run.written()?,
+    };
     let plan = context.plan(query, None).await?;
     let origins = context.origins(&plan);
     let rows = rows(&mut context, &plan).await?;

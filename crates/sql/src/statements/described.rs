@@ -8,13 +8,14 @@ use parking_lot::Mutex;
 
 use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::frontend::parameters::Readied;
+use crate::run::generic_plans::{self, GenericPlan, GenericRun};
 use crate::run::kept_plans::{PlanKey, Slot};
 use crate::run::origins::Origins;
 
 /// What has been read of a statement.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
-    Done(Readied),
+    Done(Arc<Readied>),
     /// Its text alone: that of a query for the row of one key, which is read when that has to be planned.
     Waits(Arc<str>),
 }
@@ -33,6 +34,8 @@ pub struct PreparedStatement {
     pub(super) asked: Option<KeyQuery>,
     /// Where its plan is kept, if it has no parameters.
     pub(super) kept: Option<Arc<Slot>>,
+    /// Its plan for any values, if it has some.
+    pub(super) generic: Arc<GenericPlan>,
 }
 
 /// Most descriptions that a session keeps, and most bytes of the text of one.
@@ -105,6 +108,26 @@ impl PreparedStatement {
     /// Whether it is a query that changes no table: `select`, `values`, `table`, `from`.
     pub fn is_query(&self) -> bool {
         self.is_query
+    }
+
+    /// A run with these texts for its parameters that goes by the plan for any values; none if it is planned with them.
+    pub(super) fn by_generic_plan(&self, texts: &[Option<&str>]) -> Option<GenericRun> {
+        let (Reading::Done(readied), Some(columns)) = (&self.readied, &self.columns) else {
+            return None;
+        };
+        if !self.is_query || self.parameters.is_empty() || !self.generic.is_wanted() {
+            return None;
+        }
+        let values = generic_plans::values(&self.parameters, texts)?;
+        let texts = texts.iter().map(|text| text.map(str::to_owned));
+        Some(GenericRun {
+            generic: Arc::clone(&self.generic),
+            readied: Arc::clone(readied),
+            types: self.parameters.clone(),
+            columns: Arc::clone(columns),
+            values,
+            texts: texts.collect(),
+        })
     }
 
     /// What it asks for with these texts for its parameters, if it is a query for the row of one key and each text is plainly

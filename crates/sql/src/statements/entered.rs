@@ -70,6 +70,11 @@ impl Shared {
         }
     }
 
+    /// Whether its queries are all planned.
+    pub(crate) fn always_plans(&self) -> bool {
+        self.plans
+    }
+
     /// The same of this user.
     pub(crate) fn of_user(self, user: Arc<str>) -> Shared {
         Shared {

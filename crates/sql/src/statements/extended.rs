@@ -28,8 +28,10 @@ use crate::frontend::parse::{Parsed, Statement};
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
+use crate::run::generic_plans::GenericRun;
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
+use crate::run::query::Asked;
 use crate::run::stream::AnswerStream;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
@@ -63,7 +65,7 @@ impl Session {
             let is_query = matches!(&shape, Statement::Sql(sql) if matches!(**sql, Sql::Query(_)));
             if readied.parameters() == 0 && !describe::returns(&shape) {
                 return Ok(Some(PreparedStatement {
-                    readied: Reading::Done(readied),
+                    readied: Reading::Done(Arc::new(readied)),
                     parameters: Vec::new(),
                     columns: None,
                     origins: Origins::default(),
@@ -71,6 +73,7 @@ impl Session {
                     is_query,
                     asked: None,
                     kept: None,
+                    generic: Arc::default(),
                 }));
             }
             let (instance, open) = (Arc::clone(self.instance()), self.shared());
@@ -108,6 +111,7 @@ impl Session {
                 is_query: true,
                 asked: Some(asked),
                 kept: None,
+                generic: Arc::default(),
             }))
     }
 
@@ -165,6 +169,11 @@ impl Session {
                 return Ok(self.finished(answer));
             }
             let types = &statement.parameters;
+            if !self.shared().always_plans()
+                && let Some(run) = statement.by_generic_plan(values)
+            {
+                return self.stream_generic(run, started).await;
+            }
             let bound = match &statement.readied {
                 Reading::Done(readied) => readied.bind(types, values)?,
                 Reading::Waits(text) => match readied(text)? {
@@ -172,10 +181,21 @@ impl Session {
                     None => return Err(Error::coded("42601", "expected a statement")),
                 },
             };
-            self.stream_parsed(bound, statement.kept.clone(), started)
-                .await
+            let rows = self.stream_parsed(bound, statement.kept.clone(), started);
+            let rows = rows.await?;
+            statement.generic.ran(started.elapsed());
+            Ok(rows)
         }
         .boxed()
+    }
+
+    /// Runs a prepared query by its plan for any values, if it has one.
+    async fn stream_generic(&self, run: GenericRun, started: Instant) -> Result<AnswerStream> {
+        let depth = self.room_of(&run.readied);
+        let asked = Asked::Prepared(Box::new(run));
+        let mut answer = self.stream_query(asked, depth, started).await?;
+        answer.verb = "SELECT";
+        Ok(answer)
     }
 
     /// The transaction in progress has failed, if there is one: for whoever could not do something else in it. Waits
@@ -293,7 +313,7 @@ async fn looked_at(
             let kept = if parameters.is_empty() {
                 instance
                     .plans
-                    .keep(context.plan_key(), planned, instance.workers())?
+                    .keep(context.plan_key(), (planned, false), instance.workers())?
             } else {
                 None
             };
@@ -304,13 +324,14 @@ async fn looked_at(
     entered.succeed();
     let prepared = PreparedStatement {
         asked: readied.key_query(),
-        readied: Reading::Done(readied),
+        readied: Reading::Done(Arc::new(readied)),
         parameters,
         columns,
         origins,
         verb: said.verb,
         is_query: said.is_query,
         kept,
+        generic: Arc::default(),
     };
     if let Some(key) = key {
         described.keep(Description {

@@ -32,7 +32,7 @@ use crate::run::instance::Instance;
 use crate::run::kept_plans::Slot;
 use crate::run::native;
 use crate::run::origins::Origins;
-use crate::run::query::{self, Opened};
+use crate::run::query::{self, Asked, Opened};
 use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::described::Described;
@@ -312,7 +312,8 @@ impl Session {
         let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
                 let depth = self.room(depth, false);
-                self.stream_query((*sql, kept), depth, started).await?
+                let asked = Asked::Written(sql, kept);
+                self.stream_query(asked, depth, started).await?
             }
             other => {
                 let (open, names) = (self.open.clone(), self.prepared.clone());
@@ -430,9 +431,9 @@ impl Session {
         self.on_workers(append(instance, open, name, rows)).await
     }
 
-    async fn stream_query(
+    pub(super) async fn stream_query(
         &self,
-        query: (Sql, Option<Arc<Slot>>),
+        asked: Asked,
         depth: usize,
         started: Instant,
     ) -> Result<AnswerStream> {
@@ -442,7 +443,7 @@ impl Session {
         let stop = Stop::default();
         let task = stop::over(stop.clone(), async move {
             let failed = sender.clone();
-            let work = deliver(instance, open_transaction, query, (started, opened), sender);
+            let work = deliver(instance, open_transaction, asked, (started, opened), sender);
             let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
             if let Err(panic) = work.catch_unwind().await {
                 let _ = failed.send(Err(Error::of_panic(panic.as_ref()))).await;
@@ -541,18 +542,18 @@ fn append(
     .boxed()
 }
 
-/// Plans `query`, sends its columns and its clock through `opened`, and then its rows to `sender`.
+/// What is known of a query once it has begun: its columns, its clock, and which columns are columns of a table.
+type Begun = (SchemaRef, Clock, Origins);
+
+/// Plans a query, sends what is known of it through `opened`, and then its rows to `sender`.
 async fn deliver(
     instance: Arc<Instance>,
     open: Shared,
-    query: (Sql, Option<Arc<Slot>>),
-    (started, opened): (
-        Instant,
-        oneshot::Sender<Result<(SchemaRef, Clock, Origins)>>,
-    ),
+    asked: Asked,
+    (started, opened): (Instant, oneshot::Sender<Result<Begun>>),
     sender: mpsc::Sender<Result<RecordBatch>>,
 ) {
-    let begun = begin(Arc::clone(&instance), open.clone(), query, started).await;
+    let begun = begin(Arc::clone(&instance), open.clone(), asked, started).await;
     let (mut stream, number) = match begun {
         Ok((query, number)) => {
             let known = (query.rows.schema(), query.clock, query.origins);
@@ -580,16 +581,16 @@ async fn deliver(
     }
 }
 
-/// Runs `query` until its first rows come: it, and the number of the transaction that it belongs to.
+/// Runs a query until its first rows come: it, and the number of the transaction that it belongs to.
 async fn begin(
     instance: Arc<Instance>,
     open: Shared,
-    (query, kept): (Sql, Option<Arc<Slot>>),
+    asked: Asked,
     started: Instant,
 ) -> Result<(Opened, Option<u64>)> {
     let mut entered = Entered::new(instance, open).await?;
     let context = entered.scope().read(started).await?;
-    let opened = query::open(context, query, kept.as_deref()).await?;
+    let opened = query::open(context, asked).await?;
     let number = entered.succeed();
     Ok((opened, number))
 }

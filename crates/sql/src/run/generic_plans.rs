@@ -1,0 +1,358 @@
+//! Plans of prepared queries that hold for any values of their parameters: PostgreSQL's generic plans. Planning takes many
+//! times as long as a small query does, so one that runs again and again is planned once, and its parameters become
+//! constants in the plan that the rules have made.
+//!
+//! Only where that comes to the same as planning with the values:
+//! 1. A parameter stands in a filter, where it is compared or computed with: no type, name, order or number of rows depends
+//!    on its value. Lowering, which estimates rows and asks indexes, sees the constants.
+//! 2. Its value is written plainly, as its type writes it. NULL, and what else needs a conversion, is planned with.
+//! 3. The query was quick when it ran with a plan of its own. Of others planning is a small part, and may gain by knowing
+//!    the values.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion::sql::sqlparser::ast::Statement as Sql;
+use parking_lot::Mutex;
+
+use crate::error::{Error, Result};
+use crate::frontend::key_query::date;
+use crate::frontend::parameters::Readied;
+use crate::frontend::parse::Statement;
+use crate::frontend::prepared::number;
+use crate::optimize::checked::operands;
+use crate::optimize::rules;
+use crate::run::context::StatementContext;
+use crate::run::kept_plans::{Planned, Slot};
+use crate::run::visible;
+
+/// The longest that a quick query takes until its first rows come. Unoptimised, planning alone takes longer.
+const QUICK: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 10 });
+
+/// What is known of a prepared query with parameters.
+#[derive(Debug, Default)]
+pub(crate) struct GenericPlan(Mutex<State>);
+
+#[derive(Clone, Debug, Default)]
+enum State {
+    /// It has not run yet, or took its time.
+    #[default]
+    Slow,
+    Quick,
+    Planned(Arc<Slot>),
+    /// What it comes to depends on the values.
+    Never,
+}
+
+impl GenericPlan {
+    /// Whether the next run goes by a plan for any values.
+    pub(crate) fn is_wanted(&self) -> bool {
+        matches!(*self.0.lock(), State::Quick | State::Planned(_))
+    }
+
+    /// Takes note of how long a run with a plan of its own took.
+    pub(crate) fn ran(&self, took: Duration) {
+        let mut state = self.0.lock();
+        *state = match &*state {
+            known @ (State::Never | State::Planned(_)) => known.clone(),
+            _ if took <= QUICK => State::Quick,
+            _ => State::Slow,
+        };
+    }
+
+    /// Where its plan is kept, if there is one.
+    pub(super) fn slot(&self) -> Option<Arc<Slot>> {
+        match &*self.0.lock() {
+            State::Planned(slot) => Some(Arc::clone(slot)),
+            _ => None,
+        }
+    }
+
+    /// Keeps its plan; with none it will never have one.
+    pub(super) fn keep(&self, slot: Option<Arc<Slot>>) {
+        *self.0.lock() = slot.map_or(State::Never, State::Planned);
+    }
+}
+
+/// A run of a prepared query with values for its parameters.
+pub(crate) struct GenericRun {
+    pub generic: Arc<GenericPlan>,
+    pub readied: Arc<Readied>,
+    pub types: Vec<DataType>,
+    /// Its columns, as it was described.
+    pub columns: SchemaRef,
+    pub values: Vec<ScalarValue>,
+    /// The values as they came.
+    pub texts: Vec<Option<String>>,
+}
+
+impl GenericRun {
+    /// The plan for any values with these; none if the query is to be planned with them.
+    ///
+    /// # Errors
+    /// Those of looking at a plan.
+    pub(super) async fn planned(&self, context: &StatementContext) -> Result<Option<Planned>> {
+        let plans = &context.instance.plans;
+        let slot = self.generic.slot();
+        let kept = slot.and_then(|slot| slot.find(plans, || context.plan_key()));
+        let planned = match kept {
+            Some(planned) => planned,
+            None => {
+                let Some(key) = context.plan_key() else {
+                    return Ok(None);
+                };
+                let made = self.made(context).await.ok().flatten();
+                let slot = match &made {
+                    Some(planned) => {
+                        let workers = context.instance.workers();
+                        plans.keep(Some(key), (planned.clone(), true), workers)?
+                    }
+                    None => None,
+                };
+                self.generic.keep(slot.clone());
+                match (slot, made) {
+                    (Some(_), Some(planned)) => planned,
+                    _ => return Ok(None),
+                }
+            }
+        };
+        // An error in what follows from constants is told by planning with them.
+        Ok(planned.with_values(&context.state, &self.values).ok())
+    }
+
+    /// The plan for any values; none if they matter.
+    async fn made(&self, context: &StatementContext) -> Result<Option<Planned>> {
+        let query = self.readied.with_parameters(&self.types)?;
+        let plan = context.plan(*query, None).await?;
+        let optimised = rules::logical(&context.state, &plan)?;
+        let schema = visible::schema(optimised.schema().inner());
+        let own = schema.fields().iter().zip(self.columns.fields());
+        let alike = schema.fields().len() == self.columns.fields().len()
+            && own
+                .into_iter()
+                .all(|(own, described)| own.data_type() == described.data_type());
+        let fits = alike && is_for_any_values(&optimised)?;
+        Ok(fits.then_some(Planned { plan, optimised }))
+    }
+
+    /// The query with its values.
+    ///
+    /// # Errors
+    /// If one is not of its type.
+    pub(super) fn written(&self) -> Result<Sql> {
+        let texts: Vec<Option<&str>> = self.texts.iter().map(Option::as_deref).collect();
+        match self.readied.bind(&self.types, &texts)?.statement {
+            Statement::Sql(query) => Ok(*query),
+            _ => Err(Error::Defect {
+                message: "a prepared query is none".into(),
+            }),
+        }
+    }
+}
+
+/// The values that texts of these types are; none if one of them would have to be converted, or is NULL.
+pub(crate) fn values(types: &[DataType], texts: &[Option<&str>]) -> Option<Vec<ScalarValue>> {
+    if types.len() != texts.len() {
+        return None;
+    }
+    let values = types.iter().zip(texts);
+    values
+        .map(|(data_type, text)| value(data_type, (*text)?))
+        .collect()
+}
+
+fn value(data_type: &DataType, text: &str) -> Option<ScalarValue> {
+    fn whole<T: FromStr>(text: &str) -> Option<Option<T>> {
+        let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        plain.then(|| text.parse().ok())?.map(Some)
+    }
+    Some(match data_type {
+        DataType::Int16 => ScalarValue::Int16(whole(text)?),
+        DataType::Int32 => ScalarValue::Int32(whole(text)?),
+        DataType::Int64 => ScalarValue::Int64(whole(text)?),
+        DataType::Utf8View => ScalarValue::Utf8View(Some(text.to_owned())),
+        DataType::Date32 => ScalarValue::Date32(Some(date(text)?)),
+        DataType::Boolean => match text {
+            "t" | "true" => ScalarValue::Boolean(Some(true)),
+            "f" | "false" => ScalarValue::Boolean(Some(false)),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// Whether a plan, as the rules have made it, comes to the same whatever the values of its parameters are.
+///
+/// # Errors
+/// Those of looking at it.
+pub(super) fn is_for_any_values(plan: &LogicalPlan) -> Result<bool> {
+    let mut fits = true;
+    plan.apply_with_subqueries(|node| {
+        let filters = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::TableScan(_));
+        node.apply_expressions(|expr| {
+            fits &= has_none(expr) || filters && is_condition(expr);
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(fits)
+}
+
+fn has_none(expr: &Expr) -> bool {
+    let found = expr.exists(|part| Ok(matches!(part, Expr::Placeholder(_))));
+    !found.unwrap_or(true)
+}
+
+/// The type of a parameter, with or without the cast that gives it one.
+fn parameter(expr: &Expr) -> Option<&DataType> {
+    match expr {
+        Expr::Placeholder(own) => own.field.as_ref().map(|field| field.data_type()),
+        Expr::Cast(cast) => match &*cast.expr {
+            Expr::Placeholder(_) => Some(cast.field.data_type()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a condition, or what is computed in it, has parameters only where their values change nothing else. A text may
+/// mean anything where it is computed with, so it is compared with a column alone.
+fn is_condition(expr: &Expr) -> bool {
+    if has_none(expr) {
+        return true;
+    }
+    if let Some(data_type) = parameter(expr) {
+        return *data_type != DataType::Utf8View;
+    }
+    let text = |expr: &Expr| parameter(expr) == Some(&DataType::Utf8View);
+    let column = |expr: &Expr| matches!(expr, Expr::Column(Column { .. }));
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
+            Operator::And | Operator::Or => is_condition(left) && is_condition(right),
+            Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq => {
+                text(left) && column(right)
+                    || column(left) && text(right)
+                    || is_condition(left) && is_condition(right)
+            }
+            _ => false,
+        },
+        Expr::Between(between) => [&between.expr, &between.low, &between.high]
+            .iter()
+            .all(|part| is_condition(part)),
+        Expr::InList(list) => {
+            let of_texts = column(&list.expr);
+            let fits = |item: &Expr| of_texts && text(item) || is_condition(item);
+            is_condition(&list.expr) && list.list.iter().all(fits)
+        }
+        Expr::Not(inner) => is_condition(inner),
+        // To another kind of number, to be compared.
+        Expr::Cast(cast) => cast.field.data_type().is_integer() && is_condition(&cast.expr),
+        // Sums and the like that report what is too large.
+        other => {
+            let sides = operands(other);
+            sides.is_some_and(|(_, left, right)| is_condition(left) && is_condition(right))
+        }
+    }
+}
+
+impl Planned {
+    /// The plan with these values in the places of its parameters.
+    ///
+    /// # Errors
+    /// Those of computing what follows from constants alone.
+    pub(super) fn with_values(
+        self,
+        state: &SessionState,
+        values: &[ScalarValue],
+    ) -> Result<Planned> {
+        let plan = filled(self.plan, values)?;
+        let optimised = filled(self.optimised, values)?;
+        let rule = SimplifyExpressions::new();
+        let simplified = |node: LogicalPlan| match node {
+            LogicalPlan::Filter(_) | LogicalPlan::TableScan(_) => rule.rewrite(node, state),
+            other => Ok(Transformed::no(other)),
+        };
+        let optimised = optimised.transform_up_with_subqueries(simplified)?.data;
+        Ok(Planned { plan, optimised })
+    }
+}
+
+/// The plan with constants for its parameters.
+fn filled(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
+    let constant = |expr: Expr| -> std::result::Result<Transformed<Expr>, DataFusionError> {
+        let id = match &expr {
+            Expr::Placeholder(own) => &own.id,
+            Expr::Cast(cast) => match &*cast.expr {
+                Expr::Literal(value, _) if value.data_type() == *cast.field.data_type() => {
+                    return Ok(Transformed::yes(Expr::Literal(value.clone(), None)));
+                }
+                _ => return Ok(Transformed::no(expr)),
+            },
+            _ => return Ok(Transformed::no(expr)),
+        };
+        let value = number(id).and_then(|number| values.get(number - 1));
+        Ok(match value {
+            Some(value) => Transformed::yes(Expr::Literal(value.clone(), None)),
+            None => Transformed::no(expr),
+        })
+    };
+    let filled = plan.transform_up_with_subqueries(|node| {
+        node.map_expressions(|expr| expr.transform_up(constant))
+    })?;
+    Ok(filled.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_that_are_written_plainly() {
+        let one = |data_type: DataType, text: &str| value(&data_type, text);
+        assert_eq!(
+            one(DataType::Int16, "-5"),
+            Some(ScalarValue::Int16(Some(-5)))
+        );
+        assert_eq!(one(DataType::Int16, "40000"), None);
+        assert_eq!(one(DataType::Int64, " 5"), None);
+        assert_eq!(one(DataType::Int64, "+5"), None);
+        assert_eq!(one(DataType::Int32, ""), None);
+        assert_eq!(
+            one(DataType::Date32, "1970-01-02"),
+            Some(ScalarValue::Date32(Some(1)))
+        );
+        assert_eq!(one(DataType::Date32, "infinity"), None);
+        assert_eq!(one(DataType::Boolean, "yes"), None);
+        assert_eq!(one(DataType::Decimal128(10, 2), "1.5"), None);
+        let types = [DataType::Int64, DataType::Utf8View];
+        assert!(values(&types, &[Some("1"), Some("a")]).is_some());
+        assert_eq!(values(&types, &[Some("1"), None]), None);
+        assert_eq!(values(&types, &[Some("1")]), None);
+    }
+
+    #[test]
+    fn only_quick_queries_get_plans_for_any_values() {
+        let plan = GenericPlan::default();
+        assert!(!plan.is_wanted());
+        plan.ran(QUICK * 2);
+        assert!(!plan.is_wanted());
+        plan.ran(QUICK / 2);
+        assert!(plan.is_wanted());
+        plan.keep(None);
+        plan.ran(QUICK / 2);
+        assert!(!plan.is_wanted());
+    }
+}
