@@ -48,9 +48,34 @@ fn special(value: f64, out: &mut Vec<u8>) -> bool {
 }
 
 pub(crate) fn double(value: f64, out: &mut Vec<u8>) {
-    if !special(value, out) {
+    if !special(value, out) && !few_digits(value, out) {
         float(&format!("{value:e}"), 15, out);
     }
+}
+
+/// Writes a double that has few digits before the point and four at most behind it, as prices and measurements do; false if
+/// it is none. To find the fewest digits of others takes ten times as long.
+fn few_digits(value: f64, out: &mut Vec<u8>) -> bool {
+    const UNIT: f64 = 1e4;
+    // Both sides of the division are exact, so it gives the double that these digits are read as. No two numbers of 15 digits
+    // are read as the same double: there are no fewer digits.
+    let scaled = (value.abs() * UNIT).round();
+    if scaled >= 1e15 || scaled / UNIT != value.abs() {
+        return false;
+    }
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    let (whole, fraction) = (scaled as u64 / UNIT as u64, scaled as u64 % UNIT as u64);
+    digits::unsigned(whole, out);
+    if fraction > 0 {
+        out.push(b'.');
+        digits::padded(fraction, 4, out);
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
+    }
+    true
 }
 
 pub(crate) fn single(value: f32, out: &mut Vec<u8>) {
@@ -155,6 +180,29 @@ mod tests {
         }
         assert_eq!(written(|out| single(0.1, out)), "0.1");
         assert_eq!(written(|out| single(1e6, out)), "1e+06");
+    }
+
+    #[test]
+    fn few_digits_are_written_as_any_others() {
+        let mut random = fastrand::Rng::with_seed(5);
+        let mut quick = 0;
+        for _ in 0..200_000 {
+            let unit = 10_f64.powi(random.i32(0..7));
+            let whole = random.i64(..) >> random.u32(0..64);
+            let value = match random.u8(0..8) {
+                0 => f64::from_bits(random.u64(..)),
+                1 => (whole as f64 / unit).next_up(),
+                _ => whole as f64 / unit,
+            };
+            let plain = written(|out| {
+                if !special(value, out) {
+                    float(&format!("{value:e}"), 15, out);
+                }
+            });
+            assert_eq!(written(|out| double(value, out)), plain);
+            quick += usize::from(few_digits(value, &mut Vec::new()));
+        }
+        assert!(quick > 50_000, "{quick}");
     }
 
     #[test]
