@@ -10,7 +10,8 @@ its own. Servers take turns, and only the one that is asked runs. Every timing g
   queries   TPC-H at --scale 1: psycopg, binary, and Flight SQL, to the last row, over the time of `atoll sql` for the same text
   clients   22 queries of TPC-H at --mixed 0.1 in any order, by pgbench with 1, 16, 64 and 256 clients: queries a second, latencies
   small     prepared statements of one client, by pgbench: a row by its key, a sum over a few rows, a statement without a table
-  out       a million rows: psycopg in binary, copy, Flight SQL (beside copying the same bytes in memory)
+  out       a million rows: psycopg in binary, copy (psycopg, psql, a client that only takes bytes), Flight SQL (beside copying the same
+            bytes in memory)
   in        100,000 rows: one by one in a transaction, executemany, copy; a million by copy
 """
 
@@ -21,7 +22,9 @@ import math
 import os
 import pathlib
 import random
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -237,8 +240,32 @@ def copy_out(connection):
         return sum(len(part) for part in copy)
 
 
+def copy_by_psql(connection):
+    info = connection.info
+    words = ["psql", "-q", "-h", info.host, "-p", str(info.port), "-U", info.user, "-d", info.dbname, "-c", "copy million to stdout"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env={**os.environ, "PGSSLMODE": "disable"})
+
+
+def copy_bare(connection):
+    """The bytes of a copy as they come, looked at by nobody: what the server alone takes."""
+    info = connection.info
+    with socket.create_connection((info.host, info.port)) as bare:
+        words = b"\0".join([b"user", info.user.encode(), b"database", info.dbname.encode(), b"", b""])
+        bare.sendall(struct.pack("!ii", len(words) + 8, 196608) + words)
+        ready, buffer, tail = b"Z\0\0\0\x05I", bytearray(1 << 20), b""
+        for text in (None, b"copy million to stdout\0"):
+            if text:
+                bare.sendall(b"Q" + struct.pack("!i", len(text) + 4) + text)
+            while not tail.endswith(ready):
+                count = bare.recv_into(buffer)
+                if not count:
+                    raise SystemExit("serve.py: the server has closed the connection")
+                tail = (tail + bytes(buffer[max(0, count - 6):count]))[-6:]
+            tail = b""
+
+
 def out(run, folder):
-    ways = {"psycopg, binary": fetch_binary, "copy, text": copy_out}
+    ways = {"psycopg, binary": fetch_binary, "copy, by psycopg": copy_out, "copy, by psql": copy_by_psql, "copy, bytes alone": copy_bare}
     found = by_turns(run, ways, "million rows out", before=lambda c: (c.execute("drop table if exists million"), c.execute(MILLION)))
     return found + by_flight(run)
 
