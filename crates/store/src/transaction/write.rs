@@ -212,12 +212,26 @@ impl Transaction {
         self.changes.keys.insert((space, key), Some(value));
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key, if it is there. One that this transaction alone has put was never there: nothing is left of it, so that
+    /// the changes of one that puts and removes in turn do not pile up.
     pub fn delete(&mut self, space: u32, key: &[u8]) {
-        if self.catalog.get(space, key).is_some() {
-            self.catalog.delete(space, key);
-            self.changes.keys.insert((space, key.into()), None);
+        if self.catalog.get(space, key).is_none() {
+            return;
         }
+        self.catalog.delete(space, key);
+        let entry = (space, key.into());
+        if self.is_known_to_others(&entry) {
+            self.changes.keys.insert(entry, None);
+        } else {
+            self.changes.keys.remove(&entry);
+        }
+    }
+
+    /// Whether a key is in what the transaction began with, or was [put aside](Store::put_aside) since.
+    fn is_known_to_others(&self, entry: &(u32, Arc<[u8]>)) -> bool {
+        let (space, key) = entry;
+        let base = self.base.catalog().get(*space, key);
+        base.is_some() || self.base.store().writer.lock().aside.contains_key(entry)
     }
 
     /// Removes all keys of a space.

@@ -124,6 +124,38 @@ fn one_within_another_is_not_committed_by_itself() {
     assert_eq!(store.begin().unwrap().commit().unwrap(), 0);
 }
 
+/// What is put and removed in turn leaves nothing behind, so that nested ones begin with few changes however many were before
+/// them; but what others know of is removed.
+#[test]
+fn what_is_put_and_removed_leaves_nothing() {
+    let store = create(&Disk::new(0)).unwrap();
+    let mut first = store.begin().unwrap();
+    first.put(0, b"kept", b"1");
+    first.put(0, b"gone", b"1");
+    let version = first.commit().unwrap();
+    let mut outer = store.begin().unwrap();
+    for number in 0..50_u8 {
+        let mut inner = outer.nested();
+        inner.put(0, &[number], b"1");
+        outer.adopt(inner);
+        let mut inner = outer.nested();
+        inner.delete(0, &[number]);
+        outer.adopt(inner);
+    }
+    assert_eq!(outer.commit().unwrap(), version, "it has changed nothing");
+    let mut outer = store.begin().unwrap();
+    outer.put(0, b"aside", b"1");
+    store.put_aside(0, b"aside", b"2").unwrap();
+    outer.delete(0, b"aside");
+    outer.delete(0, b"gone");
+    outer.delete(0, b"kept");
+    outer.put(0, b"kept", b"2");
+    outer.commit().unwrap();
+    let left = store.snapshot();
+    let left: Vec<_> = left.prefix(0, b"").collect();
+    assert_eq!(left, [(b"kept"[..].into(), b"2"[..].into())]);
+}
+
 /// Space of what was undone is used again, at once where nobody has seen it.
 #[test]
 fn space_of_what_is_dropped_is_used_again() {
