@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
@@ -233,7 +233,7 @@ fn is_condition(expr: &Expr) -> bool {
         return *data_type != DataType::Utf8View;
     }
     let text = |expr: &Expr| parameter(expr) == Some(&DataType::Utf8View);
-    let column = |expr: &Expr| matches!(expr, Expr::Column(Column { .. }));
+    let column = |expr: &Expr| matches!(expr, Expr::Column(_));
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
             Operator::And | Operator::Or => is_condition(left) && is_condition(right),

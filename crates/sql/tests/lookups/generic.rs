@@ -8,7 +8,7 @@ use sql::{Error, PreparedStatement, Session};
 use crate::{Outcome, drained, fixture, one, opened, outcome};
 
 /// Queries, what their parameters may be, and whether a plan for any values is to serve them.
-const QUERIES: [(&str, &[&[&str]], bool); 22] = [
+const QUERIES: [(&str, &[&[&str]], bool); 28] = [
     (
         "select count(*), sum(v) from t where id between $1 and $1 + 16",
         &[WHOLE],
@@ -56,6 +56,28 @@ const QUERIES: [(&str, &[&[&str]], bool); 22] = [
         "select t.id, u.k from t join t u on t.id = u.k where t.id < $1",
         &[WHOLE],
         true,
+    ),
+    ("select count(*) from t where $1 = 3", &[WHOLE], true),
+    (
+        "select id from t where k > $2 and $1 > 3",
+        &[WHOLE, WHOLE],
+        true,
+    ),
+    ("select id from t where id = $1 or $1 = 3", &[WHOLE], true),
+    (
+        "select count(*), max(k) from t where $1 and b",
+        &[SWITCHES],
+        true,
+    ),
+    (
+        "select id from t where not $1::boolean or k = 2",
+        &[SWITCHES],
+        false,
+    ),
+    (
+        "select k, sum(id) from t where id <> $1 group by k having k > $1",
+        &[WHOLE],
+        false,
     ),
     (
         "select id from t where k < (select max(k) from t u where u.id = $1)",
