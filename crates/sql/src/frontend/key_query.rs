@@ -182,7 +182,7 @@ impl KeyQuery {
 
 impl KeyValue {
     /// The value that an expression is, if it is one that says its value, or a parameter.
-    fn of(expr: &Expr) -> Option<KeyValue> {
+    pub(super) fn of(expr: &Expr) -> Option<KeyValue> {
         match expr {
             Expr::Nested(inner) => return KeyValue::of(inner),
             Expr::Value(value) => {

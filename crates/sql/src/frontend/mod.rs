@@ -61,6 +61,7 @@ pub(crate) mod rewrite;
 mod rewritten;
 pub(crate) mod role_options;
 pub(crate) mod roles;
+pub(crate) mod row_insert;
 mod rows;
 mod schema_elements;
 pub(crate) mod schemas;

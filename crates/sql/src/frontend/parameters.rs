@@ -19,6 +19,7 @@ use crate::frontend::key_query::KeyQuery;
 use crate::frontend::parse::{Parsed, Statement, bound, parse, syntax};
 use crate::frontend::prepared::{Prepared, number};
 use crate::frontend::rewritten::rewritten;
+use crate::frontend::row_insert::RowInsert;
 use crate::frontend::{distinct, rewrite};
 use crate::functions::decimals::DIGITS;
 use crate::messages::types::{exact_name, type_name};
@@ -112,6 +113,18 @@ impl Readied {
                 let mut statement = prepared.statement().clone();
                 rewrite::statement(&mut statement).ok()?;
                 KeyQuery::of_sql(&statement)
+            }
+        }
+    }
+
+    /// What the statement brings, if it is an insert of one row.
+    pub(crate) fn row_insert(&self) -> Option<RowInsert> {
+        match self {
+            Readied::Whole(parsed) => RowInsert::of_statement(&parsed.statement),
+            Readied::Waiting(prepared, _) => {
+                let mut statement = prepared.statement().clone();
+                rewrite::statement(&mut statement).ok()?;
+                RowInsert::of_sql(&statement)
             }
         }
     }

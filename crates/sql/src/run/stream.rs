@@ -9,8 +9,10 @@ use engine::Stop;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::resources::stop;
 use crate::run::clock::{Clock, Statistics};
+use crate::run::instance::Instance;
 use crate::run::origins::Origins;
 
 /// The rows of one statement as they come. Dropping it cancels the statement.
@@ -119,5 +121,27 @@ impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.stop.stop();
         self.task.abort();
+    }
+}
+
+impl Instance {
+    /// Runs `work` on the workers; a panic in it is an error, and dropping this future aborts it.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub(crate) async fn on_workers<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let stop = Stop::default();
+        let task = self
+            .workers()
+            .handle()
+            .spawn(stop::over(stop.clone(), work));
+        let _abort = AbortOnDrop {
+            task: task.abort_handle(),
+            stop,
+        };
+        task.await.map_err(Error::of_task)?
     }
 }

@@ -90,8 +90,11 @@ code: "25001",
                 *open = Some(OpenTransaction::new(modes.with(asked), Some(path)));
             }
             Control::Commit { chain } => {
-                let transaction = open.take().ok_or_else(|| none("commit"))?;
+                let mut transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
+                if !transaction.is_failed() {
+                    transaction.write_gathered(instance).await?;
+                }
                 transaction.commit(temporary).await?;
                 *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
             }
@@ -114,6 +117,7 @@ code: "25001",
             Control::Savepoint(name) => {
                 let transaction = open.as_mut().ok_or_else(|| none("savepoint"))?;
                 transaction.enter()?;
+                transaction.write_gathered(instance).await?;
                 transaction.savepoint(name);
                 transaction.succeed();
             }
@@ -128,6 +132,7 @@ code: "25001",
             Control::Release(name) => {
                 let transaction = open.as_mut().ok_or_else(|| none("release"))?;
                 transaction.enter()?;
+                transaction.write_gathered(instance).await?;
                 transaction.release(&name)?;
                 transaction.succeed();
             }
@@ -138,6 +143,7 @@ code: "25001",
                     return Ok(answer.with_notice(notice));
                 };
                 transaction.enter()?;
+                transaction.write_gathered(instance).await?;
                 let tables = transaction.looked(instance).await?;
                 let named = own.names.map(|names| found(&tables, &names)).transpose()?;
                 transaction.set_constraints(named, own.deferred).await?;

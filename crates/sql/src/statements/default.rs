@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr,
-    Statement as Sql, Update, Value,
+    AssignmentTarget, CastKind, DataType as SqlType, Expr, Ident, Insert, ObjectName, Query,
+    SelectItem, SetExpr, Statement as Sql, Update, Value,
 };
 use table::{Column, Definition, Generated};
 
@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
 use crate::frontend::expression::{around, expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
+use crate::frontend::row_insert::float;
 use crate::functions::lists::types::is_special;
 use crate::messages::types::exact_name;
 use crate::names::column_name;
@@ -344,6 +345,41 @@ fn named(statement: &Insert, definition: &Definition) -> Vec<String> {
     }
 }
 
+/// The constant that an expression is. Parameters are casts of constants to their types: of numbers that have them, the cast
+/// changes nothing.
+fn plain(expr: &Expr) -> Option<Constant<'_>> {
+    let Expr::Cast {
+        kind: CastKind::Cast,
+        expr: inner,
+        data_type,
+        array: false,
+        format: None,
+    } = within(expr)
+    else {
+        return Constant::of(expr);
+    };
+    match (Constant::of(inner)?, data_type) {
+        (Constant::Whole(number), SqlType::SmallInt(None)) => i16::try_from(number)
+            .ok()
+            .map(|n| Constant::Whole(n.into())),
+        (Constant::Whole(number), SqlType::Int(None) | SqlType::Integer(None)) => {
+            i32::try_from(number)
+                .ok()
+                .map(|n| Constant::Whole(n.into()))
+        }
+        (Constant::Text(text), SqlType::DoublePrecision) => float(text).map(Constant::Float),
+        _ => None,
+    }
+}
+
+/// What stands in brackets.
+fn within(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Nested(inner) => within(inner),
+        other => other,
+    }
+}
+
 /// The rows of an `insert` of constants, in the columns of the table; none if something has to be planned.
 pub(crate) fn constants(
     statement: &Insert,
@@ -365,7 +401,7 @@ pub(crate) fn constants(
         return None;
     };
     let rows = values.rows.iter().map(|row| {
-        let values = row.content.iter().map(Constant::of);
+        let values = row.content.iter().map(plain);
         values.collect::<Option<Vec<_>>>()
     });
     let rows = rows.collect::<Option<Vec<_>>>()?;

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::frontend::parameters::Readied;
+use crate::frontend::row_insert::RowInsert;
 use crate::run::generic_plans::{self, GenericPlan, GenericRun};
 use crate::run::kept_plans::{PlanKey, Slot};
 use crate::run::origins::Origins;
@@ -32,6 +33,8 @@ pub struct PreparedStatement {
     pub(super) is_query: bool,
     /// What it asks for, if it is a query for the row of one key.
     pub(super) asked: Option<KeyQuery>,
+    /// What it brings, if it is an insert of one row.
+    pub(super) inserted: Option<RowInsert>,
     /// Where its plan is kept, if it has no parameters.
     pub(super) kept: Option<Arc<Slot>>,
     /// Its plan for any values, if it has some.

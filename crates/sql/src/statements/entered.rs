@@ -135,11 +135,27 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Waits for the statement of the same transaction that runs, if one does.
+    /// Waits for the statement of the same transaction that runs, if one does; writes the rows that it has
+    /// [gathered](crate::statements::gathered).
+    ///
+    /// # Errors
+    /// If one has failed before; those of writing these rows.
+    pub(crate) async fn new(instance: Arc<Instance>, shared: Shared) -> Result<Entered> {
+        let mut entered = Entered::beside_gathered(instance, shared).await?;
+        match entered.transaction() {
+            Some(open) if !open.gathered.is_empty() => entered.write_gathered().await,
+            _ => Ok(entered),
+        }
+    }
+
+    /// The same for a statement that does not see the rows that were gathered.
     ///
     /// # Errors
     /// If one has failed before.
-    pub(crate) async fn new(instance: Arc<Instance>, shared: Shared) -> Result<Entered> {
+    pub(super) async fn beside_gathered(
+        instance: Arc<Instance>,
+        shared: Shared,
+    ) -> Result<Entered> {
         let Shared {
             open,
             temporary,
@@ -169,6 +185,36 @@ impl Entered {
             settings,
             plans,
         })
+    }
+
+    /// Writes the rows that were gathered, on a worker.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn write_gathered(mut self) -> Result<Entered> {
+        let instance = Arc::clone(&self.instance);
+        let work = async move {
+            let instance = Arc::clone(&self.instance);
+            if let Some(open) = self.transaction() {
+                open.write_gathered(&instance).await?;
+            }
+            Ok(self)
+        };
+        instance.on_workers(work).await
+    }
+
+    pub(super) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    /// The transaction in progress, if there is one.
+    pub(super) fn transaction(&mut self) -> Option<&mut OpenTransaction> {
+        self.open.as_mut().and_then(|open| open.as_mut())
+    }
+
+    /// Whether the statement is in a transaction of several.
+    pub(super) fn is_within(&self) -> bool {
+        self.open.is_some()
     }
 
     /// Where the statement reads and writes.

@@ -25,6 +25,7 @@ use crate::frontend::key_text;
 use crate::frontend::missing;
 use crate::frontend::parameters::{Readied, readied};
 use crate::frontend::parse::{Parsed, Statement};
+use crate::frontend::row_insert::Given;
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
@@ -64,6 +65,7 @@ impl Session {
             let verb = verb(&shape);
             let is_query = matches!(&shape, Statement::Sql(sql) if matches!(**sql, Sql::Query(_)));
             if readied.parameters() == 0 && !describe::returns(&shape) {
+                let inserted = readied.row_insert();
                 return Ok(Some(PreparedStatement {
                     readied: Reading::Done(Arc::new(readied)),
                     parameters: Vec::new(),
@@ -72,6 +74,7 @@ impl Session {
                     verb,
                     is_query,
                     asked: None,
+                    inserted,
                     kept: None,
                     generic: Arc::default(),
                 }));
@@ -110,6 +113,7 @@ impl Session {
                 verb: "SELECT",
                 is_query: true,
                 asked: Some(asked),
+                inserted: None,
                 kept: None,
                 generic: Arc::default(),
             }))
@@ -169,6 +173,16 @@ impl Session {
                 return Ok(self.finished(answer));
             }
             let types = &statement.parameters;
+            if let Some(inserted) = &statement.inserted
+                && values.len() == types.len()
+                && let given = (Given {
+                    types,
+                    texts: values,
+                })
+                && let Some(answer) = self.gathered(inserted, given, started).await?
+            {
+                return Ok(answer);
+            }
             if !self.shared().always_plans()
                 && let Some(run) = statement.by_generic_plan(values)
             {
@@ -324,6 +338,7 @@ async fn looked_at(
     entered.succeed();
     let prepared = PreparedStatement {
         asked: readied.key_query(),
+        inserted: readied.row_insert(),
         readied: Reading::Done(Arc::new(readied)),
         parameters,
         columns,

@@ -35,7 +35,7 @@ pub(crate) async fn within(
 }
 
 /// What `work` gives; a panic in it is an error, as one on a worker is.
-async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(super) async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done,
         Err(panic) => Err(Error::of_panic(panic.as_ref())),

@@ -32,6 +32,8 @@ mod entered;
 mod existing;
 mod explain;
 mod extended;
+mod gathered;
+mod gathered_columns;
 mod grants;
 mod identity;
 mod indexes;

@@ -20,6 +20,7 @@ use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::frontend::key_text;
 use crate::frontend::parameters::Readied;
 use crate::frontend::parse::{Parsed, Statement, parse};
+use crate::frontend::row_insert::{Given, RowInsert};
 use crate::frontend::schemas;
 use crate::frontend::verb::verb;
 use crate::resources::{guard, stop};
@@ -41,6 +42,7 @@ use crate::statements::explain;
 use crate::statements::looked_up;
 use crate::statements::prepare::Names;
 use crate::statements::references;
+use crate::statements::transaction::clock;
 
 impl Instance {
     /// A new session.
@@ -303,11 +305,15 @@ impl Session {
         started: Instant,
     ) -> Result<AnswerStream> {
         let verb = verb(&statement);
-        let asked = KeyQuery::of_statement(&statement);
-        if let Some(asked) = asked
+        if let Some(asked) = KeyQuery::of_statement(&statement)
             && let Some(answer) = self.looked_up(&asked, &[], started).await?
         {
             return Ok(self.finished(answer));
+        }
+        if let Some(inserted) = RowInsert::of_statement(&statement)
+            && let Some(answer) = self.gathered(&inserted, Given::NONE, started).await?
+        {
+            return Ok(answer);
         }
         let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
@@ -472,8 +478,7 @@ impl Session {
         for batch in answer.batches {
             let _ = sender.try_send(Ok(batch));
         }
-        let nodes = self.instance.workers().nodes();
-        let clock = Clock::new(Instant::now(), Arc::new(memory::Traffic::new(nodes)));
+        let clock = clock(&self.instance, Instant::now());
         let mut stream = AnswerStream::new(answer.schema, rows, clock, None);
         stream.changed = answer.changed;
         stream.notices = answer.notices;
@@ -487,14 +492,7 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let stop = Stop::default();
-        let task = stop::over(stop.clone(), work);
-        let task = self.instance.workers().handle().spawn(task);
-        let _abort = AbortOnDrop {
-            task: task.abort_handle(),
-            stop,
-        };
-        task.await.map_err(Error::of_task)?
+        self.instance.on_workers(work).await
     }
 }
 

@@ -26,6 +26,7 @@ use crate::run::deferrals::Deferrals;
 use crate::run::instance::Instance;
 use crate::search_path::{Saved, SessionPath};
 use crate::statements::deferred::{self, Pending};
+use crate::statements::gathered::Gathered;
 use crate::statements::temporary::Temporary;
 use crate::statements::write::{self, Writing};
 
@@ -45,6 +46,9 @@ pub(crate) struct OpenTransaction {
     levels: Vec<Level>,
     /// Where its session looks names up, which goes back with it.
     path: Option<Arc<SessionPath>>,
+    /// Rows of its last level that are not written yet. Whoever reads what was written, adds a level or takes one away
+    /// writes them first, or drops them where the level is undone.
+    pub(super) gathered: Vec<Gathered>,
 }
 
 /// What was committed when the transaction began.
@@ -99,6 +103,7 @@ impl OpenTransaction {
                 ..Level::default()
             }],
             path: path.cloned(),
+            gathered: Vec::new(),
         }
     }
 
@@ -493,6 +498,7 @@ code: "25P02",
     /// If there is none.
     pub(crate) fn rollback_to(&mut self, name: &str) -> Result<()> {
         let at = self.find(name)?;
+        self.gathered.clear();
         // From the last: each is nested in the one before.
         while self.levels.len() > at {
             let Some(level) = self.levels.pop() else {

@@ -4,6 +4,7 @@
 mod columns;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod gathered;
 mod generic;
 
 use std::sync::Arc;

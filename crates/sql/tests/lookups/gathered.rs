@@ -1,0 +1,263 @@
+//! Rows that a transaction gathers are what their inserts write: the same statements to a session that gathers and to one of
+//! another store that plans everything give the same rows and the same errors, whatever comes between them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use sql::{Instance, PreparedStatement, Session};
+use workers::Workers;
+
+use crate::{Outcome, drained, fixture, one, opened, outcome};
+
+const TABLES: &str = "create table t (id bigint primary key, k integer check (k < 50), s varchar(5) unique, d date, b boolean, p numeric(6, 2), v double precision);
+    create table u (a bigint not null, s text default 'none', c char(3));
+    create table w (a bigint references t, n integer generated always as (a + 1) stored)";
+
+/// Inserts, the types that are declared, and what the values may be.
+const INSERTS: [(&str, &[Option<DataType>], &[&[&str]]); 8] = [
+    (
+        "insert into t values ($1, $2, $3, $4, $5, $6, $7)",
+        &[],
+        &[WHOLE, WHOLE, TEXTS, DAYS, SWITCHES, DECIMALS, FLOATS],
+    ),
+    (
+        "insert into t (v, id, p, k) values ($4, $1, $3, $2)",
+        &[
+            Some(DataType::Int16),
+            Some(DataType::Int32),
+            Some(DataType::Int64),
+            Some(DataType::Float64),
+        ],
+        &[WHOLE, WHOLE, WHOLE, FLOATS],
+    ),
+    ("insert into t (id, s) values ($1, 'same')", &[], &[WHOLE]),
+    (
+        "insert into public.t (id, p, v) values ($1, -1.5, 0.25)",
+        &[],
+        &[WHOLE],
+    ),
+    ("insert into u values ($1, $2)", &[], &[WHOLE, TEXTS]),
+    (
+        "insert into u (a, s, c) values ($1, $2, $2)",
+        &[Some(DataType::Int64), Some(DataType::Utf8View)],
+        &[WHOLE, TEXTS],
+    ),
+    ("insert into u (a) values ($1)", &[], &[WHOLE]),
+    ("insert into w values ($1)", &[], &[WHOLE]),
+];
+
+const WHOLE: &[&str] = &[
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "6",
+    "7",
+    "8",
+    "9",
+    "10",
+    "11",
+    "12",
+    "49",
+    "50",
+    "-7",
+    "40000",
+    "9223372036854775808",
+    "x",
+    "null",
+];
+const TEXTS: &[&str] = &["a", "b", "it's", "", "A", "abc  ", "toolong", "é", "null"];
+const DAYS: &[&str] = &["2020-01-01", "2020-02-30", "infinity", "null"];
+const SWITCHES: &[&str] = &["t", "f", "true", "yes", "null"];
+const DECIMALS: &[&str] = &["0.5", "3", "-1.25", "0.125", "12345", "NaN", "null"];
+const FLOATS: &[&str] = &["0.5", "3", "1e+20", "1e400", "-0", "NaN", "null"];
+
+/// What else may come, and how often.
+const BETWEEN: [(&str, usize); 17] = [
+    ("begin", 12),
+    ("commit", 6),
+    ("rollback", 2),
+    ("savepoint a", 3),
+    ("rollback to a", 6),
+    ("release a", 2),
+    ("select * from t", 2),
+    ("select count(*), sum(a) from u", 2),
+    ("select * from t where id = 3", 2),
+    ("update t set k = k + 1 where id < 4", 1),
+    ("delete from t where id > 6", 1),
+    ("insert into t (id) values (20)", 2),
+    ("insert into t (id) values (21), (22)", 1),
+    ("insert into u values (7, 'text', 'c')", 2),
+    ("set constraints all immediate", 1),
+    ("truncate u", 1),
+    (
+        "insert into t (id) values (1) on conflict (id) do update set k = 9",
+        1,
+    ),
+];
+
+struct Side {
+    _directory: tempfile::TempDir,
+    instance: Arc<Instance>,
+    session: Session,
+    prepared: Vec<PreparedStatement>,
+}
+
+impl Side {
+    fn new(workers: &Arc<Workers>, plans: bool) -> Side {
+        let (directory, instance) = opened(workers);
+        let session = instance.session();
+        let made = workers.handle().block_on(session.execute(TABLES));
+        made.unwrap();
+        let prepare = |(text, declared, _): &(&str, &[Option<DataType>], _)| {
+            let prepared = workers.handle().block_on(session.prepare(text, declared));
+            prepared.unwrap().unwrap()
+        };
+        let prepared = INSERTS.iter().map(prepare).collect();
+        Side {
+            session: if plans {
+                session.clone().always_planning()
+            } else {
+                session.clone()
+            },
+            _directory: directory,
+            instance,
+            prepared,
+        }
+    }
+
+    fn insert(&self, workers: &Workers, at: usize, values: &[Option<&str>]) -> Outcome {
+        workers.handle().block_on(async {
+            outcome(match self.session.run(&self.prepared[at], values).await {
+                Ok(stream) => {
+                    assert_eq!(stream.changed(), Some(1));
+                    drained(stream).await
+                }
+                Err(e) => Err(e),
+            })
+        })
+    }
+
+    fn run(&self, workers: &Workers, text: &str) -> Outcome {
+        workers.handle().block_on(async {
+            outcome(match self.session.stream(text).await {
+                Ok(stream) => drained(stream).await,
+                Err(e) => Err(e),
+            })
+        })
+    }
+}
+
+/// A statement with its weight.
+fn between(random: &mut fastrand::Rng) -> &'static str {
+    let all: usize = BETWEEN.iter().map(|(_, weight)| weight).sum();
+    let mut at = random.usize(0..all);
+    for (text, weight) in BETWEEN {
+        match at.checked_sub(weight) {
+            None => return text,
+            Some(rest) => at = rest,
+        }
+    }
+    "commit"
+}
+
+#[test]
+fn what_is_gathered_is_what_is_inserted() {
+    let workers = fixture::workers();
+    let mut gathered = 0;
+    for seed in 0..12 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let (own, other) = (Side::new(&workers, false), Side::new(&workers, true));
+        let mut log: Vec<String> = Vec::new();
+        for _ in 0..150 {
+            let (own_said, other_said);
+            if random.u8(0..100) < 65 {
+                let at = random.usize(0..own.prepared.len());
+                let (text, _, all) = INSERTS[at];
+                let values = all.iter().map(|all| {
+                    // Most rows are to be good ones.
+                    let last = if random.bool() { all.len() } else { 3 };
+                    *one(&mut random, &all[..last])
+                });
+                let values: Vec<Option<&str>> = values
+                    .map(|value| (value != "null").then_some(value))
+                    .collect();
+                log.push(format!("{text} {values:?}"));
+                own_said = own.insert(&workers, at, &values);
+                other_said = other.insert(&workers, at, &values);
+            } else {
+                let text = between(&mut random);
+                log.push(text.to_owned());
+                own_said = own.run(&workers, text);
+                other_said = other.run(&workers, text);
+            }
+            gathered += own.session.rows_gathered();
+            assert_eq!(own_said.0, other_said.0, "seed {seed}: {log:#?}");
+            assert_eq!(own.session.transaction(), other.session.transaction());
+        }
+        for side in [&own, &other] {
+            let _ = side.run(&workers, "commit");
+        }
+        for table in ["t", "u", "w"] {
+            let query = format!("select * from {table}");
+            let (own, other) = (own.run(&workers, &query), other.run(&workers, &query));
+            assert_eq!(own.0, other.0, "seed {seed}, {table}: {log:#?}");
+        }
+        assert_eq!(own.session.rows_gathered(), 0);
+    }
+    assert!(gathered > 200, "{gathered} rows waited");
+}
+
+/// More rows than a block has, in several tables, and each insert is there when its transaction has ended.
+#[test]
+fn many_rows_are_gathered() {
+    let workers = fixture::workers();
+    let side = Side::new(&workers, false);
+    let run = |text: &str| side.run(&workers, text).0.map(drop);
+    run("begin").unwrap();
+    for row in 0..70_000 {
+        let text = row.to_string();
+        let at = if row % 7 == 0 { 6 } else { 4 };
+        let values = [Some(text.as_str()), Some("x")];
+        let values = if at == 6 { &values[..1] } else { &values[..] };
+        side.insert(&workers, at, values).0.unwrap();
+    }
+    let rest = side.session.rows_gathered();
+    assert!(rest < 65_536, "{rest} rows wait");
+    let another = side.instance.session();
+    let count = |session: &Session| {
+        let query = "select count(*), count(distinct a), min(s), max(s) from u";
+        let rows = workers.handle().block_on(session.execute(query));
+        let rows = rows.unwrap().pop().unwrap().batches;
+        arrow::util::pretty::pretty_format_batches(&rows)
+            .unwrap()
+            .to_string()
+    };
+    let nothing = count(&another);
+    let all = count(&side.session);
+    assert!(all.contains("| 70000 ") && all.contains("| none"), "{all}");
+    assert_eq!(count(&another), nothing);
+    run("commit").unwrap();
+    assert_eq!(count(&another), all);
+}
+
+/// A table that another transaction writes to is waited for by the insert, and not by what comes later.
+#[test]
+fn who_gathers_has_the_turn() {
+    let workers = fixture::workers();
+    let side = Side::new(&workers, false);
+    let other = side.instance.session();
+    let execute = |text: &str| workers.handle().block_on(other.execute(text)).map(drop);
+    side.run(&workers, "begin; select 1").0.unwrap_err();
+    side.run(&workers, "begin").0.unwrap();
+    side.run(&workers, "select count(*) from u").0.unwrap();
+    execute("insert into u values (5)").unwrap();
+    let late = side.insert(&workers, 6, &[Some("1")]).0.unwrap_err();
+    assert_eq!(late.0, "40001", "{late:?}");
+    assert_eq!(side.session.rows_gathered(), 0);
+    side.run(&workers, "rollback").0.unwrap();
+    side.run(&workers, "begin read only").0.unwrap();
+    let refused = side.insert(&workers, 6, &[Some("1")]).0.unwrap_err();
+    assert_eq!(refused.0, "25006", "{refused:?}");
+}
