@@ -476,7 +476,7 @@ fn columns_of_a_block_are_written_in_any_order_and_none_is_missing() {
     let columns = [("n", numbers), ("t", texts), ("d", doubles)];
     let columns = columns.map(|(name, column)| (name, column, true));
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-    let case = Case::new(&batch.schema(), 4096);
+    let case = Case::new(&batch.schema(), 16_384);
     let loader = block_on(Loader::new(case.store.begin().unwrap(), "t")).unwrap();
     let mut chunker = Chunker::default();
     let full = chunker.push(batch.clone()).remove(0);
