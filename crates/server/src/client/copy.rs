@@ -3,31 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewBuilder};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 use atoll::{Transfer, TransferFormat};
 use sql::Local;
 
 use crate::client::conversation::{Conversation, Failed};
-use crate::client::copy_binary::BinaryReader;
 use crate::client::copy_format::Writer;
-use crate::client::copy_lines::{Line, Reader};
+use crate::client::copy_in::Incoming;
 use crate::errors;
 use crate::values::row::Rows;
 use crate::values::types;
 use crate::wire::backend::{self, Report};
-use crate::wire::channel::Broken;
-use crate::wire::frontend::{self, Message};
-
-/// Rows of a batch that comes from a client.
-const BATCH_ROWS: usize = 8192;
-
-/// Bytes of such a batch, about.
-const BATCH_BYTES: usize = 8 << 20;
-
-/// Most bytes of a piece that a client sends.
-const PIECE: usize = 64 << 20;
 
 impl Conversation {
     /// Runs a `copy` through the connection; what it is called when it is done.
@@ -119,7 +107,7 @@ impl Conversation {
         let session = self.session.clone();
         let mut incoming = Incoming::new(self, &transfer.format, &schema);
         let copied = session.copy_in(transfer, &mut incoming);
-        let failed = incoming.failed.take();
+        let failed = incoming.failed();
         // What the client may still send of it is not looked at.
         self.channel.patient(true)?;
         match (copied, failed) {
@@ -168,161 +156,4 @@ fn messages(
 
 fn unwritten(e: ArrowError) -> Report {
     Report::error(errors::INTERNAL, e.to_string())
-}
-
-/// What reads the rows of a format.
-enum Format {
-    Lines(Reader),
-    Binary(BinaryReader),
-}
-
-impl Format {
-    fn next(&mut self, last: bool) -> Result<Line, String> {
-        match self {
-            Format::Lines(reader) => reader.next(last),
-            Format::Binary(reader) => reader.next(last),
-        }
-    }
-
-    fn push(&mut self, piece: &[u8]) {
-        match self {
-            Format::Lines(reader) => reader.push(piece),
-            Format::Binary(reader) => reader.push(piece),
-        }
-    }
-}
-
-/// Format that a client sends, in batches of texts.
-struct Incoming<'c> {
-    conversation: &'c mut Conversation,
-    reader: Format,
-    schema: SchemaRef,
-    /// The client has sent all of it, or has given up.
-    ended: bool,
-    /// All rows that there are were handed on.
-    done: bool,
-    failed: Option<Failed>,
-}
-
-impl<'c> Incoming<'c> {
-    fn new(
-        conversation: &'c mut Conversation,
-        format: &TransferFormat,
-        columns: &SchemaRef,
-    ) -> Incoming<'c> {
-        let fields = columns.fields().iter();
-        let fields = fields.map(|field| Field::new(field.name(), DataType::Utf8View, true));
-        Incoming {
-            conversation,
-            reader: match format {
-                TransferFormat::Binary => Format::Binary(BinaryReader::new(columns)),
-                lines => Format::Lines(Reader::new(lines, columns.fields().len())),
-            },
-            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-            ended: false,
-            done: false,
-            failed: None,
-        }
-    }
-
-    /// Takes the next message of the copy.
-    fn receive(&mut self) -> Result<Option<Vec<u8>>, Failed> {
-        loop {
-            let client = Arc::clone(self.conversation.client());
-            let message =
-                self.conversation
-                    .channel
-                    .message(PIECE, &mut |_| match client.reason() {
-                        None => Ok(()),
-                        Some(_) => Err(Broken::Stopped),
-                    });
-            let (kind, body) = match message {
-                Ok(message) => message,
-                Err(Broken::Stopped) => {
-                    self.conversation.wanted()?;
-                    continue;
-                }
-                Err(broken) => return Err(broken.into()),
-            };
-            match frontend::message(kind, body).map_err(Broken::from)? {
-                Message::CopyData(bytes) => return Ok(Some(bytes)),
-                Message::CopyDone => {
-                    self.ended = true;
-                    return Ok(None);
-                }
-                Message::CopyFail(reason) => {
-                    self.ended = true;
-                    let message = format!("COPY from stdin failed: {reason}");
-                    return Err(Report::error(errors::CANCELLED, message).into());
-                }
-                Message::Flush | Message::Sync => {}
-                _ => {
-                    let message = format!("unexpected message type {kind} during COPY from stdin");
-                    return Err(Broken::from(frontend::Malformed(message)).into());
-                }
-            }
-        }
-    }
-
-    /// Reads rows until a batch is full or there are no more; none if there is not even one.
-    fn batch(&mut self) -> Result<Option<RecordBatch>, Failed> {
-        let mut columns: Vec<StringViewBuilder> = self
-            .schema
-            .fields()
-            .iter()
-            .map(|_| StringViewBuilder::new())
-            .collect();
-        let (mut count, mut bytes) = (0, 0);
-        while count < BATCH_ROWS && bytes < BATCH_BYTES {
-            match self.reader.next(self.ended) {
-                Ok(Line::Row(fields)) => {
-                    for (column, field) in columns.iter_mut().zip(fields) {
-                        bytes += 16 + field.as_ref().map_or(0, String::len);
-                        column.append_option(field);
-                    }
-                    count += 1;
-                }
-                Ok(Line::More) if self.ended => break,
-                Ok(Line::More) => {
-                    if let Some(piece) = self.receive()? {
-                        self.reader.push(&piece);
-                    }
-                }
-                Ok(Line::End) => break,
-                Err(message) => return Err(Report::error(errors::BAD_COPY, message).into()),
-            }
-        }
-        if count == 0 {
-            return Ok(None);
-        }
-        let columns = columns
-            .iter_mut()
-            .map(|column| Arc::new(column.finish()) as ArrayRef);
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns.collect());
-        let batch = batch.map_err(|e| Report::error(errors::INTERNAL, e.to_string()))?;
-        Ok(Some(batch))
-    }
-}
-
-impl Iterator for &mut Incoming<'_> {
-    type Item = Result<RecordBatch, sql::Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None;
-        }
-        match self.batch() {
-            Ok(Some(batch)) => Some(Ok(batch)),
-            Ok(None) => {
-                self.done = true;
-                None
-            }
-            Err(failed) => {
-                self.done = true;
-                self.failed = Some(failed);
-                // Only that nothing is kept: the client is told why by who failed.
-                Some(Err(sql::Error::Cancelled))
-            }
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use arrow::datatypes::SchemaRef;
 
-use crate::client::copy_lines::Line;
 use crate::values::{parameter, types};
 
 /// What a copy begins with; flags and the length of more that may come follow.
@@ -16,6 +15,16 @@ const LONGEST: usize = 256 << 20;
 
 /// What stands in the place of the number of fields after the last row.
 const END: [u8; 2] = [0xff, 0xff];
+
+/// What a reader finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Row(Vec<Option<String>>),
+    /// The row has not ended: more bytes are needed, or there are none.
+    More,
+    /// The client says that nothing more comes.
+    End,
+}
 
 /// Reads rows out of pieces that may end anywhere.
 #[derive(Debug)]

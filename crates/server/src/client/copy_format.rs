@@ -201,7 +201,8 @@ mod tests {
     use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 
     use super::*;
-    use crate::client::copy_lines::{Line, Reader};
+    use crate::client::copy_lines::Cutter;
+    use crate::client::copy_rows;
     use crate::values::row::Rows;
 
     fn text() -> TransferFormat {
@@ -225,20 +226,26 @@ mod tests {
         bytes: &[u8],
         size: usize,
     ) -> Result<Vec<Fields>, String> {
-        let mut reader = Reader::new(format, columns);
-        let mut pieces = bytes.chunks(size);
-        let (mut rows, mut last) = (Vec::new(), false);
-        loop {
-            match reader.next(last)? {
-                Line::Row(fields) => rows.push(fields),
-                Line::More if last => return Ok(rows),
-                Line::More => match pieces.next() {
-                    Some(piece) => reader.push(piece),
-                    None => last = true,
-                },
-                Line::End => return Ok(rows),
+        // Of few bytes, so that there are several.
+        let mut cutter = Cutter::new(format, 8);
+        let mut parts = Vec::new();
+        for piece in bytes.chunks(size) {
+            cutter.push(piece);
+            parts.extend(std::iter::from_fn(|| cutter.lines(false)));
+        }
+        parts.extend(std::iter::from_fn(|| cutter.lines(true)));
+        parts.extend(cutter.rest());
+        let (mut found, mut lines) = (Vec::new(), 0);
+        for part in parts {
+            let rows = copy_rows::read(&part, format, columns, false);
+            let rows = rows.map_err(|wrong| wrong.told(lines))?;
+            lines += rows.lines;
+            found.extend(rows.fields());
+            if rows.ended {
+                break;
             }
         }
+        Ok(found)
     }
 
     fn some(fields: &[&str]) -> Fields {

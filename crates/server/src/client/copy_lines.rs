@@ -1,295 +1,268 @@
-//! The rows of `copy` from the client: lines of text or CSV, in pieces that end anywhere.
+//! The lines of `copy` from the client: pieces that end anywhere, cut where lines of text or CSV end.
 
 use atoll::TransferFormat;
+use memchr::{memchr, memchr3_iter, memrchr};
+
+/// Bytes of lines that are cut off together, about: enough to be worth a task, few enough to stay in a core's cache.
+pub(crate) const PART: usize = 256 << 10;
 
 /// Most bytes of a line, which is kept until its end has come.
 const LONGEST: usize = 256 << 20;
 
-/// What a reader finds.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
-    Row(Vec<Option<String>>),
-    /// The line has not ended: more bytes are needed, or there are none.
-    More,
-    /// The client says that nothing more comes.
-    End,
-}
-
-/// Reads rows from pieces that end anywhere.
-pub(crate) struct Reader {
-    format: TransferFormat,
-    columns: usize,
-    /// Bytes from `taken` on are still to be read.
+/// Cuts what comes in pieces after line ends.
+#[derive(Debug)]
+pub(crate) struct Cutter {
+    /// Quote and escape of CSV.
+    quotes: Option<(u8, u8)>,
+    /// Bytes of lines that are cut off together.
+    part: usize,
+    /// Bytes from `taken` on are still to be cut off. The places that follow count from there.
     bytes: Vec<u8>,
     taken: usize,
-    /// Bytes after `taken` in which no line ends, and whether they end within quotes.
+    /// Up to where was looked for ends of lines.
     looked: usize,
+    /// Behind the last line end of CSV that was seen; 0 if none was.
+    end: usize,
+    /// Whether what was looked at ends within quotes.
     quoted: bool,
-    /// Whether the last byte that was looked at escapes the next one.
-    escaped: bool,
-    line: u64,
-    ended: bool,
-    header: bool,
+    /// The byte that an escape within quotes stands before.
+    escaped: Option<usize>,
 }
 
-impl Reader {
-    pub(crate) fn new(format: &TransferFormat, columns: usize) -> Reader {
-        let header = match format {
-            TransferFormat::Text { header, .. } | TransferFormat::Csv { header, .. } => *header,
-            _ => false,
+impl Cutter {
+    /// Cuts lines of this format, about `part` bytes of them at a time.
+    pub(crate) fn new(format: &TransferFormat, part: usize) -> Cutter {
+        let quotes = match format {
+            TransferFormat::Csv { quote, escape, .. } => Some((*quote, *escape)),
+            _ => None,
         };
-        Reader {
-            format: format.clone(),
-            columns,
+        Cutter {
+            quotes,
+            part,
             bytes: Vec::new(),
             taken: 0,
             looked: 0,
+            end: 0,
             quoted: false,
-            escaped: false,
-            line: 0,
-            ended: false,
-            header,
+            escaped: None,
         }
     }
 
     /// Takes more bytes.
     pub(crate) fn push(&mut self, more: &[u8]) {
-        self.bytes.drain(..self.taken);
-        self.taken = 0;
-        self.bytes.extend(more);
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(more);
     }
 
-    /// The next row. `last` says that no bytes will follow.
-    ///
-    /// # Errors
-    /// What is wrong with the line, and its number.
-    pub(crate) fn next(&mut self, last: bool) -> Result<Line, String> {
-        loop {
-            if self.ended {
-                return Ok(Line::End);
+    /// Cuts whole lines off, once there are many bytes; however few there are if `all` have come. None if no line ends in
+    /// what is left.
+    pub(crate) fn lines(&mut self, all: bool) -> Option<Vec<u8>> {
+        if !all && self.bytes.len() - self.taken < self.part {
+            return None;
+        }
+        let end = match self.quotes {
+            Some((quote, escape)) => self.csv_end(quote, escape),
+            None => self.text_end(),
+        };
+        end.map(|end| self.cut(end))
+    }
+
+    /// Cuts off what is left: a line without its end.
+    pub(crate) fn rest(&mut self) -> Option<Vec<u8>> {
+        let left = self.bytes.len() - self.taken;
+        (left > 0).then(|| self.cut(left))
+    }
+
+    /// Whether a line that has not ended is longer than what is kept. Told right when there are no more
+    /// [lines](Cutter::lines).
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.bytes.len() - self.taken > LONGEST
+    }
+
+    fn cut(&mut self, end: usize) -> Vec<u8> {
+        let lines = self.bytes[self.taken..self.taken + end].to_vec();
+        self.taken += end;
+        self.looked = self.looked.saturating_sub(end);
+        self.escaped = self.escaped.and_then(|at| at.checked_sub(end));
+        self.end = 0;
+        lines
+    }
+
+    /// Behind the last line that ends within a part, or the first one behind it.
+    fn text_end(&mut self) -> Option<usize> {
+        let bytes = &self.bytes[self.taken..];
+        let near = &bytes[..bytes.len().min(self.part)];
+        if self.looked < near.len() {
+            let mut until = near.len();
+            while let Some(at) = memrchr(b'\n', &near[..until]) {
+                if !is_escaped(near, at) {
+                    return Some(at + 1);
+                }
+                until = at;
             }
-            let Some(end) = self.line_end(last) else {
-                return if self.bytes.len() - self.taken > LONGEST {
-                    Err(self.wrong("the line is too long"))
-                } else if last && self.quoted {
-                    Err(self.wrong("unterminated CSV quoted field"))
-                } else {
-                    Ok(Line::More)
-                };
-            };
-            let start = self.taken;
-            self.taken = (end + 1).min(self.bytes.len());
-            (self.looked, self.quoted, self.escaped) = (0, false, false);
-            self.line += 1;
-            let mut line = &self.bytes[start..end];
-            if line.last() == Some(&b'\r') && !line.ends_with(b"\\\r") {
-                line = &line[..line.len() - 1];
+            self.looked = near.len();
+        }
+        while let Some(at) = memchr(b'\n', &bytes[self.looked..]) {
+            let at = self.looked + at;
+            self.looked = at + 1;
+            if !is_escaped(bytes, at) {
+                return Some(at + 1);
             }
-            if line == b"\\." {
-                self.ended = true;
+        }
+        self.looked = bytes.len();
+        None
+    }
+
+    /// Behind the first line that ends behind a part, or the last one that ends before.
+    fn csv_end(&mut self, quote: u8, escape: u8) -> Option<usize> {
+        let bytes = &self.bytes[self.taken..];
+        let from = self.looked;
+        for at in memchr3_iter(quote, escape, b'\n', &bytes[from..]) {
+            let at = from + at;
+            if self.escaped == Some(at) {
                 continue;
             }
-            if std::mem::take(&mut self.header) {
-                continue;
-            }
-            let fields = match &self.format {
-                TransferFormat::Csv { .. } => self.csv(line),
-                _ => self.text(line),
-            };
-            return fields
-                .map(Line::Row)
-                .map_err(|message| self.wrong(&message));
-        }
-    }
-
-    fn wrong(&self, message: &str) -> String {
-        format!("{message}, in line {} of the copied data", self.line.max(1))
-    }
-
-    /// Where the line ends that begins at `taken`.
-    fn line_end(&mut self, last: bool) -> Option<usize> {
-        let from = self.taken + self.looked;
-        for (at, byte) in self.bytes.iter().enumerate().skip(from) {
-            match &self.format {
-                TransferFormat::Csv { quote, escape, .. } => {
-                    if std::mem::take(&mut self.escaped) {
-                        continue;
-                    }
-                    if self.quoted && byte == escape && escape != quote {
-                        self.escaped = true;
-                    } else if byte == quote {
-                        // A doubled one ends the quotes and begins them again, which comes to the same.
-                        self.quoted = !self.quoted;
-                    } else if *byte == b'\n' && !self.quoted {
-                        return Some(at);
-                    }
-                }
-                _ => {
-                    if std::mem::take(&mut self.escaped) {
-                        continue;
-                    }
-                    match byte {
-                        b'\\' => self.escaped = true,
-                        b'\n' => return Some(at),
-                        _ => {}
-                    }
+            let byte = bytes[at];
+            if self.quoted && byte == escape && escape != quote {
+                self.escaped = Some(at + 1);
+            } else if byte == quote {
+                // A doubled one ends the quotes and begins them again, which comes to the same.
+                self.quoted = !self.quoted;
+            } else if byte == b'\n' && !self.quoted {
+                self.end = at + 1;
+                if self.end >= self.part {
+                    self.looked = self.end;
+                    return Some(self.end);
                 }
             }
         }
-        self.looked = self.bytes.len() - self.taken;
-        // The last line may lack its end.
-        (last && self.looked > 0 && !self.quoted).then_some(self.bytes.len())
-    }
-
-    fn utf8(bytes: Vec<u8>) -> Result<String, String> {
-        let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| "invalid byte sequence for encoding \"UTF8\"".to_string())?;
-        if text.contains('\0') {
-            return Err("invalid byte sequence for encoding \"UTF8\": 0x00".to_string());
-        }
-        Ok(text)
-    }
-
-    fn counted(&self, fields: Vec<Option<String>>) -> Result<Vec<Option<String>>, String> {
-        match fields.len() {
-            found if found == self.columns => Ok(fields),
-            found if found < self.columns => Err(format!(
-                "missing data: {found} fields for {} columns",
-                self.columns
-            )),
-            found => Err(format!(
-                "extra data after last expected column: {found} fields for {} columns",
-                self.columns
-            )),
-        }
-    }
-
-    fn text(&self, line: &[u8]) -> Result<Vec<Option<String>>, String> {
-        let TransferFormat::Text {
-            delimiter, null, ..
-        } = &self.format
-        else {
-            return Err("not text".into());
-        };
-        let mut fields = Vec::with_capacity(self.columns);
-        let mut start = 0;
-        let mut at = 0;
-        loop {
-            match line.get(at) {
-                Some(b'\\') => at += 2,
-                Some(byte) if byte != delimiter => at += 1,
-                found => {
-                    let raw = &line[start..at.min(line.len())];
-                    fields.push(if raw == null.as_bytes() {
-                        None
-                    } else {
-                        Some(Reader::utf8(unescaped(raw))?)
-                    });
-                    if found.is_none() {
-                        // A table without columns has rows without fields.
-                        if self.columns == 0 && line.is_empty() {
-                            fields.clear();
-                        }
-                        return self.counted(fields);
-                    }
-                    at += 1;
-                    start = at;
-                }
-            }
-        }
-    }
-
-    fn csv(&self, line: &[u8]) -> Result<Vec<Option<String>>, String> {
-        let TransferFormat::Csv {
-            delimiter,
-            quote,
-            escape,
-            null,
-            ..
-        } = &self.format
-        else {
-            return Err("not csv".into());
-        };
-        let mut fields = Vec::with_capacity(self.columns);
-        let mut at = 0;
-        loop {
-            let (mut value, mut within, mut had_quotes) = (Vec::new(), false, false);
-            while let Some(byte) = line.get(at) {
-                let next = line.get(at + 1);
-                if within {
-                    if byte == escape && next.is_some_and(|next| next == quote || next == escape) {
-                        value.extend(next);
-                        at += 2;
-                        continue;
-                    }
-                    if byte == quote {
-                        within = false;
-                    } else {
-                        value.push(*byte);
-                    }
-                } else if byte == quote {
-                    within = true;
-                    had_quotes = true;
-                } else if byte == delimiter {
-                    break;
-                } else {
-                    value.push(*byte);
-                }
-                at += 1;
-            }
-            if within {
-                return Err("unterminated CSV quoted field".to_string());
-            }
-            fields.push(if !had_quotes && value == null.as_bytes() {
-                None
-            } else {
-                Some(Reader::utf8(value)?)
-            });
-            if line.get(at).is_none() {
-                return self.counted(fields);
-            }
-            at += 1;
-        }
+        self.looked = bytes.len();
+        (self.end > 0).then_some(self.end)
     }
 }
 
-/// A field of the text format without its backslashes.
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut bytes = field.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            plain.push(byte);
-            continue;
-        }
-        match bytes.next() {
-            None => plain.push(b'\\'),
-            Some(b'b') => plain.push(8),
-            Some(b'f') => plain.push(12),
-            Some(b'n') => plain.push(b'\n'),
-            Some(b'r') => plain.push(b'\r'),
-            Some(b't') => plain.push(b'\t'),
-            Some(b'v') => plain.push(11),
-            Some(b'x') => {
-                let mut code = None;
-                for _ in 0..2 {
-                    let digit = bytes.next_if(u8::is_ascii_hexdigit);
-                    let digit = digit.and_then(|digit| char::from(digit).to_digit(16));
-                    code = digit.map(|digit| code.unwrap_or(0) * 16 + digit).or(code);
-                }
-                plain.push(code.map_or(b'x', |code| code as u8));
-            }
-            Some(first @ b'0'..=b'7') => {
-                let mut code = u32::from(first - b'0');
-                for _ in 0..2 {
-                    if let Some(digit) = bytes.next_if(|byte| matches!(byte, b'0'..=b'7')) {
-                        code = code * 8 + u32::from(digit - b'0');
-                    }
-                }
-                plain.push(code as u8);
-            }
-            Some(other) => plain.push(other),
+/// Whether a backslash stands before the byte at `at` that none stands before itself. `bytes` begin with a line.
+fn is_escaped(bytes: &[u8], at: usize) -> bool {
+    let backslashes = bytes[..at].iter().rev();
+    backslashes.take_while(|byte| **byte == b'\\').count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> TransferFormat {
+        TransferFormat::Text {
+            delimiter: b'\t',
+            null: "\\N".into(),
+            header: false,
         }
     }
-    plain
+
+    fn csv(escape: u8) -> TransferFormat {
+        TransferFormat::Csv {
+            delimiter: b',',
+            quote: b'"',
+            escape,
+            null: String::new(),
+            header: false,
+        }
+    }
+
+    /// What is cut off of `bytes` in pieces of `piece`.
+    fn cut(format: &TransferFormat, part: usize, bytes: &[u8], piece: usize) -> Vec<Vec<u8>> {
+        let mut cutter = Cutter::new(format, part);
+        let mut found = Vec::new();
+        for piece in bytes.chunks(piece) {
+            cutter.push(piece);
+            found.extend(std::iter::from_fn(|| cutter.lines(false)));
+        }
+        found.extend(std::iter::from_fn(|| cutter.lines(true)));
+        found.extend(cutter.rest());
+        assert!(cutter.rest().is_none());
+        found
+    }
+
+    /// Where lines end, byte by byte.
+    fn ends(format: &TransferFormat, bytes: &[u8]) -> Vec<usize> {
+        let (mut quoted, mut escaped) = (false, false);
+        let mut ends = Vec::new();
+        for (at, byte) in bytes.iter().enumerate() {
+            if std::mem::take(&mut escaped) {
+                continue;
+            }
+            match format {
+                TransferFormat::Csv { quote, escape, .. } => {
+                    if quoted && byte == escape && escape != quote {
+                        escaped = true;
+                    } else if byte == quote {
+                        quoted = !quoted;
+                    } else if *byte == b'\n' && !quoted {
+                        ends.push(at + 1);
+                    }
+                }
+                _ if *byte == b'\\' => escaped = true,
+                _ if *byte == b'\n' => ends.push(at + 1),
+                _ => {}
+            }
+        }
+        ends
+    }
+
+    #[test]
+    fn lines_are_cut_where_they_end() {
+        let bytes = b"one\ntw\\\no\nthree\\\\\nfour";
+        let wanted: [&[u8]; 4] = [b"one\n", b"tw\\\no\n", b"three\\\\\n", b"four"];
+        assert_eq!(cut(&text(), 1, bytes, 3), wanted);
+        let bytes = b"one\n\"t\n\"\"w\no\"\nthree";
+        let wanted: [&[u8]; 3] = [b"one\n", b"\"t\n\"\"w\no\"\n", b"three"];
+        assert_eq!(cut(&csv(b'"'), 1, bytes, 2), wanted);
+        let bytes = b"\"a\\\"\n\"\nb\n";
+        let wanted: [&[u8]; 2] = [b"\"a\\\"\n\"\n", b"b\n"];
+        assert_eq!(cut(&csv(b'\\'), 1, bytes, 1), wanted);
+    }
+
+    #[test]
+    fn whatever_comes_is_cut_at_ends_of_lines_and_nothing_is_lost() {
+        let mut random = fastrand::Rng::with_seed(137);
+        let letters = b"ab\n\n\\\",";
+        for case in 0..20_000 {
+            let length = random.usize(..60);
+            let letter = |_| letters[random.usize(..letters.len())];
+            let bytes: Vec<u8> = (0..length).map(letter).collect();
+            let format = match case % 3 {
+                0 => text(),
+                1 => csv(b'"'),
+                _ => csv(b'\\'),
+            };
+            let (part, piece) = (random.usize(1..20), random.usize(1..20));
+            let found = cut(&format, part, &bytes, piece);
+            assert_eq!(found.concat(), bytes, "{format:?}");
+            let ends = ends(&format, &bytes);
+            let mut at = 0;
+            for (number, part) in found.iter().enumerate() {
+                at += part.len();
+                let is_end = ends.contains(&at) || number + 1 == found.len();
+                assert!(
+                    is_end,
+                    "{format:?} {:?}: {at}",
+                    String::from_utf8_lossy(&bytes)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_about_as_long_as_they_are_to_be() {
+        let bytes = b"0123456789abcde\n".repeat(10_000);
+        for format in [text(), csv(b'"')] {
+            let found = cut(&format, 1000, &bytes, 777);
+            let (last, parts) = found.split_last().unwrap();
+            assert!(parts.iter().all(|part| (900..1100).contains(&part.len())));
+            assert!(last.len() < 1100);
+        }
+    }
 }

@@ -15,6 +15,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// Bytes that are read at once; also what a message takes before more of it has come.
 const CHUNK: usize = 16 << 10;
 
+/// The most bytes that are read at once.
+const MOST: usize = 16 * CHUNK;
+
 /// The most bytes of answers that are kept before they are sent.
 const FULL: usize = 64 << 10;
 
@@ -204,8 +207,9 @@ impl Channel {
                 self.incoming.drain(..self.taken);
                 self.taken = 0;
             }
+            // Of a long message as much again as has come of it: fewer reads, and no memory for what may never come.
             let had = self.incoming.len();
-            self.incoming.resize(had + CHUNK, 0);
+            self.incoming.resize(had + had.clamp(CHUNK, MOST), 0);
             let read = self.stream.read(&mut self.incoming[had..]);
             self.incoming.truncate(had + *read.as_ref().unwrap_or(&0));
             match read {

@@ -74,6 +74,99 @@ fn many_rows_come_in_pieces() {
     );
 }
 
+/// Lines of text, more than are read at once: a number, a text with a backslash, and a double or NULL.
+fn numbered(count: usize) -> String {
+    let mut text = String::new();
+    for number in 0..count {
+        let last = match number % 7 {
+            0 => "\\N".to_string(),
+            _ => format!("{}.5", number % 1000),
+        };
+        text.push_str(&format!("{number}\tkey \\t{number}\t{last}\r\n"));
+    }
+    text
+}
+
+#[test]
+fn parts_of_text_are_read_side_by_side_and_stay_in_their_order() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a bigint, b varchar, c double precision)");
+    let text = numbered(150_000);
+    for size in [100, 32 << 10, text.len()] {
+        client.ask("truncate t");
+        client.send(&query("copy t from stdin"));
+        // The last line lacks its end.
+        let bytes = text.trim_end().as_bytes();
+        let pieces: Vec<u8> = bytes.chunks(size).flat_map(data).collect();
+        client.send(&pieces);
+        client.send(&done());
+        assert_eq!(client.answers()[1].text(), "COPY 150000");
+        assert_eq!(client.value("select sum(a) from t"), "11249925000");
+        assert_eq!(client.value("select count(c) from t"), "128571");
+        assert_eq!(
+            client.value("select b from t where a = 123456"),
+            "key \t123456"
+        );
+        assert_eq!(client.value("select c from t where a = 123456"), "456.5");
+    }
+}
+
+#[test]
+fn a_line_far_behind_that_is_wrong_is_told_by_its_number() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a bigint, b varchar, c double precision)");
+    let text = numbered(100_000);
+    let mut told = |rest: &[u8]| {
+        let mut sent = query("copy t from stdin");
+        for piece in [text.as_bytes(), rest].concat().chunks(50_000) {
+            sent.extend(data(piece));
+        }
+        client.send(&[sent, done()].concat());
+        let all = client.answers();
+        let error = all.iter().find(|told| told.kind == 'E').unwrap();
+        assert_eq!(client.value("select count(*) from t"), "0");
+        (error.part(b'C'), error.part(b'M'))
+    };
+    let (code, message) = told(b"1\t2\t3\n1\t2\n\xff\n");
+    assert_eq!(code, "22P04");
+    let wanted = "missing data: 2 fields for 3 columns, in line 100002 of the copied data";
+    assert_eq!(message, wanted);
+    let (code, message) = told(b"1\t2\t3\n\n1\t2\t3\n");
+    assert_eq!(code, "22P04");
+    assert!(
+        message.ends_with("in line 100002 of the copied data"),
+        "{message}"
+    );
+    let (code, message) = told(b"1\ttwo\tthree\n");
+    assert_eq!(code, "22P02");
+    assert!(message.contains("\"three\""), "{message}");
+}
+
+#[test]
+fn what_stands_behind_the_end_or_comes_before_giving_up_is_not_kept() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a bigint, b varchar, c double precision)");
+    let text = numbered(50_000);
+    // What is behind the end is no row, however much it is.
+    let mut sent = query("copy t from stdin");
+    sent.extend(data(text.as_bytes()));
+    sent.extend(data(b"\\.\n"));
+    sent.extend(data("wrong\n".repeat(200_000).as_bytes()));
+    client.send(&[sent, done()].concat());
+    assert_eq!(client.answers()[1].text(), "COPY 50000");
+    client.ask("truncate t");
+    let mut sent = query("copy t from stdin");
+    sent.extend(data(text.as_bytes()));
+    sent.extend(framed(Some(b'f'), b"enough\0"));
+    client.send(&sent);
+    let all = client.answers();
+    assert_eq!(all[1].part(b'C'), "57014");
+    assert_eq!(client.value("select count(*) from t"), "0");
+}
+
 #[test]
 fn what_is_wrong_leaves_nothing() {
     let served = Served::new();

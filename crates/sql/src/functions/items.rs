@@ -31,6 +31,9 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if is_text(to) {
         return Ok(cast(texts, to)?);
     }
+    if let (DataType::Float64, Some(texts)) = (to, texts.as_string_view_opt()) {
+        return doubles(texts);
+    }
     let own = strings(texts)?;
     if let Some(kind) = json_kind(to) {
         return read_json(&StringViewArray::from(own.iter().collect::<Vec<_>>()), kind);
@@ -130,6 +133,20 @@ fn real(text: &str) -> Result<f32> {
 
 fn double(text: &str) -> Result<f64> {
     float(text, "double precision")
+}
+
+/// Doubles from texts that are read where they lie.
+fn doubles(texts: &StringViewArray) -> Result<ArrayRef> {
+    let mut values = Vec::with_capacity(texts.len());
+    for row in 0..texts.len() {
+        values.push(if texts.is_null(row) {
+            0.0
+        } else {
+            double(texts.value(row))?
+        });
+    }
+    let nulls = texts.nulls().cloned();
+    Ok(Arc::new(Float64Array::new(values.into(), nulls)))
 }
 
 /// The texts of values that are no arrays, structs or maps, as PostgreSQL writes them.

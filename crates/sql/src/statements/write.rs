@@ -213,7 +213,7 @@ impl Writing {
             };
         }
         if let Some(rest) = chunker.rest() {
-            blocks.encode(rest).await?;
+            blocks.last(rest).await?;
         }
         let (tx, count) = blocks.finish(remove).await?;
         let writing = Writing {
@@ -249,7 +249,8 @@ impl Blocks {
         }
     }
 
-    async fn encode(&mut self, rows: Vec<RecordBatch>) -> Result<()> {
+    /// Waits until a block of these rows may be encoded; the memory that it takes.
+    async fn room(&mut self, rows: &[RecordBatch]) -> Result<Held> {
         let bytes = COPIES * rows.iter().map(footprint).sum::<u64>();
         let mut held = Held::of(&self.budget);
         // A block that does not fit although no other is being encoded is encoded all the same: it cannot be smaller.
@@ -258,6 +259,11 @@ impl Blocks {
         {
             self.wait().await?;
         }
+        Ok(held)
+    }
+
+    async fn encode(&mut self, rows: Vec<RecordBatch>) -> Result<()> {
+        let held = self.room(&rows).await?;
         let (loader, ordinal) = (Arc::clone(&self.loader), self.next);
         self.next += 1;
         self.running.spawn(async move {
@@ -265,6 +271,33 @@ impl Blocks {
             loader.block(ordinal, &rows)
         });
         Ok(())
+    }
+
+    /// Encodes the last block. Nothing comes after it that workers could do meanwhile: they encode its columns side by side.
+    async fn last(&mut self, rows: Vec<RecordBatch>) -> Result<()> {
+        let columns = self.loader.definition().columns.len();
+        let parts = self.width.min(columns);
+        if parts < 2 {
+            return self.encode(rows).await;
+        }
+        let _held = self.room(&rows).await?;
+        let Some(block) = self.loader.begin(self.next, &rows)? else {
+            return Ok(());
+        };
+        self.next += 1;
+        drop(rows);
+        let block = Arc::new(block);
+        for part in 0..parts {
+            let (loader, block) = (Arc::clone(&self.loader), Arc::clone(&block));
+            self.running.spawn(async move {
+                let mut columns = (part..columns).step_by(parts);
+                columns.try_for_each(|column| loader.column(&block, column))
+            });
+        }
+        while !self.running.is_empty() {
+            self.wait().await?;
+        }
+        Ok(self.loader.end(&block)?)
     }
 
     async fn wait(&mut self) -> Result<()> {

@@ -44,6 +44,25 @@ pub struct Loader {
     rows: AtomicU64,
 }
 
+/// A block of a load whose columns are being written.
+#[derive(Debug)]
+pub struct OpenBlock {
+    number: u32,
+    bucket: u8,
+    batch: RecordBatch,
+    /// Where the batches end that it came in.
+    cuts: Vec<usize>,
+    /// Those that were written.
+    columns: Mutex<Vec<Option<Matrix>>>,
+}
+
+impl OpenBlock {
+    /// How many columns it has.
+    pub fn columns(&self) -> usize {
+        self.batch.num_columns()
+    }
+}
+
 impl Loader {
     /// Starts to load into table `name`. The rows are visible once the transaction that
     /// [`Loader::finish`] gives back is committed.
@@ -94,6 +113,21 @@ impl Loader {
     /// # Errors
     /// Those of [`normalise`] and of the store; then the whole load must be given up.
     pub fn block(&self, ordinal: u64, rows: &[RecordBatch]) -> Result<()> {
+        let Some(block) = self.begin(ordinal, rows)? else {
+            return Ok(());
+        };
+        for position in 0..block.columns() {
+            self.column(&block, position)?;
+        }
+        self.end(&block)
+    }
+
+    /// Begins a block as [`block`](Loader::block) writes it, whose columns are written one by one, maybe from several
+    /// threads: each with [`column`](Loader::column), once, and then [`end`](Loader::end). None without rows.
+    ///
+    /// # Errors
+    /// As for [`block`](Loader::block).
+    pub fn begin(&self, ordinal: u64, rows: &[RecordBatch]) -> Result<Option<OpenBlock>> {
         let rows = rows
             .iter()
             .map(|b| normalise(b, &self.definition))
@@ -106,7 +140,7 @@ impl Loader {
         let cuts: Vec<usize> = cuts.collect();
         let batch = concat_batches(&self.schema, &rows)?;
         if batch.num_rows() == 0 {
-            return Ok(());
+            return Ok(None);
         }
         if batch.num_rows() > BLOCK_ROWS {
             let what = format!(
@@ -129,25 +163,58 @@ impl Loader {
         let bucket = beside
             .and_then(|parent| parent.bucket(&batch))
             .unwrap_or(number as u8);
-        let mut columns = Vec::with_capacity(batch.num_columns());
-        for (position, column) in batch.columns().iter().enumerate() {
-            let name = &self.definition.columns[position].name;
-            let dictionary = self.dictionaries[position].as_ref();
-            columns.push(write_matrix(&self.tx, bucket, |sink| {
-                encode::encode(name, column, dictionary, self.page_size, sink)
-            })?);
-        }
-        let block = Block {
-            rows: batch.num_rows() as u32,
+        Ok(Some(OpenBlock {
+            number,
             bucket,
+            columns: Mutex::new(vec![None; batch.num_columns()]),
+            batch,
+            cuts,
+        }))
+    }
+
+    /// Encodes and writes a column of a block.
+    ///
+    /// # Errors
+    /// As for [`block`](Loader::block).
+    ///
+    /// # Panics
+    /// If there is no such column.
+    pub fn column(&self, block: &OpenBlock, position: usize) -> Result<()> {
+        let column = block.batch.column(position);
+        let name = &self.definition.columns[position].name;
+        let dictionary = self.dictionaries[position].as_ref();
+        let matrix = write_matrix(&self.tx, block.bucket, |sink| {
+            encode::encode(name, column, dictionary, self.page_size, sink)
+        })?;
+        block.columns.lock()[position] = Some(matrix);
+        Ok(())
+    }
+
+    /// Adds a block to the load whose columns have all been written.
+    ///
+    /// # Errors
+    /// As for [`block`](Loader::block); [`Error::Mismatch`] if a column is missing.
+    pub fn end(&self, block: &OpenBlock) -> Result<()> {
+        let columns = std::mem::take(&mut *block.columns.lock());
+        let columns: Option<Vec<Matrix>> = columns.into_iter().collect();
+        let columns = columns.filter(|columns| columns.len() == block.columns());
+        let Some(columns) = columns else {
+            return Err(Error::Mismatch {
+                table: self.definition.name.clone(),
+                what: "a block some columns of which were not written".into(),
+            });
+        };
+        let record = Block {
+            rows: block.batch.num_rows() as u32,
+            bucket: block.bucket,
             columns,
         };
         self.rows
-            .fetch_add(u64::from(block.rows), Ordering::Relaxed);
+            .fetch_add(u64::from(record.rows), Ordering::Relaxed);
         for key in &self.keys {
-            key.block(&self.tx, number, &batch, &cuts)?;
+            key.block(&self.tx, block.number, &block.batch, &block.cuts)?;
         }
-        self.done.lock().push((number, block));
+        self.done.lock().push((block.number, record));
         Ok(())
     }
 

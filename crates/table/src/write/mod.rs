@@ -24,7 +24,7 @@ pub use delete::delete;
 pub use domains::{change_domain, create_domain, drop_domain};
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
-pub use loader::Loader;
+pub use loader::{Loader, OpenBlock};
 pub use rights::{acl, drop_role, forget_acl, put_acl, put_role};
 pub use schemas::{create_schema, drop_schema, rename_schema, rename_sequence, rename_view};
 pub use sequences::{

@@ -464,3 +464,42 @@ fn a_dropped_table_gives_its_pages_back() {
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!(case.store.statistics().pages.pages, 0);
 }
+
+/// The columns of a block may be written side by side, and it is added when all of them were.
+#[test]
+fn columns_of_a_block_are_written_in_any_order_and_none_is_missing() {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..70_000));
+    let texts = (0..70_000i32).map(|n| (n % 7 > 0).then(|| format!("text {}", n % 1000)));
+    let texts: ArrayRef = Arc::new(StringViewArray::from_iter(texts));
+    let doubles = (0..70_000i32).map(|n| f64::from(n) / 8.0);
+    let doubles: ArrayRef = Arc::new(Float64Array::from_iter_values(doubles));
+    let columns = [("n", numbers), ("t", texts), ("d", doubles)];
+    let columns = columns.map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let case = Case::new(&batch.schema(), 16_384);
+    let loader = block_on(Loader::new(case.store.begin().unwrap(), "t")).unwrap();
+    let mut chunker = Chunker::default();
+    let full = chunker.push(batch.clone()).remove(0);
+    loader.block(0, &full).unwrap();
+    let last = loader.begin(1, &chunker.rest().unwrap()).unwrap().unwrap();
+    assert_eq!(last.columns(), 3);
+    std::thread::scope(|scope| {
+        let (loader, last) = (&loader, &last);
+        for column in [2, 0, 1] {
+            scope.spawn(move || loader.column(last, column).unwrap());
+        }
+    });
+    loader.end(&last).unwrap();
+    assert_eq!(loader.rows(), 70_000);
+    block_on(loader.finish()).unwrap().0.commit().unwrap();
+    assert_same(&case.read(), &batch);
+
+    let loader = block_on(Loader::new(case.store.begin().unwrap(), "t")).unwrap();
+    let block = loader.begin(0, &full).unwrap().unwrap();
+    loader.column(&block, 1).unwrap();
+    assert!(matches!(
+        loader.end(&block),
+        Err(table::Error::Mismatch { .. })
+    ));
+    assert!(loader.begin(1, &[batch.slice(0, 0)]).unwrap().is_none());
+}
