@@ -194,8 +194,14 @@ impl Call {
         message.ok_or_else(|| Status::invalid("the call has no message").into())
     }
 
-    /// Begins the answer, if it has not begun.
+    /// Begins the answer, for a client that waits for that before it says more.
     pub(crate) fn begin(&mut self) {
+        self.head();
+        self.stream.push();
+    }
+
+    /// What the answer begins with, if it has not begun. It is written with what follows.
+    fn head(&mut self) {
         if !std::mem::replace(&mut self.begun, true) {
             let mut headers = vec![(":status", "200"), ("content-type", "application/grpc")];
             let extra = self.extra.iter();
@@ -218,23 +224,39 @@ impl Call {
     /// If the client is gone; those of `going`.
     pub(crate) fn send(
         &mut self,
-        mut pieces: Vec<Bytes>,
+        pieces: Vec<Bytes>,
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<(), Ended> {
-        self.begin();
-        let length: usize = pieces.iter().map(Bytes::len).sum();
-        let mut prefix = BytesMut::with_capacity(PREFIX);
-        prefix.put_u8(0);
-        prefix.put_u32(length as u32);
-        pieces.insert(0, prefix.freeze());
-        self.stream.data(pieces, going)
+        self.send_all(vec![pieces], going)
+    }
+
+    /// Sends several messages as [`send`](Call::send) sends one, so that the client is woken once for those that are small.
+    ///
+    /// # Errors
+    /// Those of [`send`](Call::send).
+    pub(crate) fn send_all(
+        &mut self,
+        messages: Vec<Vec<Bytes>>,
+        going: &mut dyn FnMut() -> Result<(), Ended>,
+    ) -> Result<(), Ended> {
+        self.head();
+        let mut all = Vec::new();
+        for pieces in messages {
+            let length: usize = pieces.iter().map(Bytes::len).sum();
+            let mut prefix = BytesMut::with_capacity(PREFIX);
+            prefix.put_u8(0);
+            prefix.put_u32(length as u32);
+            all.push(prefix.freeze());
+            all.extend(pieces);
+        }
+        self.stream.data(all, going)
     }
 
     /// Ends the call.
     pub(crate) fn end(mut self, done: Result<(), Ended>) {
         let status = match done {
             Ok(()) => {
-                self.begin();
+                self.head();
                 self.stream.headers(&[("grpc-status", "0")], true);
                 return;
             }

@@ -213,12 +213,12 @@ impl Sending<'_> {
         batch: &arrow::array::RecordBatch,
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<(), Ended> {
-        self.begin(going)?;
         let batch = data::conform(batch, &self.told)?;
-        for message in self.encoder.batch(&batch)? {
-            self.call.send(message, going)?;
+        let mut messages = self.encoder.batch(&batch)?;
+        if !std::mem::replace(&mut self.begun, true) {
+            messages.insert(0, data::schema_message(&self.told));
         }
-        Ok(())
+        self.call.send_all(messages, going)
     }
 
     /// Sends the rows of a statement. It waits for a client that reads slowly.

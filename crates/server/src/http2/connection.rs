@@ -33,8 +33,10 @@ const LAST: Duration = Duration::from_secs(2);
 pub(crate) struct Connection {
     line: Duplex,
     state: Mutex<State>,
-    /// Told when anything in the state changes.
+    /// Told when anything in the state changes that calls wait for.
     changed: Condvar,
+    /// Told when there is something to write: whoever writes is not woken for anything else.
+    to_write: Condvar,
 }
 
 /// The client has gone, or wants no more of the call.
@@ -52,6 +54,7 @@ impl Connection {
             line,
             state: Mutex::new(State::new()),
             changed: Condvar::new(),
+            to_write: Condvar::new(),
         });
         let of = Arc::clone(&connection);
         let writer = thread::Builder::new().name("atoll-flight-out".into());
@@ -68,6 +71,7 @@ impl Connection {
             // Calls find that the client has gone.
             state.closed = true;
             connection.changed.notify_all();
+            connection.wake_writer(&state);
             while state.waiting > 0 && !connection.changed.wait_until(&mut state, until).timed_out()
             {
             }
@@ -89,7 +93,9 @@ impl Connection {
         loop {
             let some = self.line.read(&mut incoming).map_err(|_| None)?;
             if self.line.has_to_write() {
-                self.changed.notify_all();
+                // With the lock: whoever writes has looked before that, and waits, or looks later.
+                let _state = self.state.lock();
+                self.to_write.notify_all();
             }
             let mut rest = &incoming[..];
             if !greeted {
@@ -122,7 +128,7 @@ impl Connection {
         let late = Instant::now() >= until;
         if (stopping() || late) && !state.leaving {
             state.go_away(Code::None);
-            self.changed.notify_all();
+            self.wake_writer(&state);
         }
         state.closed || state.leaving && state.streams.is_empty()
     }
@@ -133,7 +139,12 @@ impl Connection {
         body: &[u8],
         open: &dyn Fn(Vec<Header>, Stream),
     ) -> Result<(), Option<Code>> {
-        let effect = self.state.lock().take(head, body);
+        let effect = {
+            let mut state = self.state.lock();
+            let effect = state.take(head, body);
+            self.wake_writer(&state);
+            effect
+        };
         self.changed.notify_all();
         match effect.map_err(Some)? {
             Effect::None => {}
@@ -150,6 +161,13 @@ impl Connection {
         Ok(())
     }
 
+    /// Wakes whoever writes, if there is anything for it to do.
+    fn wake_writer(&self, state: &State) {
+        if !state.out.is_empty() || state.closed {
+            self.to_write.notify_all();
+        }
+    }
+
     /// Writes what waits until the connection is closed and nothing does.
     fn write(&self) {
         let mut pieces = Vec::new();
@@ -157,7 +175,7 @@ impl Connection {
             {
                 let mut state = self.state.lock();
                 while state.out.is_empty() && !state.closed && !self.line.has_to_write() {
-                    self.changed.wait(&mut state);
+                    self.to_write.wait(&mut state);
                 }
                 if state.out.is_empty() && state.closed {
                     return;
@@ -266,7 +284,7 @@ impl Stream {
             };
             if let Some(piece) = stream.incoming.pop_front() {
                 state.give_back(self.id, piece.len() as i64);
-                self.connection.changed.notify_all();
+                self.connection.wake_writer(&state);
                 return Ok(Some(piece));
             }
             if stream.ended {
@@ -276,14 +294,22 @@ impl Stream {
         }
     }
 
-    /// Sends headers: the first, or if it `ends` the last of the stream.
+    /// Sends headers: the first, which are written with what follows or once they are [pushed](Stream::push), or if it
+    /// `ends` the last of the stream.
     pub(crate) fn headers(&self, headers: &[(&str, &str)], ends: bool) {
         let mut state = self.connection.state.lock();
         if !self.ended.load(Ordering::Acquire) && !state.is_gone(self.id) {
             state.put_headers(self.id, headers, ends);
-            self.connection.changed.notify_all();
+            if ends {
+                self.connection.wake_writer(&state);
+            }
         }
         self.ended.fetch_or(ends, Ordering::AcqRel);
+    }
+
+    /// Sees to it that what was said is written without waiting for what follows.
+    pub(crate) fn push(&self) {
+        self.connection.wake_writer(&self.connection.state.lock());
     }
 
     /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that.
@@ -305,14 +331,16 @@ impl Stream {
             }
             let room = state.room(self.id).min(left);
             if room == 0 {
+                // The client makes room once it has what was said.
+                self.connection.wake_writer(&state);
                 self.wait(&mut state, &mut due, going)?;
                 continue;
             }
             let first = first(&mut pieces, room);
             state.put_data(self.id, first.into_iter(), room);
             left -= room;
-            self.connection.changed.notify_all();
         }
+        self.connection.wake_writer(&state);
         Ok(())
     }
 }
@@ -349,6 +377,7 @@ impl Drop for Stream {
         }
         let left: usize = stream.incoming.iter().map(Bytes::len).sum();
         state.give_back(0, left as i64);
+        self.connection.wake_writer(&state);
         self.connection.changed.notify_all();
     }
 }
