@@ -218,6 +218,16 @@ impl Call {
         self.send(vec![message.encode_to_vec().into()], &mut || Ok(()))
     }
 
+    /// Sends the last message, with which the [end](Call::end) of the call goes, at once.
+    ///
+    /// # Errors
+    /// If the client is gone.
+    pub(crate) fn conclude(&mut self, message: &impl Message) -> Result<(), Ended> {
+        self.head();
+        let pieces = framed(vec![message.encode_to_vec().into()]);
+        self.stream.data(pieces, false, &mut || Ok(()))
+    }
+
     /// Sends a message of several pieces, as the client takes it. `going` is asked every now and then whether to go on.
     ///
     /// # Errors
@@ -240,16 +250,8 @@ impl Call {
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<(), Ended> {
         self.head();
-        let mut all = Vec::new();
-        for pieces in messages {
-            let length: usize = pieces.iter().map(Bytes::len).sum();
-            let mut prefix = BytesMut::with_capacity(PREFIX);
-            prefix.put_u8(0);
-            prefix.put_u32(length as u32);
-            all.push(prefix.freeze());
-            all.extend(pieces);
-        }
-        self.stream.data(all, going)
+        let pieces = messages.into_iter().flat_map(framed).collect();
+        self.stream.data(pieces, true, going)
     }
 
     /// Ends the call.
@@ -283,6 +285,16 @@ impl Call {
         }
         self.stream.headers(&headers, true);
     }
+}
+
+/// The pieces of a message, with what stands before it.
+fn framed(mut pieces: Vec<Bytes>) -> Vec<Bytes> {
+    let length: usize = pieces.iter().map(Bytes::len).sum();
+    let mut prefix = BytesMut::with_capacity(PREFIX);
+    prefix.put_u8(0);
+    prefix.put_u32(length as u32);
+    pieces.insert(0, prefix.freeze());
+    pieces
 }
 
 /// Fails once a moment is over.

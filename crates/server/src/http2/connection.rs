@@ -25,6 +25,9 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How long a client may take to say what it must say first.
 const FIRST: Duration = Duration::from_secs(15);
 
+/// So many bytes are written by whoever has them to say, if nobody else writes: to wake another thread takes longer.
+const LITTLE: usize = 16 << 10;
+
 /// How long it may take to read the last that it is told.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -161,11 +164,43 @@ impl Connection {
         Ok(())
     }
 
-    /// Wakes whoever writes, if there is anything for it to do.
+    /// Wakes whoever writes, if there is anything for it to do. Who writes now looks itself once that is done.
     fn wake_writer(&self, state: &State) {
-        if !state.out.is_empty() || state.closed {
+        if !state.writing && (!state.out.is_empty() || state.closed) {
             self.to_write.notify_all();
         }
+    }
+
+    /// Has what waits written: here if that is [`LITTLE`], or else by whoever writes. A client that reads nothing holds this
+    /// up for a moment only.
+    fn write_now(&self, mut state: MutexGuard<'_, State>) {
+        let little = state.waiting <= LITTLE && self.line.is_plain();
+        if !little || state.writing || state.closed || state.out.is_empty() {
+            self.wake_writer(&state);
+            return;
+        }
+        let mut pieces: Vec<Bytes> = state.out.drain(..).collect();
+        let bytes: usize = pieces.iter().map(Bytes::len).sum();
+        state.writing = true;
+        drop(state);
+        let written = self.line.write_some(&mut pieces);
+        let mut state = self.state.lock();
+        state.writing = false;
+        match written {
+            Ok(left) => {
+                let kept: usize = left.iter().map(Bytes::len).sum();
+                state.waiting -= bytes - kept;
+                for piece in left.iter_mut().rev() {
+                    state.out.push_front(std::mem::take(piece));
+                }
+            }
+            Err(_) => {
+                state.give_up();
+                self.line.shut();
+            }
+        }
+        self.wake_writer(&state);
+        self.changed.notify_all();
     }
 
     /// Writes what waits until the connection is closed and nothing does.
@@ -174,23 +209,25 @@ impl Connection {
         loop {
             {
                 let mut state = self.state.lock();
-                while state.out.is_empty() && !state.closed && !self.line.has_to_write() {
+                while state.writing
+                    || state.out.is_empty() && !state.closed && !self.line.has_to_write()
+                {
                     self.to_write.wait(&mut state);
                 }
                 if state.out.is_empty() && state.closed {
                     return;
                 }
+                state.writing = true;
                 pieces.extend(state.out.drain(..));
             }
             let bytes: usize = pieces.iter().map(Bytes::len).sum();
             let written = self.line.write(&mut pieces);
             pieces.clear();
             let mut state = self.state.lock();
+            state.writing = false;
             state.waiting -= bytes;
             if written.is_err() {
-                state.closed = true;
-                state.out.clear();
-                state.waiting = 0;
+                state.give_up();
             }
             self.changed.notify_all();
             if written.is_err() {
@@ -300,25 +337,27 @@ impl Stream {
         let mut state = self.connection.state.lock();
         if !self.ended.load(Ordering::Acquire) && !state.is_gone(self.id) {
             state.put_headers(self.id, headers, ends);
-            if ends {
-                self.connection.wake_writer(&state);
-            }
         }
         self.ended.fetch_or(ends, Ordering::AcqRel);
+        if ends {
+            self.connection.write_now(state);
+        }
     }
 
     /// Sees to it that what was said is written without waiting for what follows.
     pub(crate) fn push(&self) {
-        self.connection.wake_writer(&self.connection.state.lock());
+        self.connection.write_now(self.connection.state.lock());
     }
 
-    /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that.
+    /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that. What does
+    /// not `hurry` is written with what follows, which follows at once.
     ///
     /// # Errors
     /// [`Gone`], and those of `going`.
     pub(crate) fn data<E: From<Gone>>(
         &self,
         mut pieces: Vec<Bytes>,
+        hurry: bool,
         going: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         pieces.reverse();
@@ -340,7 +379,9 @@ impl Stream {
             state.put_data(self.id, first.into_iter(), room);
             left -= room;
         }
-        self.connection.wake_writer(&state);
+        if hurry {
+            self.connection.write_now(state);
+        }
         Ok(())
     }
 }
