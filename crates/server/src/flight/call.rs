@@ -210,48 +210,39 @@ impl Call {
         }
     }
 
-    /// Sends a message.
+    /// Sends a message, without waiting for more.
     ///
     /// # Errors
     /// If the client is gone.
     pub(crate) fn answer(&mut self, message: &impl Message) -> Result<(), Ended> {
-        self.send(vec![message.encode_to_vec().into()], &mut || Ok(()))
+        self.head();
+        let pieces = framed(vec![message.encode_to_vec().into()]);
+        self.stream.data(pieces, true, &mut || Ok(()))
     }
 
-    /// Sends the last message, with which the [end](Call::end) of the call goes, at once.
+    /// Sends the last message, with which the [end](Call::end) of the call goes.
     ///
     /// # Errors
     /// If the client is gone.
     pub(crate) fn conclude(&mut self, message: &impl Message) -> Result<(), Ended> {
-        self.head();
-        let pieces = framed(vec![message.encode_to_vec().into()]);
-        self.stream.data(pieces, false, &mut || Ok(()))
+        let pieces = vec![message.encode_to_vec().into()];
+        self.send(vec![pieces], &mut || Ok(()))
     }
 
-    /// Sends a message of several pieces, as the client takes it. `going` is asked every now and then whether to go on.
+    /// Sends messages of several pieces each, as the client takes them. What is little goes with what follows, as it takes
+    /// the client longer to be woken than to read it, or else a moment later. `going` is asked every now and then whether to
+    /// go on.
     ///
     /// # Errors
     /// If the client is gone; those of `going`.
     pub(crate) fn send(
-        &mut self,
-        pieces: Vec<Bytes>,
-        going: &mut dyn FnMut() -> Result<(), Ended>,
-    ) -> Result<(), Ended> {
-        self.send_all(vec![pieces], going)
-    }
-
-    /// Sends several messages as [`send`](Call::send) sends one, so that the client is woken once for those that are small.
-    ///
-    /// # Errors
-    /// Those of [`send`](Call::send).
-    pub(crate) fn send_all(
         &mut self,
         messages: Vec<Vec<Bytes>>,
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<(), Ended> {
         self.head();
         let pieces = messages.into_iter().flat_map(framed).collect();
-        self.stream.data(pieces, true, going)
+        self.stream.data(pieces, false, going)
     }
 
     /// Ends the call.

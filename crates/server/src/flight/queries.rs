@@ -203,7 +203,8 @@ impl Sending<'_> {
     /// Sends what the columns are, once there is something to be sent: errors that come before need no more than words.
     fn begin(&mut self, going: &mut dyn FnMut() -> Result<(), Ended>) -> Result<(), Ended> {
         if !std::mem::replace(&mut self.begun, true) {
-            self.call.send(data::schema_message(&self.told), going)?;
+            self.call
+                .send(vec![data::schema_message(&self.told)], going)?;
         }
         Ok(())
     }
@@ -218,7 +219,7 @@ impl Sending<'_> {
         if !std::mem::replace(&mut self.begun, true) {
             messages.insert(0, data::schema_message(&self.told));
         }
-        self.call.send_all(messages, going)
+        self.call.send(messages, going)
     }
 
     /// Sends the rows of a statement. It waits for a client that reads slowly.

@@ -131,8 +131,9 @@ impl Connection {
         let late = Instant::now() >= until;
         if (stopping() || late) && !state.leaving {
             state.go_away(Code::None);
-            self.wake_writer(&state);
         }
+        // There may be what did not hurry.
+        self.wake_writer(&state);
         state.closed || state.leaving && state.streams.is_empty()
     }
 
@@ -349,8 +350,8 @@ impl Stream {
         self.connection.write_now(self.connection.state.lock());
     }
 
-    /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that. What does
-    /// not `hurry` is written with what follows, which follows at once.
+    /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that. What is
+    /// [`LITTLE`] and does not `hurry` is written with what follows, or once nothing has come from the client for a moment.
     ///
     /// # Errors
     /// [`Gone`], and those of `going`.
@@ -379,7 +380,7 @@ impl Stream {
             state.put_data(self.id, first.into_iter(), room);
             left -= room;
         }
-        if hurry {
+        if hurry || state.waiting > LITTLE {
             self.connection.write_now(state);
         }
         Ok(())
@@ -420,5 +421,90 @@ impl Drop for Stream {
         state.give_back(0, left as i64);
         self.connection.wake_writer(&state);
         self.connection.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc::channel;
+
+    /// A client of a connection whose one call does `work`.
+    fn connect(work: impl Fn(Stream) + Send + Sync + 'static) -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        thread::spawn(move || {
+            let line = Duplex::new(socket, None, Instant::now() + FIRST).unwrap();
+            let work = Arc::new(work);
+            let open = move |_: Vec<Header>, stream: Stream| {
+                let work = Arc::clone(&work);
+                thread::spawn(move || work(stream));
+            };
+            Connection::serve(line, &|| false, &open);
+        });
+        let mut said = frame::PREFACE.to_vec();
+        // Windows of 15 MiB and more: for each stream, and for all together.
+        said.extend(frame::frame(frame::SETTINGS, 0, 0, b"\0\x04\x01\0\0\0"));
+        said.extend(frame::frame(frame::WINDOW, 0, 0, b"\0\xf0\0\0"));
+        let flags = frame::END_HEADERS | frame::END_STREAM;
+        said.extend(frame::frame(frame::HEADERS, flags, 1, b"\x83"));
+        client.write_all(&said).unwrap();
+        client
+    }
+
+    /// The data that comes, until it is `length` bytes.
+    fn received(client: &mut TcpStream, length: usize) -> Vec<u8> {
+        let patience = Some(Duration::from_secs(60));
+        client.set_read_timeout(patience).unwrap();
+        let mut all = Vec::new();
+        while all.len() < length {
+            let mut head = [0; frame::HEAD];
+            client.read_exact(&mut head).unwrap();
+            let head = Head::read(&head);
+            let mut body = vec![0; head.length];
+            client.read_exact(&mut body).unwrap();
+            if head.kind == frame::DATA {
+                all.extend(body);
+            }
+        }
+        all
+    }
+
+    fn say(stream: &Stream, data: Vec<u8>, hurry: bool) {
+        let said = stream.data::<Gone>(vec![data.into()], hurry, &mut || Ok(()));
+        assert_eq!(said, Ok(()));
+    }
+
+    #[test]
+    fn what_does_not_hurry_comes_although_nothing_follows() {
+        let (end, ended) = channel::<()>();
+        let ended = Mutex::new(ended);
+        let mut client = connect(move |stream| {
+            stream.headers(&[(":status", "200")], false);
+            say(&stream, b"reef".to_vec(), false);
+            let _ = ended.lock().recv();
+        });
+        assert_eq!(received(&mut client, 4), b"reef");
+        drop(end);
+    }
+
+    #[test]
+    fn what_is_said_comes_in_order_whoever_writes_it() {
+        const TIMES: usize = 100;
+        let part = |at: usize| vec![at as u8; [3, 1000, 20_000, 300_000][at % 4]];
+        let mut client = connect(move |stream| {
+            stream.headers(&[(":status", "200")], false);
+            for at in 0..TIMES {
+                say(&stream, part(at), at % 3 == 0);
+            }
+            stream.headers(&[("grpc-status", "0")], true);
+        });
+        // Nothing is read until the socket takes no more.
+        thread::sleep(Duration::from_millis(400));
+        let wanted: Vec<u8> = (0..TIMES).flat_map(part).collect();
+        assert!(received(&mut client, wanted.len()) == wanted);
     }
 }
