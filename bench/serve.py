@@ -10,8 +10,8 @@ its own. Servers take turns, and only the one that is asked runs. Every timing g
   queries   TPC-H at --scale 1: psycopg, binary, and Flight SQL, to the last row, over the time of `atoll sql` for the same text; beside that
             what the driver of Flight takes to close the statement, and what its calls take where the server does nothing (canned.py).
             `atoll sql` tells its seconds from the text to the last row; it writes rows as JSON while they come, which counts for those
-            of Q11 and Q16 (about 1,000 and 18,000 rows), where the wire has less to add. What is added is the median of differences
-            between runs that follow one another
+            of Q11 and Q16 (about 1,000 and 18,000 rows), where the wire has less to add. Each is asked with other parameters
+            first, so that none has the processor's caches of the one before; what is added is the median of differences within a turn
   clients   22 queries of TPC-H at --mixed 0.1 in any order, by pgbench with 1, 16, 64 and 256 clients: queries a second, latencies
   small     prepared statements of one client, by pgbench: a row by its key, a sum over a few rows, a statement without a table
   out       a million rows: psycopg in binary, copy (psycopg, psql, a client that only takes bytes), Flight SQL (beside copying the same
@@ -167,15 +167,17 @@ def queries(run, folder):
                 cursor.execute(text)
                 return cursor.fetchall()
 
+            ways = [("wire", lambda text: seconds(wire, text)), ("inside", lambda text: float(inside.ask(text + ";\n", 600)["seconds"])),
+                    ("flight", lambda text: timed_flight(arrow, text))]
             alone = driver_alone(folder)
             for number in range(1, 23):
                 times = {"wire": [], "flight": [], "closed": [], "inside": []}
                 for turn in range(options.repeat + 1):
-                    text = texts.text(number, texts.parameters(number, turn, options.scale, 1))
-                    ways = [("wire", lambda: seconds(wire, text)), ("inside", lambda: float(inside.ask(text + ";\n", 600)["seconds"])),
-                            ("flight", lambda: timed_flight(arrow, text))]
+                    # Each is asked with other parameters first: the process that was asked before has its data in the processor's caches.
+                    other, text = (texts.text(number, texts.parameters(number, at, options.scale, 1)) for at in (turn + options.repeat + 1, turn))
                     for name, way in ways[turn % 3:] + ways[:turn % 3]:
-                        taken = way()
+                        way(other)
+                        taken = way(text)
                         if name == "flight":
                             taken, closed = taken
                             if turn:

@@ -151,7 +151,8 @@ impl Duplex {
         mut pieces: &'p mut [Bytes],
     ) -> io::Result<&'p mut [Bytes]> {
         debug_assert!(self.is_plain());
-        while !pieces.is_empty() {
+        let until = Instant::now() + TICK;
+        while !pieces.is_empty() && Instant::now() < until {
             match self.gather(pieces) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => pieces = advanced(pieces, written),
