@@ -7,7 +7,11 @@ Makes a virtual environment in bench/.serve with psycopg, DuckDB, Buenavista (wh
 and what makes the data. PostgreSQL is that of the machine (apt-get install postgresql postgresql-contrib), with a cluster of
 its own. Servers take turns, and only the one that is asked runs. Every timing goes to bench/results.
 
-  queries   TPC-H at --scale 1: psycopg, binary, and Flight SQL, to the last row, over the time of `atoll sql` for the same text
+  queries   TPC-H at --scale 1: psycopg, binary, and Flight SQL, to the last row, over the time of `atoll sql` for the same text; beside that
+            what the driver of Flight takes to close the statement, and what its calls take where the server does nothing (canned.py).
+            `atoll sql` tells its seconds from the text to the last row; it writes rows as JSON while they come, which counts for those
+            of Q11 and Q16 (about 1,000 and 18,000 rows), where the wire has less to add. Each is asked with other parameters
+            first, so that none has the processor's caches of the one before; what is added is the median of differences within a turn
   clients   22 queries of TPC-H at --mixed 0.1 in any order, by pgbench with 1, 16, 64 and 256 clients: queries a second, latencies
   small     prepared statements of one client, by pgbench: a row by its key, a sum over a few rows, a statement without a table
   out       a million rows: psycopg in binary, copy (psycopg, psql, a client that only takes bytes), Flight SQL (beside copying the same
@@ -97,6 +101,41 @@ def flight(server):
     return adbc_driver_flightsql.dbapi.connect(f"grpc://127.0.0.1:{server.flight}", autocommit=True)
 
 
+def timed_flight(connection, text):
+    """Seconds to the last row of a query, and until its cursor is closed too: the driver asks the server to forget the
+    statement then, and collects its own garbage twice."""
+    began = time.perf_counter()
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        cursor.fetch_arrow_table()
+        last = time.perf_counter() - began
+    return last, time.perf_counter() - began
+
+
+def driver_alone(folder):
+    """What `timed_flight` takes where the server does nothing."""
+    import adbc_driver_flightsql.dbapi
+    import servers
+
+    port = servers.free_port()
+    with open(folder / "canned.log", "a") as log:
+        process = subprocess.Popen([sys.executable, str(HERE / "canned.py"), str(port)], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit and process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        with adbc_driver_flightsql.dbapi.connect(f"grpc://127.0.0.1:{port}", autocommit=True) as connection:
+            times = [timed_flight(connection, "select 1") for _ in range(105)][5:]
+    finally:
+        process.kill()
+        process.wait()
+    return [statistics.median(values) for values in zip(*times)]
+
+
 def fetch_flight(connection, text):
     """The rows of a query as an Arrow table."""
     with connection.cursor() as cursor:
@@ -128,27 +167,36 @@ def queries(run, folder):
                 cursor.execute(text)
                 return cursor.fetchall()
 
+            ways = [("wire", lambda text: seconds(wire, text)), ("inside", lambda text: float(inside.ask(text + ";\n", 600)["seconds"])),
+                    ("flight", lambda text: timed_flight(arrow, text))]
+            alone = driver_alone(folder)
             for number in range(1, 23):
-                times = {"wire": [], "flight": [], "inside": []}
+                times = {"wire": [], "flight": [], "closed": [], "inside": []}
                 for turn in range(options.repeat + 1):
-                    text = texts.text(number, texts.parameters(number, turn, options.scale, 1))
-                    ways = [("wire", lambda: seconds(wire, text)), ("inside", lambda: float(inside.ask(text + ";\n", 600)["seconds"])),
-                            ("flight", lambda: seconds(fetch_flight, arrow, text))]
+                    # Each is asked with other parameters first: the process that was asked before has its data in the processor's caches.
+                    other, text = (texts.text(number, texts.parameters(number, at, options.scale, 1)) for at in (turn + options.repeat + 1, turn))
                     for name, way in ways[turn % 3:] + ways[:turn % 3]:
-                        taken = way()
+                        way(other)
+                        taken = way(text)
+                        if name == "flight":
+                            taken, closed = taken
+                            if turn:
+                                times["closed"].append(closed)
                         if turn:
                             times[name].append(taken)
                 middle = {name: statistics.median(values) for name, values in times.items()}
-                added = {name: middle[name] - middle["inside"] for name in ("wire", "flight")}
-                found.append({"query": number, "seconds": times, "added": added})
-                print(f"Q{number:<3} inside {middle['inside'] * 1e3:8.2f} ms, psycopg adds {added['wire'] * 1e3:6.2f} ms, Flight {added['flight'] * 1e3:6.2f} ms", flush=True)
+                added = {name: statistics.median(a - b for a, b in zip(times[name], times["inside"])) for name in ("wire", "flight", "closed")}
+                found.append({"query": number, "seconds": times, "added": added, "driver alone": alone})
+                print(f"Q{number:<3} inside {middle['inside'] * 1e3:8.2f} ms, psycopg adds {added['wire'] * 1e3:6.2f} ms, Flight {added['flight'] * 1e3:6.2f} ms"
+                      f" and {(added['closed'] - added['flight']) * 1e3:.2f} ms to close", flush=True)
     finally:
         server.stop()
         inside.close()
-    whole = {name: sum(statistics.median(result["seconds"][name]) for result in found) for name in ("wire", "flight", "inside")}
-    for name, called in (("wire", "psycopg"), ("flight", "Flight SQL")):
+    whole = {name: sum(statistics.median(result["seconds"][name]) for result in found) for name in ("wire", "flight", "closed", "inside")}
+    for name, called in (("wire", "psycopg"), ("flight", "Flight SQL"), ("closed", "Flight SQL, with closing")):
         print(f"22 queries: inside {whole['inside'] * 1e3:.0f} ms, by {called} {whole[name] / whole['inside'] * 100:.1f} % of it;"
               f" one adds {statistics.median(result['added'][name] for result in found) * 1e3:.2f} ms in the median")
+    print(f"the driver of Flight SQL, where the server does nothing: {alone[0] * 1e3:.2f} ms to the last row, {alone[1] * 1e3:.2f} ms with closing")
     return found
 
 

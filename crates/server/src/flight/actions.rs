@@ -110,7 +110,7 @@ fn inner<M: Message + Default>(body: Bytes) -> Result<M, Ended> {
 
 fn outcome(call: &mut Call, name: &str, message: &impl Message) -> Result<(), Ended> {
     let body = Any::of(name, message).encode_to_vec().into();
-    call.answer(&Outcome { body })
+    call.conclude(&Outcome { body })
 }
 
 fn prepare(shelf: &Shelf, caller: &Caller, asked: Text) -> Result<PreparedResult, Ended> {

@@ -194,8 +194,14 @@ impl Call {
         message.ok_or_else(|| Status::invalid("the call has no message").into())
     }
 
-    /// Begins the answer, if it has not begun.
+    /// Begins the answer, for a client that waits for that before it says more.
     pub(crate) fn begin(&mut self) {
+        self.head();
+        self.stream.push();
+    }
+
+    /// What the answer begins with, if it has not begun. It is written with what follows.
+    fn head(&mut self) {
         if !std::mem::replace(&mut self.begun, true) {
             let mut headers = vec![(":status", "200"), ("content-type", "application/grpc")];
             let extra = self.extra.iter();
@@ -204,37 +210,46 @@ impl Call {
         }
     }
 
-    /// Sends a message.
+    /// Sends a message, without waiting for more.
     ///
     /// # Errors
     /// If the client is gone.
     pub(crate) fn answer(&mut self, message: &impl Message) -> Result<(), Ended> {
-        self.send(vec![message.encode_to_vec().into()], &mut || Ok(()))
+        self.head();
+        let pieces = framed(vec![message.encode_to_vec().into()]);
+        self.stream.data(pieces, true, &mut || Ok(()))
     }
 
-    /// Sends a message of several pieces, as the client takes it. `going` is asked every now and then whether to go on.
+    /// Sends the last message, with which the [end](Call::end) of the call goes.
+    ///
+    /// # Errors
+    /// If the client is gone.
+    pub(crate) fn conclude(&mut self, message: &impl Message) -> Result<(), Ended> {
+        let pieces = vec![message.encode_to_vec().into()];
+        self.send(vec![pieces], &mut || Ok(()))
+    }
+
+    /// Sends messages of several pieces each, as the client takes them. What is little goes with what follows, as it takes
+    /// the client longer to be woken than to read it, or else a moment later. `going` is asked every now and then whether to
+    /// go on.
     ///
     /// # Errors
     /// If the client is gone; those of `going`.
     pub(crate) fn send(
         &mut self,
-        mut pieces: Vec<Bytes>,
+        messages: Vec<Vec<Bytes>>,
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<(), Ended> {
-        self.begin();
-        let length: usize = pieces.iter().map(Bytes::len).sum();
-        let mut prefix = BytesMut::with_capacity(PREFIX);
-        prefix.put_u8(0);
-        prefix.put_u32(length as u32);
-        pieces.insert(0, prefix.freeze());
-        self.stream.data(pieces, going)
+        self.head();
+        let pieces = messages.into_iter().flat_map(framed).collect();
+        self.stream.data(pieces, false, going)
     }
 
     /// Ends the call.
     pub(crate) fn end(mut self, done: Result<(), Ended>) {
         let status = match done {
             Ok(()) => {
-                self.begin();
+                self.head();
                 self.stream.headers(&[("grpc-status", "0")], true);
                 return;
             }
@@ -261,6 +276,16 @@ impl Call {
         }
         self.stream.headers(&headers, true);
     }
+}
+
+/// The pieces of a message, with what stands before it.
+fn framed(mut pieces: Vec<Bytes>) -> Vec<Bytes> {
+    let length: usize = pieces.iter().map(Bytes::len).sum();
+    let mut prefix = BytesMut::with_capacity(PREFIX);
+    prefix.put_u8(0);
+    prefix.put_u32(length as u32);
+    pieces.insert(0, prefix.freeze());
+    pieces
 }
 
 /// Fails once a moment is over.

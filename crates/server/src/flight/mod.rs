@@ -1,9 +1,10 @@
 //! Arrow Flight SQL: statements by gRPC, and their rows as Arrow has them.
 //!
-//! [`serve`] takes connections of [HTTP/2](crate::http2) and gives each [`call`] a thread; [`login`] says whose it is, and
-//! [`service`] what it does: [`queries`] are planned and then fetched, [`updates`] are put, with their [`parameters`] or with
-//! rows to [`ingest`], [`actions`] prepare statements and begin [`transactions`], and the [`catalog`] tells what there is. A
-//! call has a session of its own unless it names a transaction. [`data`] is Arrow's messages, [`messages`] are Flight's.
+//! [`serve`] takes connections of [HTTP/2](crate::http2) and has each [`call`] answered by one of its [`threads`]; [`login`]
+//! says whose it is, and [`service`] what it does: [`queries`] are planned and then fetched, [`updates`] are put, with their
+//! [`parameters`] or with rows to [`ingest`], [`actions`] prepare statements and begin [`transactions`], and the [`catalog`]
+//! tells what there is. A call has a session of its own unless it names a transaction. [`data`] is Arrow's messages,
+//! [`messages`] are Flight's.
 
 mod actions;
 mod call;
@@ -22,6 +23,7 @@ pub(crate) mod serve;
 mod service;
 mod shelf;
 mod status;
+mod threads;
 mod transactions;
 mod types;
 mod updates;

@@ -203,7 +203,8 @@ impl Sending<'_> {
     /// Sends what the columns are, once there is something to be sent: errors that come before need no more than words.
     fn begin(&mut self, going: &mut dyn FnMut() -> Result<(), Ended>) -> Result<(), Ended> {
         if !std::mem::replace(&mut self.begun, true) {
-            self.call.send(data::schema_message(&self.told), going)?;
+            self.call
+                .send(vec![data::schema_message(&self.told)], going)?;
         }
         Ok(())
     }
@@ -213,12 +214,12 @@ impl Sending<'_> {
         batch: &arrow::array::RecordBatch,
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<(), Ended> {
-        self.begin(going)?;
         let batch = data::conform(batch, &self.told)?;
-        for message in self.encoder.batch(&batch)? {
-            self.call.send(message, going)?;
+        let mut messages = self.encoder.batch(&batch)?;
+        if !std::mem::replace(&mut self.begun, true) {
+            messages.insert(0, data::schema_message(&self.told));
         }
-        Ok(())
+        self.call.send(messages, going)
     }
 
     /// Sends the rows of a statement. It waits for a client that reads slowly.

@@ -3,7 +3,6 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
@@ -14,6 +13,7 @@ use crate::flight::call::Call;
 use crate::flight::service;
 use crate::flight::shelf::Shelf;
 use crate::flight::status::{Ended, Status};
+use crate::flight::threads::Threads;
 use crate::http2::connection::{Connection, Duplex, Header, Stream};
 use crate::shared::Shared;
 use crate::wire::backend::Report;
@@ -25,9 +25,6 @@ const TLS: u8 = 0x16;
 /// How long a client may take to say anything, and to agree on TLS.
 const FIRST: Duration = Duration::from_secs(15);
 
-/// The stack of a call's thread. What is deep runs on the workers.
-const STACK: usize = 2 << 20;
-
 /// Calls beyond the sessions that there may be: some ask about the catalog, some cancel others.
 const BESIDE: usize = 64;
 
@@ -37,6 +34,7 @@ struct Flight {
     tls: Option<Arc<ServerConfig>>,
     /// Calls that run.
     calls: AtomicUsize,
+    threads: Arc<Threads>,
 }
 
 /// Takes connections, each of which gets a thread, until the server stops.
@@ -46,13 +44,16 @@ pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
         config.alpn_protocols = vec![b"h2".to_vec()];
         Arc::new(config)
     });
+    let threads = Arc::new(Threads::default());
     let flight = Arc::new(Flight {
         shelf: Shelf::new(shared),
         tls,
         calls: AtomicUsize::new(0),
+        threads: Arc::clone(&threads),
     });
     let serve = move |socket: TcpStream| connection(&flight, socket);
     accept(listener, shared, "atoll-flight", drop, serve);
+    threads.close();
 }
 
 fn connection(flight: &Arc<Flight>, socket: TcpStream) {
@@ -108,7 +109,7 @@ impl Drop for Counted {
     }
 }
 
-/// Begins a call, which gets a thread.
+/// Begins a call, which a thread of its own answers.
 fn begin(flight: &Arc<Flight>, headers: Vec<Header>, stream: Stream, address: SocketAddr) {
     let call = Call::new(headers, stream);
     let most = flight.shelf.shared.options.max_connections;
@@ -119,11 +120,8 @@ fn begin(flight: &Arc<Flight>, headers: Vec<Header>, stream: Stream, address: So
         let report = Report::error(errors::TOO_MANY, "sorry, too many calls already");
         return call.end(Err(Ended::from(Status::from(report))));
     }
-    let thread = thread::Builder::new()
-        .name("atoll-call".into())
-        .stack_size(STACK);
     // Where the system gives no thread the stream is dropped, and the client is told that the call failed.
-    let _ = thread.spawn(move || {
+    let _ = flight.threads.run(move || {
         let counted = counted;
         service::answer(&counted.0.shelf, call, address);
     });

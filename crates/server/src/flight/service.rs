@@ -59,7 +59,7 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
         "GetFlightInfo" => {
             let descriptor = call.request::<FlightDescriptor>()?;
             let info = queries::info(shelf, &caller, descriptor, queries::Wanted::Rows)?;
-            call.answer(&info)
+            call.conclude(&info)
         }
         "PollFlightInfo" => {
             let descriptor = call.request::<FlightDescriptor>()?;
@@ -70,12 +70,12 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
                 queries::Wanted::Rows,
             )?);
             let progress = Some(1.0);
-            call.answer(&PollInfo { info, progress })
+            call.conclude(&PollInfo { info, progress })
         }
         "GetSchema" => {
             let descriptor = call.request::<FlightDescriptor>()?;
             let schema = queries::info(shelf, &caller, descriptor, queries::Wanted::Schema)?.schema;
-            call.answer(&SchemaResult { schema })
+            call.conclude(&SchemaResult { schema })
         }
         "DoGet" => {
             let ticket = call.request::<Ticket>()?;

@@ -25,6 +25,9 @@ const IDLE: Duration = Duration::from_secs(600);
 /// How long a client may take to say what it must say first.
 const FIRST: Duration = Duration::from_secs(15);
 
+/// So many bytes are written by whoever has them to say, if nobody else writes: to wake another thread takes longer.
+const LITTLE: usize = 16 << 10;
+
 /// How long it may take to read the last that it is told.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -33,8 +36,10 @@ const LAST: Duration = Duration::from_secs(2);
 pub(crate) struct Connection {
     line: Duplex,
     state: Mutex<State>,
-    /// Told when anything in the state changes.
+    /// Told when anything in the state changes that calls wait for.
     changed: Condvar,
+    /// Told when there is something to write: whoever writes is not woken for anything else.
+    to_write: Condvar,
 }
 
 /// The client has gone, or wants no more of the call.
@@ -52,6 +57,7 @@ impl Connection {
             line,
             state: Mutex::new(State::new()),
             changed: Condvar::new(),
+            to_write: Condvar::new(),
         });
         let of = Arc::clone(&connection);
         let writer = thread::Builder::new().name("atoll-flight-out".into());
@@ -68,6 +74,7 @@ impl Connection {
             // Calls find that the client has gone.
             state.closed = true;
             connection.changed.notify_all();
+            connection.wake_writer(&state);
             while state.waiting > 0 && !connection.changed.wait_until(&mut state, until).timed_out()
             {
             }
@@ -89,7 +96,9 @@ impl Connection {
         loop {
             let some = self.line.read(&mut incoming).map_err(|_| None)?;
             if self.line.has_to_write() {
-                self.changed.notify_all();
+                // With the lock: whoever writes has looked before that, and waits, or looks later.
+                let _state = self.state.lock();
+                self.to_write.notify_all();
             }
             let mut rest = &incoming[..];
             if !greeted {
@@ -122,8 +131,9 @@ impl Connection {
         let late = Instant::now() >= until;
         if (stopping() || late) && !state.leaving {
             state.go_away(Code::None);
-            self.changed.notify_all();
         }
+        // There may be what did not hurry.
+        self.wake_writer(&state);
         state.closed || state.leaving && state.streams.is_empty()
     }
 
@@ -133,7 +143,12 @@ impl Connection {
         body: &[u8],
         open: &dyn Fn(Vec<Header>, Stream),
     ) -> Result<(), Option<Code>> {
-        let effect = self.state.lock().take(head, body);
+        let effect = {
+            let mut state = self.state.lock();
+            let effect = state.take(head, body);
+            self.wake_writer(&state);
+            effect
+        };
         self.changed.notify_all();
         match effect.map_err(Some)? {
             Effect::None => {}
@@ -150,29 +165,70 @@ impl Connection {
         Ok(())
     }
 
+    /// Wakes whoever writes, if there is anything for it to do. Who writes now looks itself once that is done.
+    fn wake_writer(&self, state: &State) {
+        if !state.writing && (!state.out.is_empty() || state.closed) {
+            self.to_write.notify_all();
+        }
+    }
+
+    /// Has what waits written: here if that is [`LITTLE`], or else by whoever writes. A client that reads nothing holds this
+    /// up for a moment only.
+    fn write_now(&self, mut state: MutexGuard<'_, State>) {
+        let little = state.waiting <= LITTLE && self.line.is_plain();
+        if !little || state.writing || state.closed || state.out.is_empty() {
+            self.wake_writer(&state);
+            return;
+        }
+        let mut pieces: Vec<Bytes> = state.out.drain(..).collect();
+        let bytes: usize = pieces.iter().map(Bytes::len).sum();
+        state.writing = true;
+        drop(state);
+        let written = self.line.write_some(&mut pieces);
+        let mut state = self.state.lock();
+        state.writing = false;
+        match written {
+            Ok(left) => {
+                let kept: usize = left.iter().map(Bytes::len).sum();
+                state.waiting -= bytes - kept;
+                for piece in left.iter_mut().rev() {
+                    state.out.push_front(std::mem::take(piece));
+                }
+            }
+            Err(_) => {
+                state.give_up();
+                self.line.shut();
+            }
+        }
+        self.wake_writer(&state);
+        self.changed.notify_all();
+    }
+
     /// Writes what waits until the connection is closed and nothing does.
     fn write(&self) {
         let mut pieces = Vec::new();
         loop {
             {
                 let mut state = self.state.lock();
-                while state.out.is_empty() && !state.closed && !self.line.has_to_write() {
-                    self.changed.wait(&mut state);
+                while state.writing
+                    || state.out.is_empty() && !state.closed && !self.line.has_to_write()
+                {
+                    self.to_write.wait(&mut state);
                 }
                 if state.out.is_empty() && state.closed {
                     return;
                 }
+                state.writing = true;
                 pieces.extend(state.out.drain(..));
             }
             let bytes: usize = pieces.iter().map(Bytes::len).sum();
             let written = self.line.write(&mut pieces);
             pieces.clear();
             let mut state = self.state.lock();
+            state.writing = false;
             state.waiting -= bytes;
             if written.is_err() {
-                state.closed = true;
-                state.out.clear();
-                state.waiting = 0;
+                state.give_up();
             }
             self.changed.notify_all();
             if written.is_err() {
@@ -266,7 +322,7 @@ impl Stream {
             };
             if let Some(piece) = stream.incoming.pop_front() {
                 state.give_back(self.id, piece.len() as i64);
-                self.connection.changed.notify_all();
+                self.connection.wake_writer(&state);
                 return Ok(Some(piece));
             }
             if stream.ended {
@@ -276,23 +332,33 @@ impl Stream {
         }
     }
 
-    /// Sends headers: the first, or if it `ends` the last of the stream.
+    /// Sends headers: the first, which are written with what follows or once they are [pushed](Stream::push), or if it
+    /// `ends` the last of the stream.
     pub(crate) fn headers(&self, headers: &[(&str, &str)], ends: bool) {
         let mut state = self.connection.state.lock();
         if !self.ended.load(Ordering::Acquire) && !state.is_gone(self.id) {
             state.put_headers(self.id, headers, ends);
-            self.connection.changed.notify_all();
         }
         self.ended.fetch_or(ends, Ordering::AcqRel);
+        if ends {
+            self.connection.write_now(state);
+        }
     }
 
-    /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that.
+    /// Sees to it that what was said is written without waiting for what follows.
+    pub(crate) fn push(&self) {
+        self.connection.write_now(self.connection.state.lock());
+    }
+
+    /// Sends data, as the client takes it. `going` is asked every now and then whether to go on waiting for that. What is
+    /// [`LITTLE`] and does not `hurry` is written with what follows, or once nothing has come from the client for a moment.
     ///
     /// # Errors
     /// [`Gone`], and those of `going`.
     pub(crate) fn data<E: From<Gone>>(
         &self,
         mut pieces: Vec<Bytes>,
+        hurry: bool,
         going: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         pieces.reverse();
@@ -305,13 +371,17 @@ impl Stream {
             }
             let room = state.room(self.id).min(left);
             if room == 0 {
+                // The client makes room once it has what was said.
+                self.connection.wake_writer(&state);
                 self.wait(&mut state, &mut due, going)?;
                 continue;
             }
             let first = first(&mut pieces, room);
             state.put_data(self.id, first.into_iter(), room);
             left -= room;
-            self.connection.changed.notify_all();
+        }
+        if hurry || state.waiting > LITTLE {
+            self.connection.write_now(state);
         }
         Ok(())
     }
@@ -349,6 +419,92 @@ impl Drop for Stream {
         }
         let left: usize = stream.incoming.iter().map(Bytes::len).sum();
         state.give_back(0, left as i64);
+        self.connection.wake_writer(&state);
         self.connection.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc::channel;
+
+    /// A client of a connection whose one call does `work`.
+    fn connect(work: impl Fn(Stream) + Send + Sync + 'static) -> TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        thread::spawn(move || {
+            let line = Duplex::new(socket, None, Instant::now() + FIRST).unwrap();
+            let work = Arc::new(work);
+            let open = move |_: Vec<Header>, stream: Stream| {
+                let work = Arc::clone(&work);
+                thread::spawn(move || work(stream));
+            };
+            Connection::serve(line, &|| false, &open);
+        });
+        let mut said = frame::PREFACE.to_vec();
+        // Windows of 15 MiB and more: for each stream, and for all together.
+        said.extend(frame::frame(frame::SETTINGS, 0, 0, b"\0\x04\x01\0\0\0"));
+        said.extend(frame::frame(frame::WINDOW, 0, 0, b"\0\xf0\0\0"));
+        let flags = frame::END_HEADERS | frame::END_STREAM;
+        said.extend(frame::frame(frame::HEADERS, flags, 1, b"\x83"));
+        client.write_all(&said).unwrap();
+        client
+    }
+
+    /// The data that comes, until it is `length` bytes.
+    fn received(client: &mut TcpStream, length: usize) -> Vec<u8> {
+        let patience = Some(Duration::from_secs(60));
+        client.set_read_timeout(patience).unwrap();
+        let mut all = Vec::new();
+        while all.len() < length {
+            let mut head = [0; frame::HEAD];
+            client.read_exact(&mut head).unwrap();
+            let head = Head::read(&head);
+            let mut body = vec![0; head.length];
+            client.read_exact(&mut body).unwrap();
+            if head.kind == frame::DATA {
+                all.extend(body);
+            }
+        }
+        all
+    }
+
+    fn say(stream: &Stream, data: Vec<u8>, hurry: bool) {
+        let said = stream.data::<Gone>(vec![data.into()], hurry, &mut || Ok(()));
+        assert_eq!(said, Ok(()));
+    }
+
+    #[test]
+    fn what_does_not_hurry_comes_although_nothing_follows() {
+        let (end, ended) = channel::<()>();
+        let ended = Mutex::new(ended);
+        let mut client = connect(move |stream| {
+            stream.headers(&[(":status", "200")], false);
+            say(&stream, b"reef".to_vec(), false);
+            let _ = ended.lock().recv();
+        });
+        assert_eq!(received(&mut client, 4), b"reef");
+        drop(end);
+    }
+
+    #[test]
+    fn what_is_said_comes_in_order_whoever_writes_it() {
+        const TIMES: usize = 100;
+        let part = |at: usize| vec![at as u8; [3, 1000, 20_000, 300_000][at % 4]];
+        let mut client = connect(move |stream| {
+            stream.headers(&[(":status", "200")], false);
+            for at in 0..TIMES {
+                say(&stream, part(at), at % 3 == 0);
+            }
+            stream.headers(&[("grpc-status", "0")], true);
+        });
+        // Nothing is read until the socket takes no more.
+        thread::sleep(Duration::from_millis(400));
+        let wanted: Vec<u8> = (0..TIMES).flat_map(part).collect();
+        assert!(received(&mut client, wanted.len()) == wanted);
     }
 }

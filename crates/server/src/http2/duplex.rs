@@ -45,6 +45,7 @@ impl Duplex {
     ) -> io::Result<Duplex> {
         socket.set_read_timeout(Some(TICK))?;
         let Some(config) = config else {
+            socket.set_write_timeout(Some(TICK))?;
             return Ok(Duplex { socket, tls: None });
         };
         let mut tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
@@ -114,12 +115,7 @@ impl Duplex {
     pub(super) fn write(&self, mut pieces: &mut [Bytes]) -> io::Result<()> {
         let Some(tls) = &self.tls else {
             while !pieces.is_empty() {
-                let all: Vec<IoSlice<'_>> = pieces
-                    .iter()
-                    .take(PIECES)
-                    .map(|piece| IoSlice::new(piece))
-                    .collect();
-                match (&self.socket).write_vectored(&all) {
+                match self.gather(pieces) {
                     Ok(0) => return Err(ErrorKind::WriteZero.into()),
                     Ok(written) => pieces = advanced(pieces, written),
                     Err(e) if is_later(&e) => {}
@@ -138,6 +134,43 @@ impl Duplex {
             }
         }
         self.seal(tls, &plain)
+    }
+
+    /// Whether there is no TLS.
+    pub(super) fn is_plain(&self) -> bool {
+        self.tls.is_none()
+    }
+
+    /// Writes `pieces` without TLS, as far as the socket takes them without much waiting; returns what is left. Only one
+    /// thread does at a time.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub(super) fn write_some<'p>(
+        &self,
+        mut pieces: &'p mut [Bytes],
+    ) -> io::Result<&'p mut [Bytes]> {
+        debug_assert!(self.is_plain());
+        let until = Instant::now() + TICK;
+        while !pieces.is_empty() && Instant::now() < until {
+            match self.gather(pieces) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => pieces = advanced(pieces, written),
+                Err(e) if is_later(&e) => break,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Writes the first of `pieces` at once; how many bytes.
+    fn gather(&self, pieces: &[Bytes]) -> io::Result<usize> {
+        let all: Vec<IoSlice<'_>> = pieces
+            .iter()
+            .take(PIECES)
+            .map(|piece| IoSlice::new(piece))
+            .collect();
+        (&self.socket).write_vectored(&all)
     }
 
     fn seal(&self, tls: &Mutex<ServerConnection>, mut plain: &[u8]) -> io::Result<()> {

@@ -15,6 +15,13 @@ impl State {
         self.put(frame(frame::RESET, 0, id, &(code as u32).to_be_bytes()));
     }
 
+    /// Nothing can be written any more, and what waits is not.
+    pub(super) fn give_up(&mut self) {
+        self.closed = true;
+        self.out.clear();
+        self.waiting = 0;
+    }
+
     /// Says that no stream is taken any more, and why.
     pub(super) fn go_away(&mut self, code: Code) {
         let mut body = self.last.to_be_bytes().to_vec();

@@ -98,6 +98,8 @@ pub(super) struct State {
     pub leaving: bool,
     /// Nothing can be read or written any more.
     pub closed: bool,
+    /// Somebody writes what it has taken of `out`; nobody else takes any meanwhile.
+    pub writing: bool,
 }
 
 impl State {
@@ -118,6 +120,7 @@ impl State {
             refused: 0,
             leaving: false,
             closed: false,
+            writing: false,
         };
         let mut settings = Vec::new();
         // Most streams, the window of one, the most bytes of headers.
