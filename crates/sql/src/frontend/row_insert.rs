@@ -417,7 +417,7 @@ mod tests {
         let is = |given: DataType, text: Option<&str>, own: DataType| {
             parameter(&given, text, &own).is_some()
         };
-        use DataType::{Boolean, Date32, Float64, Int16, Int32, Int64, Utf8View};
+        use DataType::{Boolean, Date32, Float64, Int16, Int64, Utf8View};
         assert!(is(Int16, Some("5"), Int64));
         assert!(is(Int64, Some("5"), Int16));
         assert!(!is(Int64, Some("40000"), Int16));

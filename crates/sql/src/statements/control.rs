@@ -68,6 +68,33 @@ impl Control {
         }))
     }
 
+    /// Writes the rows that a transaction has gathered before it ends or gets another savepoint, unless they are undone. Where
+    /// they cannot be written it has failed, and one that was to commit is over.
+    async fn settle(
+        &self,
+        instance: &Arc<Instance>,
+        open: &mut Option<OpenTransaction>,
+    ) -> Result<()> {
+        let (Control::Commit { .. }
+        | Control::Savepoint(_)
+        | Control::Release(_)
+        | Control::Constraints(_)) = self
+        else {
+            return Ok(());
+        };
+        let Some(transaction) = open.as_mut().filter(|open| !open.is_failed()) else {
+            return Ok(());
+        };
+        let written = transaction.write_gathered(instance).await;
+        if written.is_err() {
+            transaction.fail();
+            if matches!(self, Control::Commit { .. }) {
+                *open = None;
+            }
+        }
+        written
+    }
+
     /// Does it to `open`, the transaction of a session whose transactions are `modes` unless they are asked to be others.
     ///
     /// # Errors
@@ -79,6 +106,7 @@ impl Control {
         open: &mut Option<OpenTransaction>,
         started: Instant,
     ) -> Result<Answer> {
+        self.settle(instance, open).await?;
         match self {
             Control::Begin(_) if open.is_some() => {
                 return Err(Error::Transaction {
@@ -90,11 +118,8 @@ code: "25001",
                 *open = Some(OpenTransaction::new(modes.with(asked), Some(path)));
             }
             Control::Commit { chain } => {
-                let mut transaction = open.take().ok_or_else(|| none("commit"))?;
+                let transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
-                if !transaction.is_failed() {
-                    transaction.write_gathered(instance).await?;
-                }
                 transaction.commit(temporary).await?;
                 *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
             }
@@ -117,7 +142,6 @@ code: "25001",
             Control::Savepoint(name) => {
                 let transaction = open.as_mut().ok_or_else(|| none("savepoint"))?;
                 transaction.enter()?;
-                transaction.write_gathered(instance).await?;
                 transaction.savepoint(name);
                 transaction.succeed();
             }
@@ -132,7 +156,6 @@ code: "25001",
             Control::Release(name) => {
                 let transaction = open.as_mut().ok_or_else(|| none("release"))?;
                 transaction.enter()?;
-                transaction.write_gathered(instance).await?;
                 transaction.release(&name)?;
                 transaction.succeed();
             }
@@ -143,7 +166,6 @@ code: "25001",
                     return Ok(answer.with_notice(notice));
                 };
                 transaction.enter()?;
-                transaction.write_gathered(instance).await?;
                 let tables = transaction.looked(instance).await?;
                 let named = own.names.map(|names| found(&tables, &names)).transpose()?;
                 transaction.set_constraints(named, own.deferred).await?;

@@ -13,8 +13,14 @@ const TABLES: &str = "create table t (id bigint primary key, k integer check (k 
     create table u (a bigint not null, s text default 'none', c char(3));
     create table w (a bigint references t, n integer generated always as (a + 1) stored)";
 
-/// Inserts, the types that are declared, and what the values may be.
-const INSERTS: [(&str, &[Option<DataType>], &[&[&str]]); 8] = [
+/// An insert, the types that are declared, and what each value may be.
+type Asked = (
+    &'static str,
+    &'static [Option<DataType>],
+    &'static [&'static [&'static str]],
+);
+
+const INSERTS: [Asked; 8] = [
     (
         "insert into t values ($1, $2, $3, $4, $5, $6, $7)",
         &[],
@@ -110,7 +116,7 @@ impl Side {
         let session = instance.session();
         let made = workers.handle().block_on(session.execute(TABLES));
         made.unwrap();
-        let prepare = |(text, declared, _): &(&str, &[Option<DataType>], _)| {
+        let prepare = |(text, declared, _): &Asked| {
             let prepared = workers.handle().block_on(session.prepare(text, declared));
             prepared.unwrap().unwrap()
         };
