@@ -116,6 +116,21 @@ impl RowInsert {
         })
     }
 
+    /// The types of the columns that parameters are for, with the place of each parameter.
+    pub(crate) fn types(&self, definition: &Definition) -> Vec<(usize, DataType)> {
+        let column = |at: usize| match self.columns.get(at) {
+            Some(name) => definition.columns.iter().find(|own| own.name == *name),
+            None if self.columns.is_empty() => definition.columns.get(at),
+            None => None,
+        };
+        let values = self.values.iter().enumerate();
+        let parameters = values.filter_map(|(at, value)| match value {
+            RowValue::Parameter(parameter) => Some((*parameter, column(at)?.data_type.clone())),
+            _ => None,
+        });
+        parameters.collect()
+    }
+
     /// The row, a value for each column of the table; none if one would have to be converted or made.
     pub(crate) fn cells<'a>(
         &'a self,

@@ -67,6 +67,17 @@ pub(crate) async fn parameters(
             }
         }
     }
+    // The planner does not plan an insert that leaves the last columns out.
+    if types.contains(&None)
+        && let Some(insert) = readied.row_insert()
+        && let Ok(table) = context.table(&context.own(&insert.table))
+    {
+        for (at, data_type) in insert.types(table.definition()) {
+            if let Some(own) = types.get_mut(at) {
+                own.get_or_insert(data_type);
+            }
+        }
+    }
     let known = |data_type: Option<DataType>| match data_type {
         None | Some(DataType::Null) => TEXT,
         Some(known) => known,

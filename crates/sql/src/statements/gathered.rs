@@ -33,6 +33,8 @@ use crate::statements::transaction::{OpenTransaction, clock};
 
 /// Rows that become one batch at a time.
 const TOGETHER: usize = 1024;
+/// Or so many bytes of texts.
+const TOGETHER_BYTES: usize = 1 << 20;
 /// Most rows of a table that wait: a block of it.
 const MOST_ROWS: usize = 65_536;
 /// Most bytes of them.
@@ -130,7 +132,7 @@ impl Gathered {
     /// # Errors
     /// None but those of Arrow.
     fn has_room(&mut self) -> Result<bool> {
-        if self.last.rows() < TOGETHER {
+        if self.last.rows() < TOGETHER && self.last.bytes() < TOGETHER_BYTES {
             return Ok(true);
         }
         let more = self.together()?;

@@ -18,6 +18,8 @@ pub(super) struct Columns {
     schema: SchemaRef,
     values: Vec<Values>,
     rows: usize,
+    /// Of the texts.
+    bytes: usize,
 }
 
 /// The values of a column.
@@ -43,11 +45,17 @@ impl Columns {
             values: values.collect(),
             schema,
             rows: 0,
+            bytes: 0,
         }
     }
 
     pub(super) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The bytes of the texts that wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether a row has NULL in a column that has none.
@@ -63,6 +71,9 @@ impl Columns {
     pub(super) fn push(&mut self, row: Vec<Cell<'_>>) -> Result<()> {
         let columns = self.schema.fields().iter().zip(&mut self.values);
         for ((own, values), cell) in columns.zip(row) {
+            if let Cell::Text(text) = cell {
+                self.bytes += text.len();
+            }
             values.push(own.data_type(), cell)?;
         }
         self.rows += 1;
@@ -74,7 +85,7 @@ impl Columns {
     /// # Errors
     /// None but those of Arrow.
     pub(super) fn finish(&mut self) -> Result<RecordBatch> {
-        self.rows = 0;
+        (self.rows, self.bytes) = (0, 0);
         let columns = self.schema.fields().iter().zip(&mut self.values);
         let columns = columns.map(|(own, values)| values.finish(own.data_type()));
         let columns = columns.collect::<Result<Vec<_>>>()?;
