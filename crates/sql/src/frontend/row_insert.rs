@@ -380,7 +380,6 @@ mod tests {
             "insert into t select 1",
             "insert into t (a, a) values (1, 2)",
             "insert into t (a, b) values (1)",
-            "insert into t (a[1]) values (1)",
             "insert into t (a) overriding system value values (1)",
             "insert into t as u values (1)",
             "insert into t values (1) returning *",
