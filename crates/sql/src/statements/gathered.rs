@@ -3,33 +3,22 @@
 //! To plan such an insert, and to write its row into the tail of its table, takes many times as long as to take the row. So in
 //! a transaction of several statements it is looked at alone: that it has the types of its columns, passes the checks, and
 //! that no row has its keys. It is written with those that follow it, before any other statement of the transaction
-//! [enters](Entered::new), before a savepoint and before the commit. Who reads finds it there, and what is undone with it is
+//! enters, before a savepoint and before the commit (`gathering`). Who reads finds it there, and what is undone with it is
 //! dropped with it.
 //!
 //! A row that would have to be converted, or that is refused, is left to the insert itself: it gives the error.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow::array::RecordBatch;
-use futures::stream;
 use table::{Definition, KeySet, Table};
 
 use crate::error::{Error, Result};
-use crate::frontend::row_insert::{Cell, Given, RowInsert};
+use crate::frontend::row_insert::Cell;
 use crate::resources::budget::{Held, footprint};
-use crate::resources::guard;
-use crate::run::answer::Answer;
 use crate::run::checks::Checks;
-use crate::run::instance::Instance;
-use crate::run::stream::AnswerStream;
 use crate::search_path::Setting;
-use crate::statements::entered::{Entered, Shared};
 use crate::statements::gathered_columns::Columns;
-use crate::statements::looked_up::caught;
-use crate::statements::scope::{Look, Scope};
-use crate::statements::session::Session;
-use crate::statements::transaction::{OpenTransaction, clock};
 
 /// Rows that become one batch at a time.
 const TOGETHER: usize = 1024;
@@ -39,24 +28,21 @@ const TOGETHER_BYTES: usize = 1 << 20;
 const MOST_ROWS: usize = 65_536;
 /// Most bytes of them.
 const MOST_BYTES: u64 = 16 << 20;
-/// Most tables that rows wait for.
-const MOST_TABLES: usize = 8;
-
 /// What a name meant when the first row came.
 #[derive(Clone, Debug, PartialEq)]
-struct Meant {
+pub(super) struct Meant {
     /// The table as statements write it.
-    written: String,
+    pub(super) written: String,
     /// Where names are looked up.
-    path: Setting,
+    pub(super) path: Setting,
     /// Whose rights were looked at.
-    role: Option<Arc<str>>,
+    pub(super) role: Option<Arc<str>>,
 }
 
 /// Rows for a table.
 #[derive(Debug)]
 pub(crate) struct Gathered {
-    meant: Meant,
+    pub(super) meant: Meant,
     table: Arc<Table>,
     pub(super) checks: Checks,
     /// Whether each row is looked at by itself: the table has checks or keys.
@@ -67,13 +53,13 @@ pub(crate) struct Gathered {
     last: Columns,
     batches: Vec<RecordBatch>,
     /// All rows.
-    rows: usize,
+    pub(super) rows: usize,
     bytes: u64,
     held: Held,
 }
 
 impl Gathered {
-    fn new(meant: Meant, table: Arc<Table>, checks: Checks, held: Held) -> Gathered {
+    pub(super) fn new(meant: Meant, table: Arc<Table>, checks: Checks, held: Held) -> Gathered {
         let definition = table.definition();
         Gathered {
             meant,
@@ -97,7 +83,7 @@ impl Gathered {
     ///
     /// # Errors
     /// Those of reading the index.
-    async fn take(&mut self, row: Vec<Cell<'_>>) -> Result<bool> {
+    pub(super) async fn take(&mut self, row: Vec<Cell<'_>>) -> Result<bool> {
         if self.last.lacks(&row) || self.each && !self.passes(row.clone()).await? {
             return Ok(false);
         }
@@ -131,7 +117,7 @@ impl Gathered {
     ///
     /// # Errors
     /// None but those of Arrow.
-    fn has_room(&mut self) -> Result<bool> {
+    pub(super) fn has_room(&mut self) -> Result<bool> {
         if self.last.rows() < TOGETHER && self.last.bytes() < TOGETHER_BYTES {
             return Ok(true);
         }
@@ -157,176 +143,5 @@ impl Gathered {
     pub(super) fn rows(&mut self) -> Result<Vec<RecordBatch>> {
         self.together()?;
         Ok(std::mem::take(&mut self.batches))
-    }
-}
-
-/// Whether rows of a table can be taken without a plan: they make no values, and refer to no others.
-fn is_plain(table: &Table) -> bool {
-    let definition = table.definition();
-    let mut columns = definition.columns.iter();
-    definition.rules.is_empty()
-        && columns.all(|own| own.generated.is_none() && own.domain.is_none())
-        && definition.keys.iter().all(|key| table.has_index(key))
-}
-
-/// Takes the row of an insert, with these parameters, into the transaction in progress. None if there is none, or the insert
-/// is to be run as others are.
-///
-/// # Errors
-/// If the transaction has failed; those of writing rows that came before, and of reading indexes. It has failed after any of
-/// them.
-pub(crate) async fn within(
-    instance: &Arc<Instance>,
-    shared: Shared,
-    (insert, given): (&RowInsert, Given<'_>),
-    started: Instant,
-) -> Result<Option<Answer>> {
-    if shared.always_plans() {
-        return Ok(None);
-    }
-    let work = async {
-        let mut entered = Entered::beside_gathered(Arc::clone(instance), shared).await?;
-        if !entered.is_within() {
-            return Ok(false);
-        }
-        let meant = Meant::now(&entered.scope(), &insert.table);
-        if entered.gathered(&meant).is_none() {
-            let begun;
-            (entered, begun) = begin(entered, meant.clone(), started).await?;
-            if !begun {
-                entered.succeed();
-                return Ok(false);
-            }
-        }
-        let mut taken = false;
-        let mut room = true;
-        if let Some(gathered) = entered.gathered(&meant)
-            && let Some(row) = insert.cells(gathered.table.definition(), given)
-        {
-            taken = gathered.take(row).await?;
-            room = gathered.has_room()?;
-        }
-        if !room {
-            entered = entered.write_gathered().await?;
-        }
-        entered.succeed();
-        Ok(taken)
-    };
-    let taken = caught(work).await?;
-    Ok(taken.then(|| Answer::changed(Some(1), &clock(instance, started))))
-}
-
-impl Meant {
-    fn now(scope: &Scope<'_>, written: &str) -> Meant {
-        Meant {
-            written: written.to_owned(),
-            path: scope.session_path().setting(),
-            role: scope.role(),
-        }
-    }
-}
-
-/// Begins to gather rows for a table, with the right to write to it; false if it is none for that.
-async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(Entered, bool)> {
-    let full = entered
-        .transaction()
-        .is_some_and(|open| open.gathered.len() >= MOST_TABLES);
-    let name = plain_name(&mut entered.scope(), &meant.written)?;
-    let Some(name) = name.filter(|_| !full) else {
-        return Ok((entered, false));
-    };
-    let instance = Arc::clone(entered.instance());
-    let work = async move {
-        let mut scope = entered.scope();
-        // What it could write to is dropped: it is for the right to.
-        let (_, mut context) = scope.write("INSERT", &[&name], started).await?;
-        let table = context.table(&name)?;
-        let checks = Checks::new(&mut context, table.definition()).await?;
-        let held = Held::of(context.budget());
-        let gathered = Gathered::new(meant, table, checks, held);
-        drop(scope);
-        entered.gather(gathered);
-        Ok((entered, true))
-    };
-    let work = guard::polled_with_room(guard::ROOMY, work);
-    instance.on_workers(work).await
-}
-
-/// The name in the catalog of a table whose rows can be gathered.
-fn plain_name(scope: &mut Scope<'_>, written: &str) -> Result<Option<String>> {
-    if scope.has_given() {
-        return Ok(None);
-    }
-    let Look::Tables(tables) = scope.look()? else {
-        return Ok(None);
-    };
-    let name = scope.path().resolve(&tables, written);
-    let table = tables.get(&name).filter(|table| is_plain(table));
-    let is_table = table.is_some() && tables.materialized(&name).is_none();
-    Ok(is_table.then_some(name))
-}
-
-impl Session {
-    /// How many rows the transaction in progress has taken and not written yet: for tests that see whether it does.
-    #[doc(hidden)]
-    pub fn rows_gathered(&self) -> usize {
-        let open = self.shared();
-        let open = open.try_lock();
-        let open = open.as_ref().and_then(|open| open.as_ref());
-        open.map_or(0, |open| open.gathered.iter().map(|own| own.rows).sum())
-    }
-
-    /// The answer of an insert of one row, with these parameters, whose row the transaction in progress has taken; none if the
-    /// insert is to be run as others are. It is taken where this is awaited, as a row is looked up.
-    pub(super) async fn gathered(
-        &self,
-        inserted: &RowInsert,
-        given: Given<'_>,
-        started: Instant,
-    ) -> Result<Option<AnswerStream>> {
-        let asked = (inserted, given);
-        let answer = within(self.instance(), self.shared(), asked, started).await?;
-        Ok(answer.map(|answer| {
-            let mut answer = self.finished(answer);
-            answer.verb = "INSERT";
-            answer
-        }))
-    }
-}
-
-impl OpenTransaction {
-    /// Writes the rows that were gathered.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(crate) async fn write_gathered(&mut self, instance: &Arc<Instance>) -> Result<()> {
-        let width = instance.workers().width();
-        for mut gathered in std::mem::take(&mut self.gathered) {
-            let rows = gathered.rows()?;
-            let definition = gathered.definition();
-            let names = [definition.name.as_str()];
-            let (writing, _) = self
-                .write(instance, "INSERT", &names, Instant::now())
-                .await?;
-            let rows = stream::iter(rows.into_iter().map(Ok));
-            let appended = writing.append(definition, &gathered.checks, rows, width);
-            let (writing, _) = appended.await?;
-            self.keep(writing)?;
-        }
-        Ok(())
-    }
-}
-
-impl Entered {
-    /// The rows that wait for what is meant.
-    fn gathered(&mut self, meant: &Meant) -> Option<&mut Gathered> {
-        let all = &mut self.transaction()?.gathered;
-        all.iter_mut().find(|own| own.meant == *meant)
-    }
-
-    fn gather(&mut self, gathered: Gathered) {
-        if let Some(open) = self.transaction() {
-            open.gathered.push(gathered);
-        }
     }
 }
