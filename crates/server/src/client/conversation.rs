@@ -55,6 +55,8 @@ pub(crate) struct Conversation {
     pub implicit: bool,
     /// A message has failed: those up to the next `Sync` are not looked at.
     skipping: bool,
+    /// Answers wait for `Sync` or `Flush`, as PostgreSQL has it: a client that sends many statements is woken once.
+    holds_back: bool,
     seat: Seat,
 }
 
@@ -83,6 +85,7 @@ impl Conversation {
             cursors: Cursors::default(),
             implicit: false,
             skipping: false,
+            holds_back: false,
             seat: opened.seat,
         }
     }
@@ -122,7 +125,8 @@ impl Conversation {
             None => Ok(()),
             Some(_) => Err(Broken::Stopped),
         };
-        if self.channel.next_kind().is_none() {
+        let waits = self.holds_back && !self.channel.is_full();
+        if self.channel.next_kind().is_none() && !waits {
             self.channel.flush(&mut going)?;
         }
         let (kind, body) = self.channel.message(MOST, &mut going)?;
@@ -134,6 +138,7 @@ impl Conversation {
         {
             return Err(Broken::Stopped);
         }
+        self.holds_back = message.is_followed();
         let done = match message {
             Message::Terminate => return Ok(Next::Ends),
             Message::Sync => self.sync(),
@@ -161,6 +166,7 @@ impl Conversation {
             Err(Failed::Told(report)) => {
                 self.fail(&report);
                 self.skipping = true;
+                self.holds_back = false;
                 Ok(Next::Goes)
             }
         }

@@ -62,6 +62,20 @@ pub(crate) enum Message {
     Password(Vec<u8>),
 }
 
+impl Message {
+    /// Whether the client waits for its answer only once it has sent `Sync` or `Flush`.
+    pub(crate) fn is_followed(&self) -> bool {
+        matches!(
+            self,
+            Message::Parse { .. }
+                | Message::Bind(_)
+                | Message::Describe(..)
+                | Message::Close(..)
+                | Message::Execute { .. }
+        )
+    }
+}
+
 /// A `Bind`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Bind {
