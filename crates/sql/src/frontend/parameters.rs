@@ -107,24 +107,26 @@ impl Readied {
 
     /// What the statement asks for, if it is a query for the row of one key.
     pub(crate) fn key_query(&self) -> Option<KeyQuery> {
-        match self {
-            Readied::Whole(parsed) => KeyQuery::of_statement(&parsed.statement),
-            Readied::Waiting(prepared, _) => {
-                let mut statement = prepared.statement().clone();
-                rewrite::statement(&mut statement).ok()?;
-                KeyQuery::of_sql(&statement)
-            }
-        }
+        self.known(KeyQuery::of_sql)
     }
 
     /// What the statement brings, if it is an insert of one row.
     pub(crate) fn row_insert(&self) -> Option<RowInsert> {
+        self.known(RowInsert::of_sql)
+    }
+
+    /// What the statement is `of` its syntax tree.
+    fn known<T>(&self, of: impl FnOnce(&Sql) -> Option<T>) -> Option<T> {
         match self {
-            Readied::Whole(parsed) => RowInsert::of_statement(&parsed.statement),
+            Readied::Whole(Parsed {
+                statement: Statement::Sql(sql),
+                ..
+            }) => of(sql),
+            Readied::Whole(_) => None,
             Readied::Waiting(prepared, _) => {
                 let mut statement = prepared.statement().clone();
                 rewrite::statement(&mut statement).ok()?;
-                RowInsert::of_sql(&statement)
+                of(&statement)
             }
         }
     }

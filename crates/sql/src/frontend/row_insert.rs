@@ -3,7 +3,7 @@
 //!
 //! Any other insert, and any that says more, is none of these.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -27,7 +27,7 @@ const EXACT: u64 = 1 << 53;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RowInsert {
     /// The table, as it is [written](crate::names::written).
-    pub table: String,
+    pub table: Arc<str>,
     /// The columns that it names, each once; none for those of the table, from the first on.
     columns: Vec<String>,
     values: Vec<RowValue>,
@@ -110,7 +110,7 @@ impl RowInsert {
             return None;
         }
         Some(RowInsert {
-            table: written(table).ok()?,
+            table: written(table).ok()?.into(),
             columns,
             values,
         })

@@ -32,7 +32,7 @@ const MOST_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Meant {
     /// The table as statements write it.
-    pub(super) written: String,
+    pub(super) written: Arc<str>,
     /// Where names are looked up.
     pub(super) path: Setting,
     /// Whose rights were looked at.

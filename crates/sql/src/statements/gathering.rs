@@ -81,9 +81,9 @@ async fn within(
 }
 
 impl Meant {
-    fn now(scope: &Scope<'_>, written: &str) -> Meant {
+    fn now(scope: &Scope<'_>, written: &Arc<str>) -> Meant {
         Meant {
-            written: written.to_owned(),
+            written: Arc::clone(written),
             path: scope.session_path().setting(),
             role: scope.role(),
         }
@@ -92,13 +92,17 @@ impl Meant {
 
 /// Begins to gather rows for a table, with the right to write to it; false if it is none for that.
 async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(Entered, bool)> {
-    let full = entered
-        .transaction()
-        .is_some_and(|open| open.gathered.len() >= MOST_TABLES);
-    let name = plain_name(&mut entered.scope(), &meant.written)?;
-    let Some(name) = name.filter(|_| !full) else {
+    let Some(name) = plain_name(&mut entered.scope(), &meant.written)? else {
         return Ok((entered, false));
     };
+    let others = entered.transaction().map(|open| &open.gathered);
+    // Keys of a table that is called by two names would be looked for in one half of its rows.
+    let in_the_way = others.is_some_and(|all| {
+        all.len() >= MOST_TABLES || all.iter().any(|own| own.definition().name == name)
+    });
+    if in_the_way {
+        return Ok((entered, false));
+    }
     let instance = Arc::clone(entered.instance());
     let work = async move {
         let mut scope = entered.scope();

@@ -291,3 +291,16 @@ fn who_gathers_has_the_turn() {
     let refused = side.insert(&workers, 6, &[Some("1")]).0.unwrap_err();
     assert_eq!(refused.0, "25006", "{refused:?}");
 }
+
+/// A key that waits by another name of its table is refused by the statement that brings it again.
+#[test]
+fn keys_hold_for_all_names_of_a_table() {
+    let workers = fixture::workers();
+    let side = Side::new(&workers, false);
+    side.run(&workers, "begin").0.unwrap();
+    side.insert(&workers, 3, &[Some("1")]).0.unwrap();
+    assert_eq!(side.session.rows_gathered(), 1);
+    let values = [Some("1"), None, None, None, None, None, None];
+    let twice = side.insert(&workers, 0, &values).0.unwrap_err();
+    assert_eq!(twice.0, "23505", "{twice:?}");
+}
