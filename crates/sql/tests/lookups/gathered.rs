@@ -11,6 +11,8 @@ use crate::{Outcome, drained, fixture, one, opened, outcome};
 
 const TABLES: &str = "create table t (id bigint primary key, k integer check (k < 50), s varchar(5) unique, d date, b boolean, p numeric(6, 2), v double precision);
     create table u (a bigint not null, s text default 'none', c char(3));
+    create type mood as enum ('calm', 'wild');
+    create table v (u uuid, m mood, n smallint, x numeric(40, 3), at timestamp);
     create table w (a bigint references t, n integer generated always as (a + 1) stored)";
 
 /// An insert, the types that are declared, and what each value may be.
@@ -20,7 +22,7 @@ type Asked = (
     &'static [&'static [&'static str]],
 );
 
-const INSERTS: [Asked; 8] = [
+const INSERTS: [Asked; 10] = [
     (
         "insert into t values ($1, $2, $3, $4, $5, $6, $7)",
         &[],
@@ -50,6 +52,16 @@ const INSERTS: [Asked; 8] = [
     ),
     ("insert into u (a) values ($1)", &[], &[WHOLE]),
     ("insert into w values ($1)", &[], &[WHOLE]),
+    (
+        "insert into v (u, m, n) values ($1, $2, $3)",
+        &[],
+        &[UUIDS, MOODS, WHOLE],
+    ),
+    (
+        "insert into v (x, at, n) values ($1, $2, $3)",
+        &[],
+        &[DECIMALS, DAYS, WHOLE],
+    ),
 ];
 
 const WHOLE: &[&str] = &[
@@ -78,6 +90,14 @@ const DAYS: &[&str] = &["2020-01-01", "2020-02-30", "infinity", "null"];
 const SWITCHES: &[&str] = &["t", "f", "true", "yes", "null"];
 const DECIMALS: &[&str] = &["0.5", "3", "-1.25", "0.125", "12345", "NaN", "null"];
 const FLOATS: &[&str] = &["0.5", "3", "1e+20", "1e400", "-0", "NaN", "null"];
+
+const UUIDS: &[&str] = &[
+    "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",
+    "A0EEBC999C0B4EF8BB6D6BB9BD380A11",
+    "null",
+    "a0ee",
+];
+const MOODS: &[&str] = &["calm", "wild", "null", "Calm", ""];
 
 /// What else may come, and how often.
 const BETWEEN: [(&str, usize); 17] = [
@@ -190,7 +210,7 @@ fn what_is_gathered_is_what_is_inserted() {
                     // Most rows are to be good ones.
                     let good = random.u8(0..100) < 90;
                     match place {
-                        0 if good => fresh[0].as_str(),
+                        0 if good && *all == WHOLE => fresh[0].as_str(),
                         2 if good && *all == TEXTS => fresh[1].as_str(),
                         _ => *one(&mut random, &all[..if good { 3 } else { all.len() }]),
                     }
@@ -224,7 +244,7 @@ fn what_is_gathered_is_what_is_inserted() {
         for side in [&own, &other] {
             let _ = side.run(&workers, "commit");
         }
-        for table in ["t", "u", "w"] {
+        for table in ["t", "u", "v", "w"] {
             let query = format!("select * from {table}");
             let (own, other) = (own.run(&workers, &query), other.run(&workers, &query));
             assert_eq!(own.0, other.0, "seed {seed}, {table}: {log:#?}");
