@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 use table::{Column, Definition};
 
 use crate::frontend::constant::Constant;
+use crate::frontend::expression::expression;
 use crate::frontend::key_query::{KeyValue, date};
 use crate::frontend::parse::{Statement, parse};
 use crate::names::{column_name, written};
@@ -135,6 +136,7 @@ impl RowInsert {
     pub(crate) fn cells<'a>(
         &'a self,
         definition: &Definition,
+        defaults: &'a Defaults,
         given: Given<'a>,
     ) -> Option<Vec<Cell<'a>>> {
         let own = &definition.columns;
@@ -144,27 +146,46 @@ impl RowInsert {
             }
             let cell = |(at, column): (usize, &Column)| match self.values.get(at) {
                 Some(value) => value.cell(given, column),
-                None => left_out(column),
+                None => defaults.cell(at, column),
             };
             return own.iter().enumerate().map(cell).collect();
         }
         let mut brought = 0;
-        let cell = |column: &Column| match self.columns.iter().position(|c| *c == column.name) {
-            Some(at) => {
+        let cell = |(at, column): (usize, &Column)| match self
+            .columns
+            .iter()
+            .position(|name| *name == column.name)
+        {
+            Some(given_at) => {
                 brought += 1;
-                self.values[at].cell(given, column)
+                self.values[given_at].cell(given, column)
             }
-            None => left_out(column),
+            None => defaults.cell(at, column),
         };
-        let cells = own.iter().map(cell).collect::<Option<Vec<_>>>()?;
+        let cells = own.iter().enumerate().map(cell);
+        let cells = cells.collect::<Option<Vec<_>>>()?;
         // The table may have no such column.
         (brought == self.columns.len()).then_some(cells)
     }
 }
 
-/// What a column has that the row says nothing of; none if that is to be made.
-fn left_out<'a>(column: &Column) -> Option<Cell<'a>> {
-    column.default.is_none().then_some(Cell::Null)
+/// What the columns of a table have that a row says nothing of, for each that has a constant.
+#[derive(Debug)]
+pub(crate) struct Defaults(Vec<Option<RowValue>>);
+
+impl Defaults {
+    pub(crate) fn of(definition: &Definition) -> Defaults {
+        let default = |column: &Column| match &column.default {
+            None => Some(RowValue::Null),
+            Some(text) => RowValue::of(&expression(text).ok()?),
+        };
+        Defaults(definition.columns.iter().map(default).collect())
+    }
+
+    /// What the column in this place has; none if that is to be made.
+    fn cell(&self, at: usize, column: &Column) -> Option<Cell<'_>> {
+        self.0.get(at)?.as_ref()?.cell(Given::NONE, column)
+    }
 }
 
 impl RowValue {

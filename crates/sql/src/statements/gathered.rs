@@ -14,7 +14,7 @@ use arrow::array::RecordBatch;
 use table::{Definition, KeySet, Table};
 
 use crate::error::{Error, Result};
-use crate::frontend::row_insert::Cell;
+use crate::frontend::row_insert::{Cell, Defaults};
 use crate::resources::budget::{Held, footprint};
 use crate::run::checks::Checks;
 use crate::search_path::Setting;
@@ -45,6 +45,7 @@ pub(crate) struct Gathered {
     pub(super) meant: Meant,
     table: Arc<Table>,
     pub(super) checks: Checks,
+    pub(super) defaults: Arc<Defaults>,
     /// Whether each row is looked at by itself: the table has checks or keys.
     each: bool,
     /// The keys of the rows, for each key that holds.
@@ -67,6 +68,7 @@ impl Gathered {
             each: !definition.checks.is_empty() || !definition.keys.is_empty(),
             seen: vec![KeySet::default(); definition.keys.len()],
             last: Columns::new(table.schema()),
+            defaults: Arc::new(Defaults::of(definition)),
             table,
             batches: Vec::new(),
             rows: 0,

@@ -64,11 +64,12 @@ async fn within(
         }
         let mut taken = false;
         let mut room = true;
-        if let Some(gathered) = entered.gathered(&meant)
-            && let Some(row) = insert.cells(gathered.definition(), given)
-        {
-            taken = gathered.take(row).await?;
-            room = gathered.has_room()?;
+        if let Some(gathered) = entered.gathered(&meant) {
+            let defaults = Arc::clone(&gathered.defaults);
+            if let Some(row) = insert.cells(gathered.definition(), &defaults, given) {
+                taken = gathered.take(row).await?;
+                room = gathered.has_room()?;
+            }
         }
         if !room {
             entered = entered.write_gathered().await?;

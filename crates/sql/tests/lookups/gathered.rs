@@ -10,7 +10,8 @@ use workers::Workers;
 use crate::{Outcome, drained, fixture, one, opened, outcome};
 
 const TABLES: &str = "create table t (id bigint primary key, k integer check (k < 50), s varchar(5) unique, d date, b boolean, p numeric(6, 2), v double precision);
-    create table u (a bigint not null, s text default 'none', c char(3));
+    create table u (a bigint not null, s text default 'none', c char(3), k numeric(4, 1) default -1.5, z double precision default 0, n smallint default 40000, y date default current_date);
+    alter table u drop column n, alter column y drop default, alter column y set default '2020-02-29';
     create type mood as enum ('calm', 'wild');
     create table v (u uuid, m mood, n smallint, x numeric(40, 3), at timestamp);
     create table w (a bigint references t, n integer generated always as (a + 1) stored)";
