@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -31,6 +31,7 @@ impl Terminal {
         assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
         // SAFETY: both were just opened and are owned by nobody else.
         let (ours, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+        keep_output(&theirs);
         command
             .env("TERM", "xterm")
             .stdin(theirs.try_clone().unwrap());
@@ -69,6 +70,9 @@ impl Terminal {
                 started.elapsed() < Duration::from_secs(60),
                 "no {text:?} in {plain:?}"
             );
+            if !comes(&self.ours) {
+                continue;
+            }
             let read = self.ours.read(&mut buffer).unwrap_or(0);
             assert!(read > 0, "it ended without {text:?}: {plain:?}");
             self.seen
@@ -96,6 +100,32 @@ impl Terminal {
         self.send("\\q\r");
         self.child.wait().unwrap().code()
     }
+}
+
+/// Ctrl-C does not drop what the program has written and nobody has read: one that comes late would drop the answer to
+/// the one before it.
+fn keep_output(terminal: &OwnedFd) {
+    let mut settings = std::mem::MaybeUninit::uninit();
+    // SAFETY: the settings are valid for writing, and read only after they were written.
+    let kept = unsafe {
+        libc::tcgetattr(terminal.as_raw_fd(), settings.as_mut_ptr()) == 0 && {
+            let mut settings: libc::termios = settings.assume_init();
+            settings.c_lflag |= libc::NOFLSH;
+            libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, &settings) == 0
+        }
+    };
+    assert!(kept, "{}", std::io::Error::last_os_error());
+}
+
+/// Whether something can be read within a second.
+fn comes(terminal: &File) -> bool {
+    let mut waited = libc::pollfd {
+        fd: terminal.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: there is one entry, which is valid for reading and writing.
+    unsafe { libc::poll(&mut waited, 1, 1000) > 0 }
 }
 
 /// A text without the sequences that move the cursor or colour; one that is not complete stays.
