@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use crate::modes::{Isolation, Modes};
@@ -172,6 +173,7 @@ impl SessionSettings {
             backend: self.backend.lock().clone(),
             path,
             dates,
+            began: Some(Utc::now()),
         }
     }
 }
@@ -186,9 +188,16 @@ pub(crate) struct StatementSettings {
     path: String,
     /// How dates are read and written, unless `all` says it.
     dates: Arc<DateSettings>,
+    /// When the statement began, if a session runs it.
+    began: Option<DateTime<Utc>>,
 }
 
 impl StatementSettings {
+    /// When the statement began, if a session runs it: its transaction may have done so before.
+    pub(crate) fn began(&self) -> Option<DateTime<Utc>> {
+        self.began
+    }
+
     /// All that there are.
     pub(crate) fn all(&self) -> impl Iterator<Item = Setting> + '_ {
         self.all.iter().map(|own| match own.name.as_str() {
@@ -200,7 +209,7 @@ impl StatementSettings {
         })
     }
 
-    /// Whether they are the same, but for who stops other sessions, and for cursors.
+    /// Whether they are the same, but for who stops other sessions, for cursors, and for when the statement began.
     pub(crate) fn is(&self, other: &StatementSettings) -> bool {
         self.path == other.path
             && (Arc::ptr_eq(&self.all, &other.all) || self.all == other.all)

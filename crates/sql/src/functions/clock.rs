@@ -14,18 +14,31 @@ use datafusion::logical_expr::{
 use crate::functions::arguments::{TEXT, UTC};
 use crate::functions::dates::zoned;
 
-/// `now()`, and `current_timestamp`: one instant for the whole statement, in microseconds.
+/// The instant at which the statement began, which its transaction may have done long before.
+pub(crate) const OF_STATEMENT: &str = "statement_timestamp";
+
+/// `now()`, and `current_timestamp`: one instant for the whole transaction, in microseconds.
 pub(super) fn now() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Now {
+        name: "now",
+        began: None,
         signature: Signature::nullary(Volatility::Stable),
-        aliases: [
-            "current_timestamp",
-            "transaction_timestamp",
-            "statement_timestamp",
-        ]
-        .map(String::from)
-        .to_vec(),
+        // A statement that no session runs is a transaction of its own.
+        aliases: ["current_timestamp", "transaction_timestamp", OF_STATEMENT]
+            .map(String::from)
+            .to_vec(),
     }))
+}
+
+/// The function of this name for a statement that began at this instant, if it is `statement_timestamp()`.
+pub(crate) fn named(began: DateTime<Utc>, name: &str) -> Option<ScalarUDF> {
+    let own = (name == OF_STATEMENT).then(|| Now {
+        name: OF_STATEMENT,
+        began: Some(began),
+        signature: Signature::nullary(Volatility::Stable),
+        aliases: Vec::new(),
+    });
+    own.map(ScalarUDF::from)
 }
 
 /// `clock_timestamp()` and, as a text, `timeofday()`: the instant at which each row is computed.
@@ -76,6 +89,9 @@ impl ScalarUDFImpl for GoingOn {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Now {
+    name: &'static str,
+    /// The instant, if it is not that of the transaction.
+    began: Option<DateTime<Utc>>,
     signature: Signature,
     aliases: Vec<String>,
 }
@@ -88,7 +104,7 @@ impl Now {
 
 impl ScalarUDFImpl for Now {
     fn name(&self) -> &str {
-        "now"
+        self.name
     }
 
     fn aliases(&self) -> &[String] {
@@ -104,11 +120,14 @@ impl ScalarUDFImpl for Now {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        datafusion::common::internal_err!("now() is replaced by a constant before rows are read")
+        datafusion::common::internal_err!(
+            "{}() is replaced by a constant before rows are read",
+            self.name
+        )
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        Ok(match info.query_execution_start_time() {
+        Ok(match self.began.or(info.query_execution_start_time()) {
             Some(at) => ExprSimplifyResult::Simplified(Expr::Literal(Now::value(at), None)),
             None => ExprSimplifyResult::Original(args),
         })

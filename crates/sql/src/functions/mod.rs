@@ -13,7 +13,7 @@ mod binary;
 pub(crate) mod bytes;
 pub(crate) mod casts;
 mod catalog;
-mod clock;
+pub(crate) mod clock;
 mod coalesce;
 mod concat;
 pub(crate) mod convert;

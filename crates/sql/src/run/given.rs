@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use datafusion::execution::FunctionRegistry;
 
 use crate::error::{Error, Result};
@@ -58,6 +59,12 @@ impl StatementContext {
         self
     }
 
+    /// Has `now()` be this instant, at which the transaction of the statement began.
+    pub(crate) fn of_transaction(mut self, began: DateTime<Utc>) -> StatementContext {
+        self.state.execution_props_mut().query_execution_start_time = Some(began);
+        self
+    }
+
     /// How the statement reads and writes dates and times.
     pub(crate) fn local(&self) -> Local {
         Local::of(self.state.config_options())
@@ -70,7 +77,9 @@ impl StatementContext {
             let options = self.state.config_mut().options_mut();
             options.extensions.insert(local);
             // What evaluates functions gets to know the options as they are now.
+            let began = self.state.execution_props().query_execution_start_time;
             self.state.mark_start_execution();
+            self.state.execution_props_mut().query_execution_start_time = began;
         }
         before
     }

@@ -26,7 +26,7 @@ use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
-use crate::functions::settings;
+use crate::functions::{clock, settings};
 use crate::messages::nearest::unknown_table;
 use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
 use crate::rights::{MONITOR, Rights};
@@ -394,8 +394,10 @@ impl ContextProvider for Resolver<'_> {
         let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
         let held = || privileges::named(self.privileges.as_ref()?, name).map(Arc::new);
         let set = || settings::named(&self.settings, name).map(Arc::new);
+        let began = || clock::named(self.settings.began()?, name).map(Arc::new);
         // Some know more of the statement's tables than what stands for them where there are none.
-        said().or_else(held).or_else(own).or_else(set).or(known)
+        let of_session = || own().or_else(set).or_else(began);
+        said().or_else(held).or_else(of_session).or(known)
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {

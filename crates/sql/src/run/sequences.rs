@@ -52,6 +52,11 @@ impl StatementContext {
         self
     }
 
+    /// What the functions over sequences ask in texts that are kept, such as defaults.
+    pub(crate) fn numbers_of_kept(&self) -> Option<Arc<dyn Numbers>> {
+        self.kept_numbers.clone()
+    }
+
     /// Sees to it that a plan that asks sequences does so row by row in the order of its rows.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
 use crate::frontend::expression::{around, expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
-use crate::frontend::row_insert::float;
+use crate::frontend::row_values::float;
 use crate::functions::lists::types::is_special;
 use crate::messages::types::exact_name;
 use crate::names::column_name;

@@ -25,7 +25,7 @@ use crate::frontend::key_text;
 use crate::frontend::missing;
 use crate::frontend::parameters::{Readied, readied};
 use crate::frontend::parse::{Parsed, Statement};
-use crate::frontend::row_insert::Given;
+use crate::frontend::row_values::Given;
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;

@@ -6,7 +6,8 @@
 //! enters, before a savepoint and before the commit (`gathering`). Who reads finds it there, and what is undone with it is
 //! dropped with it.
 //!
-//! A row that would have to be converted, or that is refused, is left to the insert itself: it gives the error.
+//! A row that would have to be converted, or that is refused, is left to the insert itself: it gives the error. Where it has
+//! numbers of sequences already it is taken, and written at once.
 
 use std::sync::Arc;
 
@@ -14,11 +15,15 @@ use arrow::array::RecordBatch;
 use table::{Definition, KeySet, Table};
 
 use crate::error::{Error, Result};
-use crate::frontend::row_insert::{Cell, Defaults};
+use crate::frontend::left_out::Defaults;
+use crate::frontend::row_values::{Cell, whole};
+use crate::functions::sequences::Numbers;
 use crate::resources::budget::{Held, footprint};
 use crate::run::checks::Checks;
+use crate::run::context::StatementContext;
 use crate::search_path::Setting;
 use crate::statements::gathered_columns::Columns;
+use crate::statements::gathered_defaults::defaults;
 
 /// Rows that become one batch at a time.
 const TOGETHER: usize = 1024;
@@ -46,6 +51,8 @@ pub(crate) struct Gathered {
     table: Arc<Table>,
     pub(super) checks: Checks,
     pub(super) defaults: Arc<Defaults>,
+    /// The sequences that defaults ask.
+    numbers: Option<Arc<dyn Numbers>>,
     /// Whether each row is looked at by itself: the table has checks or keys.
     each: bool,
     /// The keys of the rows, for each key that holds.
@@ -55,26 +62,39 @@ pub(crate) struct Gathered {
     batches: Vec<RecordBatch>,
     /// All rows.
     pub(super) rows: usize,
+    /// The last of them is refused when it is written.
+    refused: bool,
     bytes: u64,
     held: Held,
 }
 
 impl Gathered {
-    pub(super) fn new(meant: Meant, table: Arc<Table>, checks: Checks, held: Held) -> Gathered {
+    /// No rows yet for a table, by a statement that may write to it.
+    ///
+    /// # Errors
+    /// Those of reading its checks.
+    pub(super) async fn new(
+        meant: Meant,
+        table: Arc<Table>,
+        context: &mut StatementContext,
+    ) -> Result<Gathered> {
         let definition = table.definition();
-        Gathered {
+        let checks = Checks::new(context, definition).await?;
+        Ok(Gathered {
             meant,
             checks,
             each: !definition.checks.is_empty() || !definition.keys.is_empty(),
             seen: vec![KeySet::default(); definition.keys.len()],
             last: Columns::new(table.schema()),
-            defaults: Arc::new(Defaults::of(definition)),
+            defaults: Arc::new(defaults(context, definition).await),
+            numbers: context.numbers_of_kept(),
+            held: Held::of(context.budget()),
             table,
             batches: Vec::new(),
             rows: 0,
+            refused: false,
             bytes: 0,
-            held,
-        }
+        })
     }
 
     pub(super) fn definition(&self) -> &Definition {
@@ -84,14 +104,47 @@ impl Gathered {
     /// Takes a row; false if it is refused, or is of a key that another has.
     ///
     /// # Errors
-    /// Those of reading the index.
-    pub(super) async fn take(&mut self, row: Vec<Cell<'_>>) -> Result<bool> {
-        if self.last.lacks(&row) || self.each && !self.passes(row.clone()).await? {
+    /// Those of reading the index, and of asking sequences.
+    pub(super) async fn take(&mut self, mut row: Vec<Cell<'_>>) -> Result<bool> {
+        if self.last.lacks(&row) {
             return Ok(false);
+        }
+        let Some(asked) = self.number(&mut row)? else {
+            return Ok(false);
+        };
+        if self.each && !self.passes(row.clone()).await? {
+            if !asked {
+                return Ok(false);
+            }
+            // The insert itself would ask for other numbers, of which it may be that they pass.
+            self.refused = true;
         }
         self.last.push(row)?;
         self.rows += 1;
         Ok(true)
+    }
+
+    /// Puts the next numbers of sequences into a row, and says whether it needs any; none if a column has not the range for
+    /// its number.
+    fn number(&self, row: &mut [Cell<'_>]) -> Result<Option<bool>> {
+        let mut asked = false;
+        let columns = &self.definition().columns;
+        for (cell, column) in row.iter_mut().zip(columns) {
+            let Cell::Next(name) = cell else {
+                continue;
+            };
+            let next = match &self.numbers {
+                Some(numbers) => numbers.next(name, 1)?,
+                None => Vec::new(),
+            };
+            let number = next.first().copied();
+            let Some(number) = number.and_then(|own| whole(own, &column.data_type)) else {
+                return Ok(None);
+            };
+            *cell = number;
+            asked = true;
+        }
+        Ok(Some(asked))
     }
 
     /// Whether a row passes the checks and has keys that no other has.
@@ -115,11 +168,15 @@ impl Gathered {
         Ok(true)
     }
 
-    /// Makes one batch of the last rows if they are many, and says whether there is room for more.
+    /// Makes one batch of the last rows if they are many, and says whether there is room for more: none if the rows are to be
+    /// written.
     ///
     /// # Errors
     /// None but those of Arrow.
     pub(super) fn has_room(&mut self) -> Result<bool> {
+        if self.refused {
+            return Ok(false);
+        }
         if self.last.rows() < TOGETHER && self.last.bytes() < TOGETHER_BYTES {
             return Ok(true);
         }

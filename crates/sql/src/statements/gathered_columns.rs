@@ -10,7 +10,7 @@ use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::error::{Error, Result};
-use crate::frontend::row_insert::Cell;
+use crate::frontend::row_values::Cell;
 
 /// Rows of a table that become one batch.
 #[derive(Debug)]

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream;
-use table::Table;
+use table::{Column, Table};
 
 use crate::error::Result;
-use crate::frontend::row_insert::{Given, RowInsert};
-use crate::resources::budget::Held;
+use crate::frontend::row_insert::RowInsert;
+use crate::frontend::row_values::Given;
 use crate::resources::guard;
 use crate::run::answer::Answer;
-use crate::run::checks::Checks;
 use crate::run::instance::Instance;
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
@@ -24,12 +23,13 @@ use crate::statements::transaction::{OpenTransaction, clock};
 /// Most tables that rows wait for.
 const MOST_TABLES: usize = 8;
 
-/// Whether rows of a table can be taken without a plan: they make no values, and refer to no others.
+/// Whether rows of a table can be taken without a plan: they compute no values, and refer to no others.
 fn is_plain(table: &Table) -> bool {
     let definition = table.definition();
     let mut columns = definition.columns.iter();
+    let is_computed = |own: &Column| own.generated.is_some() && own.identity().is_none();
     definition.rules.is_empty()
-        && columns.all(|own| own.generated.is_none() && own.domain.is_none())
+        && columns.all(|own| !is_computed(own) && own.domain.is_none())
         && definition.keys.iter().all(|key| table.has_index(key))
 }
 
@@ -110,9 +110,7 @@ async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(
         // What it could write to is dropped: it is for the right to.
         let (_, mut context) = scope.write("INSERT", &[&name], started).await?;
         let table = context.table(&name)?;
-        let checks = Checks::new(&mut context, table.definition()).await?;
-        let held = Held::of(context.budget());
-        let gathered = Gathered::new(meant, table, checks, held);
+        let gathered = Gathered::new(meant, table, &mut context).await?;
         drop(scope);
         entered.gather(gathered);
         Ok((entered, true))

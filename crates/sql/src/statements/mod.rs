@@ -34,6 +34,7 @@ mod explain;
 mod extended;
 mod gathered;
 mod gathered_columns;
+mod gathered_defaults;
 mod gathering;
 mod grants;
 mod identity;

@@ -367,6 +367,9 @@ impl<'t> Scope<'t> {
         );
         let rights = self.rights(&context.tables)?;
         context.given = Arc::clone(&self.given);
+        if let Some(transaction) = transaction {
+            context = context.of_transaction(transaction.began);
+        }
         context
             .with_path(self.path())
             .with_settings(self.caller.settings.now(

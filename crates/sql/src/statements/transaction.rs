@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use chrono::{DateTime, Utc};
 use memory::Traffic;
 use store::Snapshot;
 use table::Tables;
@@ -36,6 +37,8 @@ pub(crate) struct OpenTransaction {
     /// No other of this process has it.
     number: u64,
     modes: Modes,
+    /// What `now()` is in its statements.
+    pub(super) began: DateTime<Utc>,
     /// A statement has failed, or one is running: if nobody says that it was done, it was not.
     failed: bool,
     /// From the first statement on.
@@ -95,6 +98,7 @@ impl OpenTransaction {
         OpenTransaction {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             modes,
+            began: Utc::now(),
             failed: false,
             seen: None,
             writes: None,

@@ -1,0 +1,140 @@
+//! What the columns of a table have that [the insert of one row](crate::frontend::row_insert) says nothing of.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Date32Type};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+};
+use table::Column;
+
+use crate::frontend::expression::expression;
+use crate::frontend::row_values::{Cell, Given, RowValue};
+use crate::names::{column_name, quoted};
+
+/// What the columns of a table have that a row says nothing of, in their order.
+#[derive(Debug)]
+pub(crate) struct Defaults(pub Vec<LeftOut>);
+
+/// What a column has that a row says nothing of.
+#[derive(Debug)]
+pub(crate) enum LeftOut {
+    /// What its default says as it is written; NULL where it has none.
+    Value(RowValue),
+    /// The same in all rows of a transaction: an array of one, of the type of the column.
+    Same(ArrayRef),
+    /// The next number of a sequence, which this text names.
+    Next(String),
+    /// What is computed for each row.
+    Computed,
+}
+
+impl LeftOut {
+    /// What a column has by its definition alone.
+    pub(crate) fn of(column: &Column) -> LeftOut {
+        if let Some((sequence, _)) = column.identity() {
+            return LeftOut::Next(quoted(sequence));
+        }
+        let Some(text) = &column.default else {
+            return LeftOut::Value(RowValue::Null);
+        };
+        let Ok(default) = expression(text) else {
+            return LeftOut::Computed;
+        };
+        if let Some(value) = RowValue::of(&default) {
+            return LeftOut::Value(value);
+        }
+        match sequence(&default) {
+            Some(name) if column.data_type.is_integer() => LeftOut::Next(name.to_owned()),
+            _ => LeftOut::Computed,
+        }
+    }
+}
+
+impl Defaults {
+    /// What the column in this place has; none if that is to be computed, or would have to be converted.
+    pub(super) fn cell(&self, at: usize, column: &Column) -> Option<Cell<'_>> {
+        match self.0.get(at)? {
+            LeftOut::Value(value) => value.cell(Given::NONE, column),
+            LeftOut::Same(value) => of_array(value),
+            LeftOut::Next(name) => Some(Cell::Next(name)),
+            LeftOut::Computed => None,
+        }
+    }
+}
+
+/// The value of an array of one; none of types that a [cell](Cell) has in other ways.
+fn of_array(value: &ArrayRef) -> Option<Cell<'_>> {
+    match value.data_type() {
+        _ if value.is_null(0) => Some(Cell::Null),
+        DataType::Utf8View => Some(Cell::Text(value.as_string_view().value(0))),
+        DataType::Date32 => Some(Cell::Day(value.as_primitive::<Date32Type>().value(0))),
+        DataType::Timestamp(..) | DataType::Time64(_) => Some(Cell::One(value.clone())),
+        _ => None,
+    }
+}
+
+/// The name in `nextval('name')` or `nextval('name'::regclass)`.
+fn sequence(default: &Expr) -> Option<&str> {
+    match default {
+        Expr::Nested(inner) => sequence(inner),
+        Expr::Function(function) => text(argument(function, "nextval")?),
+        _ => None,
+    }
+}
+
+/// A text, or one that is cast to `regclass`.
+fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Nested(inner) => text(inner),
+        Expr::Cast {
+            expr, data_type, ..
+        } if data_type.to_string().eq_ignore_ascii_case("regclass") => text(expr),
+        // What the cast is read as.
+        Expr::Function(function) => text(argument(function, "regclass")?),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What the function of this name is given, if it is called with that alone.
+fn argument<'e>(function: &'e Function, called: &str) -> Option<&'e Expr> {
+    let Function {
+        name,
+        args: FunctionArguments::List(list),
+        filter: None,
+        over: None,
+        ..
+    } = function
+    else {
+        return None;
+    };
+    let [part] = name.0.as_slice() else {
+        return None;
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
+        return None;
+    };
+    (column_name(part.as_ident()?) == called).then_some(argument)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_are_named_by_texts() {
+        for (default, name) in [
+            ("nextval('s')", Some("s")),
+            ("NEXTVAL(('a.\"S\"'::regclass))", Some("a.\"S\"")),
+            ("nextval('s') + 1", None),
+            ("currval('s')", None),
+            ("nextval(lower('S'))", None),
+            ("nextval('s', 's')", None),
+        ] {
+            assert_eq!(sequence(&expression(default).unwrap()), name, "{default}");
+        }
+    }
+}
