@@ -3,7 +3,7 @@
 //! To plan such an insert, and to write its row into the tail of its table, takes many times as long as to take the row. So in
 //! a transaction of several statements it is looked at alone: that it has the types of its columns, passes the checks, and
 //! that no row has its keys. It is written with those that follow it, before any other statement of the transaction
-//! enters, before a savepoint and before the commit (`gathering`). Who reads finds it there, and what is undone with it is
+//! enters, before a savepoint and before the commit (`gathering`), and before a row that may refer to them. Who reads finds it there, and what is undone with it is
 //! dropped with it.
 //!
 //! A row that would have to be converted, or that is refused, is left to the insert itself: it gives the error. Where it has
@@ -24,6 +24,7 @@ use crate::run::context::StatementContext;
 use crate::search_path::Setting;
 use crate::statements::gathered_columns::Columns;
 use crate::statements::gathered_defaults::defaults;
+use crate::statements::gathered_references::Reference;
 
 /// Rows that become one batch at a time.
 const TOGETHER: usize = 1024;
@@ -53,8 +54,9 @@ pub(crate) struct Gathered {
     pub(super) defaults: Arc<Defaults>,
     /// The sequences that defaults ask.
     numbers: Option<Arc<dyn Numbers>>,
-    /// Whether each row is looked at by itself: the table has checks or keys.
+    /// Whether each row is looked at by itself: the table has checks, keys or foreign keys.
     each: bool,
+    references: Vec<Reference>,
     /// The keys of the rows, for each key that holds.
     seen: Vec<KeySet>,
     /// The last rows.
@@ -75,7 +77,7 @@ impl Gathered {
     /// Those of reading its checks.
     pub(super) async fn new(
         meant: Meant,
-        table: Arc<Table>,
+        (table, references): (Arc<Table>, Vec<Reference>),
         context: &mut StatementContext,
     ) -> Result<Gathered> {
         let definition = table.definition();
@@ -83,7 +85,10 @@ impl Gathered {
         Ok(Gathered {
             meant,
             checks,
-            each: !definition.checks.is_empty() || !definition.keys.is_empty(),
+            each: !definition.checks.is_empty()
+                || !definition.keys.is_empty()
+                || !references.is_empty(),
+            references,
             seen: vec![KeySet::default(); definition.keys.len()],
             last: Columns::new(table.schema()),
             defaults: Arc::new(defaults(context, definition).await),
@@ -95,6 +100,10 @@ impl Gathered {
             refused: false,
             bytes: 0,
         })
+    }
+
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.table
     }
 
     pub(super) fn definition(&self) -> &Definition {
@@ -147,7 +156,7 @@ impl Gathered {
         Ok(Some(asked))
     }
 
-    /// Whether a row passes the checks and has keys that no other has.
+    /// Whether a row passes the checks, has keys that no other has, and refers to what is there.
     async fn passes(&mut self, row: Vec<Cell<'_>>) -> Result<bool> {
         let mut one = Columns::new(self.table.schema());
         one.push(row)?;
@@ -165,7 +174,17 @@ impl Gathered {
                 return Ok(false);
             }
         }
+        for reference in &mut self.references {
+            if !reference.holds(&row).await? {
+                return Ok(false);
+            }
+        }
         Ok(true)
+    }
+
+    /// Whether its rows may refer to those of this table.
+    pub(super) fn refers_to(&self, name: &str) -> bool {
+        self.references.iter().any(|own| own.is_to(name))
     }
 
     /// Makes one batch of the last rows if they are many, and says whether there is room for more: none if the rows are to be
@@ -183,7 +202,10 @@ impl Gathered {
         let more = self.together()?;
         let fits = self.held.more(more).is_ok();
         self.bytes += more;
-        let keys: u64 = self.seen.iter().map(KeySet::bytes).sum();
+        let seen = self.seen.iter().map(KeySet::bytes);
+        let keys: u64 = seen
+            .chain(self.references.iter().map(Reference::bytes))
+            .sum();
         Ok(fits && self.rows < MOST_ROWS && self.bytes + keys < MOST_BYTES)
     }
 

@@ -4,32 +4,35 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream;
-use table::{Column, Table};
+use table::{Column, Definition, Table};
 
 use crate::error::Result;
 use crate::frontend::row_insert::RowInsert;
 use crate::frontend::row_values::Given;
 use crate::resources::guard;
 use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::run::stream::AnswerStream;
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::gathered::{Gathered, Meant};
+use crate::statements::gathered_references::Reference;
 use crate::statements::looked_up::caught;
+use crate::statements::references::{self, Children, Parents};
 use crate::statements::scope::{Look, Scope};
 use crate::statements::session::Session;
 use crate::statements::transaction::{OpenTransaction, clock};
+use crate::statements::write::Writing;
 
 /// Most tables that rows wait for.
 const MOST_TABLES: usize = 8;
 
-/// Whether rows of a table can be taken without a plan: they compute no values, and refer to no others.
+/// Whether rows of a table can be taken without a plan: they compute no values.
 fn is_plain(table: &Table) -> bool {
     let definition = table.definition();
     let mut columns = definition.columns.iter();
     let is_computed = |own: &Column| own.generated.is_some() && own.identity().is_none();
-    definition.rules.is_empty()
-        && columns.all(|own| !is_computed(own) && own.domain.is_none())
+    columns.all(|own| !is_computed(own) && own.domain.is_none())
         && definition.keys.iter().all(|key| table.has_index(key))
 }
 
@@ -54,6 +57,10 @@ async fn within(
             return Ok(false);
         }
         let meant = Meant::now(&entered.scope(), &insert.table);
+        if entered.may_refer(&meant) {
+            entered.succeed();
+            return Ok(false);
+        }
         if entered.gathered(&meant).is_none() {
             let begun;
             (entered, begun) = begin(entered, meant.clone(), started).await?;
@@ -108,15 +115,41 @@ async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(
     let work = async move {
         let mut scope = entered.scope();
         // What it could write to is dropped: it is for the right to.
-        let (_, mut context) = scope.write("INSERT", &[&name], started).await?;
+        let (writing, mut context) = scope.write("INSERT", &[&name], started).await?;
         let table = context.table(&name)?;
-        let gathered = Gathered::new(meant, table, &mut context).await?;
         drop(scope);
+        let references = references(&context, &writing, table.definition())?;
+        drop(writing);
+        let Some(references) = references else {
+            return Ok((entered, false));
+        };
+        let waits = |own: &Gathered| {
+            let name = &own.definition().name;
+            references.iter().any(|reference| reference.is_to(name))
+        };
+        let open = entered.transaction();
+        if open.is_some_and(|open| open.gathered.iter().any(waits)) {
+            return Ok((entered, false));
+        }
+        let gathered = Gathered::new(meant, (table, references), &mut context).await?;
         entered.gather(gathered);
         Ok((entered, true))
     };
     let work = guard::polled_with_room(guard::ROOMY, work);
     instance.on_workers(work).await
+}
+
+/// What rows of a table refer to; none if they cannot be looked at one by one.
+fn references(
+    context: &StatementContext,
+    writing: &Writing,
+    definition: &Definition,
+) -> Result<Option<Vec<Reference>>> {
+    if definition.rules.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let tables = references::written(context, writing)?;
+    Ok(Reference::all(context, &tables, definition))
 }
 
 /// The name in the catalog of a table whose rows can be gathered.
@@ -172,12 +205,20 @@ impl OpenTransaction {
             let rows = gathered.rows()?;
             let definition = gathered.definition();
             let names = [definition.name.as_str()];
-            let (writing, _) = self
+            let (writing, mut context) = self
                 .write(instance, "INSERT", &names, Instant::now())
                 .await?;
-            let rows = stream::iter(rows.into_iter().map(Ok));
+            let mut children = Children::new(definition);
+            let rows = rows.into_iter().map(|rows| {
+                children.take(&rows)?;
+                Ok(rows)
+            });
+            let rows = stream::iter(rows);
             let appended = writing.append(definition, &gathered.checks, rows, width);
             let (writing, _) = appended.await?;
+            let (table, parents) = (gathered.table(), Parents::default());
+            let writing = references::follow(&mut context, writing, table, &children, parents);
+            let writing = writing.await?;
             self.keep(writing)?;
         }
         Ok(())
@@ -189,6 +230,19 @@ impl Entered {
     fn gathered(&mut self, meant: &Meant) -> Option<&mut Gathered> {
         let all = &mut self.transaction()?.gathered;
         all.iter_mut().find(|own| own.meant == *meant)
+    }
+
+    /// Whether the rows for what is meant may refer to others that wait: those are to be written first.
+    fn may_refer(&mut self, meant: &Meant) -> bool {
+        let Some(open) = self.transaction() else {
+            return false;
+        };
+        let mut all = open.gathered.iter();
+        let Some(own) = all.find(|own| own.meant == *meant) else {
+            return false;
+        };
+        let mut names = open.gathered.iter().map(|other| &other.definition().name);
+        names.any(|name| own.refers_to(name))
     }
 
     fn gather(&mut self, gathered: Gathered) {

@@ -35,6 +35,7 @@ mod extended;
 mod gathered;
 mod gathered_columns;
 mod gathered_defaults;
+mod gathered_references;
 mod gathering;
 mod grants;
 mod identity;
