@@ -9,12 +9,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Cte, Distinct, Expr, Ident, ObjectName, Query, Select, SetExpr, Statement as Sql, TableFactor,
-    Visit, VisitMut, Visitor, VisitorMut,
+    Visitor, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::expression::written;
 use crate::frontend::flow::outcome;
+use crate::frontend::walk::{Walk, WalkMut};
 use crate::names::{column_name, table_name};
 
 /// What the names of such subqueries begin with; the name of the common table expression follows.
@@ -43,13 +44,10 @@ const ASK_THE_ORDER: [&str; 12] = [
 /// # Errors
 /// None that a statement could cause.
 pub(crate) fn mark(statement: &mut Sql, is_volatile: &dyn Fn(&str) -> bool) -> Result<()> {
-    outcome(VisitMut::visit(
-        statement,
-        &mut Marks {
-            is_volatile,
-            marked: 0,
-        },
-    ))
+    outcome(statement.walk_mut(&mut Marks {
+        is_volatile,
+        marked: 0,
+    }))
 }
 
 struct Marks<'f> {
@@ -78,7 +76,7 @@ impl Marks<'_> {
         for cte in &with.cte_tables {
             let name = column_name(&cte.alias.name);
             let mut reads = Reads::new(self.is_volatile, &changing);
-            let _ = cte.query.visit(&mut reads);
+            let _ = cte.query.walk(&mut reads);
             let is_changing = reads.is_changing;
             once.push(is_changing && readers(query, &name) > 1);
             if is_changing {
@@ -132,7 +130,7 @@ fn readers(query: &Query, name: &str) -> usize {
         }
     }
     let mut count = Count(name, 0);
-    let _ = query.visit(&mut count);
+    let _ = query.walk(&mut count);
     count.1
 }
 

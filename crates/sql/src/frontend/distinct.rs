@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::frontend::walk::WalkMut;
 use crate::resources::guard;
 
 /// Puts right operands of `is [not] distinct from` in parentheses.
@@ -87,7 +88,7 @@ fn insert(tokens: Vec<TokenWithSpan>, put: Vec<(usize, Token)>) -> Vec<TokenWith
 
 /// Moves the operators behind marked operands to their places in the tree.
 pub(crate) fn associate(tree: &mut impl VisitMut) {
-    let _ = tree.visit(&mut Associate);
+    let _ = tree.walk_mut(&mut Associate);
 }
 
 struct Associate;

@@ -6,15 +6,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::logical_expr::ScalarUDF;
-use datafusion::sql::sqlparser::ast::{
-    CastKind, Expr, Statement as Sql, Value, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{CastKind, Expr, Statement as Sql, Value, VisitorMut};
 use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::frontend::call::call;
 use crate::frontend::composites;
 use crate::frontend::expression::expression;
+use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 use crate::search_path::SearchPath;
 
@@ -46,7 +45,7 @@ pub(crate) fn take(statement: &mut Sql, tables: &Tables, path: &SearchPath) -> R
         path,
         found: Cast::new(),
     };
-    match VisitMut::visit(statement, &mut casts) {
+    match statement.walk_mut(&mut casts) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(casts.found),
     }
@@ -104,7 +103,7 @@ impl Casts<'_> {
         let behind = composites::text(&composites::arrays_of(behind, dimensions));
         let mut cast = expression(&format!("cast(\"{PLACE}\" as {behind})"))?;
         let mut placed = Placed(&value);
-        let _ = VisitMut::visit(&mut cast, &mut placed);
+        let _ = cast.walk_mut(&mut placed);
         if !is_tested {
             return Ok(Some(cast));
         }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::frontend::copy::ThroughWhat;
 use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
+use crate::frontend::walk::Walk;
 use crate::frontend::{readers, views};
 use crate::names::looks_like_file;
 
@@ -69,7 +70,7 @@ fn refusal(file: &str) -> Error {
 }
 
 fn of_tree(tree: &impl Visit) -> Result<()> {
-    match tree.visit(&mut Files) {
+    match tree.walk(&mut Files) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(file) => Err(refusal(&file)),
     }

@@ -7,12 +7,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
     ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement as Sql,
-    TableFactor, Value, ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 use table::within;
 
 use crate::error::{Error, Result};
+use crate::frontend::walk::{Walk, WalkMut};
 use crate::frontend::{mentioned, views};
 use crate::functions::sequences;
 use crate::names::{column_name, written};
@@ -32,7 +33,7 @@ pub(crate) fn view(text: &str, name_of: &NameOf<'_>) -> Result<String> {
         failed: None,
     };
     let query = Sql::Query(views::of_text(text)?.query);
-    let _ = query.visit(&mut found);
+    let _ = query.walk(&mut found);
     if let Some(failed) = found.failed {
         return Err(failed);
     }
@@ -140,7 +141,7 @@ impl Visitor for Found<'_> {
         for own in &with.cte_tables {
             // Those that come before are seen in it, those behind and itself only where it is recursive.
             if !with.recursive {
-                own.query.visit(self)?;
+                own.query.walk(self)?;
             }
             if let Some(scope) = self.scopes.last_mut() {
                 scope.push(column_name(&own.alias.name));
@@ -296,7 +297,7 @@ pub(crate) fn expression(text: &str, name_of: &NameOf<'_>) -> Result<String> {
         name_of,
         any: false,
     };
-    if let ControlFlow::Break(e) = VisitMut::visit(&mut expr, &mut renamed) {
+    if let ControlFlow::Break(e) = expr.walk_mut(&mut renamed) {
         return Err(e);
     }
     Ok(if renamed.any {

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableFactor,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use graph::RankOptions;
 
 use crate::error::{Error, Result};
 use crate::frontend::readers::{text, value_of};
+use crate::frontend::walk::WalkMut;
 
 /// What a call makes of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,7 @@ fn function(name: &ObjectName) -> Option<(&'static str, &'static str)> {
 /// call behind each of these names.
 pub(crate) fn take(statement: &mut Statement) -> Result<HashMap<String, Call>> {
     let mut taking = Taking::default();
-    match statement.visit(&mut taking) {
+    match statement.walk_mut(&mut taking) {
         ControlFlow::Continue(()) => Ok(taking.calls),
         ControlFlow::Break(error) => Err(error),
     }

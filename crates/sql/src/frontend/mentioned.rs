@@ -4,15 +4,14 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Ident, Visit, VisitMut, Visitor, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{AccessExpr, Expr, Ident, Visitor, VisitorMut};
 use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
 use crate::frontend::distinct;
 use crate::frontend::rewritten::rewritten;
+use crate::frontend::walk::{Walk, WalkMut};
 use crate::names::column_name;
 
 /// The names of the columns in `text`, each once.
@@ -47,7 +46,7 @@ pub(crate) fn columns(text: &str) -> Result<Vec<String>> {
     }
 
     let mut named = Named::default();
-    let _ = read(text)?.visit(&mut named);
+    let _ = read(text)?.walk(&mut named);
     Ok(named.found)
 }
 
@@ -83,7 +82,7 @@ pub(crate) fn with_column(text: &str, from: &str, to: &str) -> Result<String> {
         to,
         fields: Fields::default(),
     };
-    let _ = VisitMut::visit(&mut expr, &mut renamed);
+    let _ = expr.walk_mut(&mut renamed);
     Ok(expr.to_string())
 }
 
@@ -98,7 +97,7 @@ pub(crate) fn without_table(text: &str) -> Result<String> {
         to: "",
         fields: Fields::default(),
     };
-    let _ = VisitMut::visit(&mut expr, &mut plain);
+    let _ = expr.walk_mut(&mut plain);
     Ok(expr.to_string())
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, Expr, Statement as Sql, Visit, Visitor,
+    ArrayElemTypeDef, DataType, Expr, Statement as Sql, Visitor,
 };
 
 use crate::error::Result;
+use crate::frontend::walk::Walk;
 use crate::frontend::{expression, views};
 use crate::names::written;
 
@@ -47,7 +48,7 @@ impl Mentioned {
 /// If it is none.
 pub(crate) fn of_view(text: &str) -> Result<MentionedTypes> {
     let mut found = Mentioned(MentionedTypes::new());
-    let _ = Sql::Query(views::of_text(text)?.query).visit(&mut found);
+    let _ = Sql::Query(views::of_text(text)?.query).walk(&mut found);
     Ok(found.0)
 }
 
@@ -57,6 +58,6 @@ pub(crate) fn of_view(text: &str) -> Result<MentionedTypes> {
 /// If it is none.
 pub(crate) fn of_expression(text: &str) -> Result<MentionedTypes> {
     let mut found = Mentioned(MentionedTypes::new());
-    let _ = expression::expression(text)?.visit(&mut found);
+    let _ = expression::expression(text)?.walk(&mut found);
     Ok(found.0)
 }

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, JoinOperator, ObjectNamePart, Query, SelectItem,
-    SetExpr, TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+    SetExpr, TableAlias, TableFactor, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{IsOptional, Parser};
@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::frontend::merge_returning::{Returned, returned};
 use crate::frontend::overriding::Overriding;
 use crate::frontend::returning::{TARGET, plain_query};
+use crate::frontend::walk::{Walk, WalkMut};
 use crate::frontend::words::{self, is_next, need, unexpected, word};
 use crate::frontend::{dialect, distinct, grammar, rewrite};
 use crate::names::{column_name, written};
@@ -165,13 +166,13 @@ fn subqueries(clauses: &mut [Clause], target: &Ident) -> Result<Vec<Expr>> {
             _ => {}
         }
         for expr in exprs {
-            let _ = VisitMut::visit(expr, &mut taken);
+            let _ = expr.walk_mut(&mut taken);
         }
         let own = &taken.found[before..];
         let hidden = clause.when == When::NotMatched
             && own
                 .iter()
-                .any(|expr| expr.visit(&mut Names(target)).is_break());
+                .any(|expr| expr.walk(&mut Names(target)).is_break());
         if hidden {
             return Err(Error::coded(
                 "42P01",

@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitMut,
-    VisitorMut, WildcardAdditionalOptions,
+    Expr, Ident, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::returning::plain_query;
+use crate::frontend::walk::WalkMut;
 use crate::frontend::{distinct, grammar, rewrite};
 use crate::messages::tags::shown;
 use crate::names::column_name;
@@ -83,7 +84,7 @@ fn named_item(item: SelectItem) -> Result<Returned> {
         }
         _ => return Err(grammar::refused("this in `returning`")),
     };
-    let _ = VisitMut::visit(&mut expr, &mut Actions);
+    let _ = expr.walk_mut(&mut Actions);
     Ok(Returned::Item(Box::new(expr), name))
 }
 

@@ -78,6 +78,7 @@ pub(crate) mod typed_values;
 pub(crate) mod types;
 pub(crate) mod verb;
 pub(crate) mod views;
+pub(crate) mod walk;
 pub(crate) mod ways;
 mod windows;
 mod words;

@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 
 use afl::OPERATORS;
 use datafusion::sql::sqlparser::ast::{
-    FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableAlias, TableFactor, VisitMut,
-    VisitorMut,
+    FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableAlias, TableFactor, VisitorMut,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use crate::error::{Error, Result};
 use crate::frontend::readers::text;
+use crate::frontend::walk::WalkMut;
 
 /// The function that takes a query of AFL as a text.
 const AFL: &str = "afl";
@@ -150,7 +150,7 @@ pub(crate) fn reads(name: &ObjectName) -> bool {
 /// If something else than a text is given.
 pub(crate) fn take(statement: &mut Statement) -> Result<HashMap<String, String>> {
     let mut taking = Taking::default();
-    match statement.visit(&mut taking) {
+    match statement.walk_mut(&mut taking) {
         ControlFlow::Continue(()) => Ok(taking.queries),
         ControlFlow::Break(error) => Err(error),
     }

@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 
+use crate::frontend::walk::WalkMut;
+
 /// Changes each such expression, the parts before the whole.
 pub(crate) fn outside_queries(tree: &mut impl VisitMut, change: impl FnMut(&mut Expr)) {
-    let _ = tree.visit(&mut Outside { change, depth: 0 });
+    let _ = tree.walk_mut(&mut Outside { change, depth: 0 });
 }
 
 struct Outside<F> {

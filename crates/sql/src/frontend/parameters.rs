@@ -7,7 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType as SqlType, Expr, LimitClause, Query, Statement as Sql, UnaryOperator,
-    Value, Visit, Visitor,
+    Value, Visitor,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
@@ -20,6 +20,7 @@ use crate::frontend::parse::{Parsed, Statement, bound, parse, syntax};
 use crate::frontend::prepared::{Prepared, number};
 use crate::frontend::rewritten::rewritten;
 use crate::frontend::row_insert::RowInsert;
+use crate::frontend::walk::Walk;
 use crate::frontend::{distinct, rewrite};
 use crate::functions::decimals::DIGITS;
 use crate::messages::types::{exact_name, type_name};
@@ -135,7 +136,7 @@ impl Readied {
     pub(crate) fn hints(&self) -> HashMap<usize, Hint> {
         let mut hints = Hints::default();
         if let Readied::Waiting(prepared, _) = self {
-            let _ = prepared.statement().visit(&mut hints);
+            let _ = prepared.statement().walk(&mut hints);
         }
         hints.0
     }

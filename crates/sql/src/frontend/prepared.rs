@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, Expr, ObjectName, Query, Statement as Sql, UnaryOperator, Value,
-    ValueWithSpan, Visit, VisitMut, Visitor, VisitorMut,
+    ValueWithSpan, Visitor, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::grammar::{none_of, refused_for};
+use crate::frontend::walk::{Walk, WalkMut};
 
 /// A statement that waits for its parameters.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ impl Prepared {
             ));
         }
         let mut numbers = Numbers { greatest: 0 };
-        outcome(statement.visit(&mut numbers))?;
+        outcome(statement.walk(&mut numbers))?;
         Ok(Prepared {
             statement,
             parameters: numbers.greatest.max(types.len()),
@@ -73,7 +74,7 @@ impl Prepared {
         }
         arguments
             .iter()
-            .try_for_each(|argument| outcome(argument.visit(&mut Constants)))?;
+            .try_for_each(|argument| outcome(argument.walk(&mut Constants)))?;
         let typed = |(at, argument): (usize, &Expr)| match self.types.get(at) {
             Some(data_type) => Expr::Cast {
                 kind: CastKind::Cast,
@@ -88,14 +89,14 @@ impl Prepared {
             arguments: arguments.iter().enumerate().map(typed).collect(),
         };
         let mut statement = self.statement.clone();
-        outcome(VisitMut::visit(&mut statement, &mut places))?;
+        outcome(statement.walk_mut(&mut places))?;
         Ok(statement)
     }
 
     /// The statement with something else for each parameter, that says its type and stays a parameter.
     pub(crate) fn with_types(&self, arguments: Vec<Expr>) -> Result<Box<Sql>> {
         let mut statement = self.statement.clone();
-        outcome(VisitMut::visit(&mut statement, &mut Places { arguments }))?;
+        outcome(statement.walk_mut(&mut Places { arguments }))?;
         Ok(statement)
     }
 

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    Statement, TableFactor, UnaryOperator, Value, VisitMut, VisitorMut,
+    Statement, TableFactor, UnaryOperator, Value, VisitorMut,
 };
 use ingest::{Compression, Format, Options};
 
 use crate::error::{Error, Result};
+use crate::frontend::walk::WalkMut;
 use crate::functions::lists::names::{MAKE, STRUCT};
 
 /// Finds the names and types of the columns in a list such as `zip varchar, n int`.
@@ -63,7 +64,7 @@ pub(crate) fn take(
         types,
         calls: HashMap::new(),
     };
-    match statement.visit(&mut taking) {
+    match statement.walk_mut(&mut taking) {
         ControlFlow::Continue(()) => Ok(taking.calls),
         ControlFlow::Break(error) => Err(error),
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, Query, SelectItem, SetExpr, Statement as Sql,
-    StructField, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    StructField, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitorMut,
 };
 use table::Tables;
 
@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::frontend::call::call;
 use crate::frontend::composites;
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::walk::WalkMut;
 use crate::functions::json::populate;
 use crate::functions::lists::names::FIELDS;
 use crate::names::column_name;
@@ -24,7 +25,7 @@ use crate::search_path::SearchPath;
 /// # Errors
 /// For a first argument that does not say its type, and for calls in places where they cannot be.
 pub(crate) fn take(statement: &mut Sql, tables: &Tables, path: &SearchPath) -> Result<()> {
-    outcome(VisitMut::visit(statement, &mut Records { tables, path }))
+    outcome(statement.walk_mut(&mut Records { tables, path }))
 }
 
 struct Records<'t> {

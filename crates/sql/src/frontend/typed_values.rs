@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Query, SetExpr, Statement as Sql, TimezoneInfo,
-    Value, Values, VisitMut, VisitorMut,
+    Value, Values, VisitorMut,
 };
 use table::Tables;
 
+use crate::frontend::walk::WalkMut;
 use crate::functions::temporal::make::READ_INTERVAL;
 use crate::names::written;
 use crate::search_path::SearchPath;
@@ -25,7 +26,7 @@ pub(crate) fn cast(statement: &mut Sql, tables: &Tables, path: &SearchPath) {
         path,
         inserted: rows.map(std::ptr::from_ref),
     };
-    let _ = VisitMut::visit(statement, &mut typed);
+    let _ = statement.walk_mut(&mut typed);
 }
 
 struct Typed<'t> {

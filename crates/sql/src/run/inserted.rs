@@ -10,11 +10,12 @@ use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::{
-    Expr as Item, Parens, Query, SetExpr, Statement as Sql, Values, Visit, Visitor,
+    Expr as Item, Parens, Query, SetExpr, Statement as Sql, Values, Visitor,
 };
 
 use crate::error::Result;
 use crate::frontend::expression::written;
+use crate::frontend::walk::Walk;
 use crate::run::resolver::Resolver;
 
 /// What the rows of the query are called, which no statement can name.
@@ -80,8 +81,8 @@ fn has_values(source: &Query) -> bool {
     }
 
     match source.body.as_ref() {
-        SetExpr::Values(own) => own.visit(&mut Within).is_break(),
-        _ => source.visit(&mut Within).is_break(),
+        SetExpr::Values(own) => own.walk(&mut Within).is_break(),
+        _ => source.walk(&mut Within).is_break(),
     }
 }
 

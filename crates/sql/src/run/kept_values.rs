@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::physical_plan::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visitor};
 use parking_lot::Mutex;
 
+use crate::frontend::walk::Walk;
 use crate::functions::temporal::local::Local;
 use crate::names::column_name;
 
@@ -45,7 +46,7 @@ impl Asked {
             columns: &self.rows.1,
             left: LARGEST,
         };
-        self.items.visit(&mut plain).is_continue()
+        self.items.walk(&mut plain).is_continue()
     }
 }
 

@@ -7,12 +7,11 @@ use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::sqlparser::ast::{
-    OrderBy, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SelectItem, SetExpr, VisitorMut};
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 use crate::run::shared_columns::{Column, Columns, Cte, Lookup, is_plain, shares};
 use crate::run::wide_joins;
@@ -25,13 +24,13 @@ use crate::run::wide_joins;
 pub(super) fn first(mut statement: Extended, names: &impl ContextProvider) -> Result<Extended> {
     if let Extended::Statement(sql) = &mut statement {
         let mut known = Vec::new();
-        let _ = VisitMut::visit(sql, &mut CommonTables(&mut known));
+        let _ = sql.walk_mut(&mut CommonTables(&mut known));
         let lookup = Lookup {
             names,
             known,
             depth: Cell::new(0),
         };
-        outcome(VisitMut::visit(sql, &mut Stars(lookup)))?;
+        outcome(sql.walk_mut(&mut Stars(lookup)))?;
     }
     Ok(statement)
 }

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Result;
+use crate::frontend::walk::Walk;
 use crate::names::{known, table_name};
 
 /// The table that `statement` writes to, if it reads nothing of it; `target` is that of an `update` or `delete`.
@@ -77,7 +78,7 @@ impl Visitor for Columns {
 }
 
 fn names_any(tree: &impl Visit) -> bool {
-    tree.visit(&mut Columns).is_break()
+    tree.walk(&mut Columns).is_break()
 }
 
 #[cfg(test)]

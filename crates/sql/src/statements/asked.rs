@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, Visit, Visitor,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value, Visitor,
 };
 use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::expression;
+use crate::frontend::walk::Walk;
 use crate::functions::sequences::relation;
 use crate::names::{base, column_name, known, session_of};
 use crate::run::context::StatementContext;
@@ -96,7 +97,7 @@ pub(crate) fn asked(text: &str) -> Result<Vec<String>> {
     }
 
     let mut found = Asked(Vec::new());
-    let _ = expression::expression(text)?.visit(&mut found);
+    let _ = expression::expression(text)?.walk(&mut found);
     Ok(found.0)
 }
 

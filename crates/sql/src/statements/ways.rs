@@ -7,13 +7,13 @@ use std::ops::ControlFlow;
 
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr, Update, VisitMut,
-    VisitorMut,
+    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr, Update, VisitorMut,
 };
 use table::{Definition, json_kind};
 
 use crate::error::{Error, Result};
 use crate::frontend::expression::{around, expression};
+use crate::frontend::walk::WalkMut;
 use crate::frontend::ways::{Step, WAY, steps};
 use crate::functions::lists::names::{ASSIGN, ASSIGN_SLICE};
 use crate::functions::lists::types::{fields, is_special, item};
@@ -398,6 +398,6 @@ fn filled(mut expr: Expr, values: &[Expr]) -> Expr {
         }
     }
 
-    let _ = expr.visit(&mut Fill(values));
+    let _ = expr.walk_mut(&mut Fill(values));
     expr
 }

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::grammar::sets;
+use crate::frontend::walk::Walk;
 use crate::functions::{descriptions, privileges, sequences, settings};
 use crate::names::column_name;
 
@@ -32,7 +33,7 @@ const REFUSED: [(&str, &str); 3] = [
 
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
 pub(crate) fn check(tree: &impl Visit, state: &SessionState) -> Result<()> {
-    outcome(tree.visit(&mut Calls { state }))
+    outcome(tree.walk(&mut Calls { state }))
 }
 
 struct Calls<'s> {

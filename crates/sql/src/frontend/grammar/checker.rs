@@ -9,10 +9,11 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::grammar::{expr, query, sets, statement};
+use crate::frontend::walk::Walk;
 
 /// Refuses the parts of `tree`, a statement or a query, that are not supported.
 pub(crate) fn check(tree: &impl Visit) -> Result<()> {
-    outcome(tree.visit(&mut Checker { reading: 0 }))
+    outcome(tree.walk(&mut Checker { reading: 0 }))
 }
 
 struct Checker {

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::walk::Walk;
 use crate::names::column_name;
 
 /// Whether a call gives several rows.
@@ -53,7 +54,7 @@ impl Visitor for Sets {
 
 /// Whether a call that gives several rows stands in `tree`, outside of subqueries.
 pub(super) fn is_in(tree: &impl Visit) -> bool {
-    tree.visit(&mut Sets { depth: 0 }).is_break()
+    tree.walk(&mut Sets { depth: 0 }).is_break()
 }
 
 fn none_in(tree: &impl Visit, clause: &str) -> Result<()> {

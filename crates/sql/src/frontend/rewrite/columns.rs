@@ -10,13 +10,14 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident,
     ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
-    TrimWhereField, TypedString, Visit, VisitMut, Visitor, VisitorMut,
+    TrimWhereField, TypedString, Visitor, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::rewrite::leftmost::leftmost;
 use crate::frontend::rewrite::rows::{is_field, sources};
+use crate::frontend::walk::{Walk, WalkMut};
 use crate::messages::tags::{shown, tagged};
 use crate::names::column_name;
 
@@ -25,13 +26,13 @@ pub(super) fn name_statement(statement: &mut Statement) -> Result<()> {
     if let Statement::Query(query) = statement {
         return name_query(query);
     }
-    outcome(statement.visit(&mut Namer))
+    outcome(statement.walk_mut(&mut Namer))
 }
 
 /// Names the columns of a query that people see, and of those in it.
 pub(super) fn name_query(query: &mut Query) -> Result<()> {
     name(query, true)?;
-    outcome(query.visit(&mut Namer))
+    outcome(query.walk_mut(&mut Namer))
 }
 
 struct Namer;
@@ -220,12 +221,12 @@ fn written_as(
 /// Names in clauses where the planner would confuse an output column with a column of a table.
 fn mentioned(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String> {
     let mut names = Mentioned(HashSet::new());
-    let _ = select.having.visit(&mut names);
-    let _ = select.qualify.visit(&mut names);
-    let _ = select.distinct.visit(&mut names);
+    let _ = select.having.walk(&mut names);
+    let _ = select.qualify.walk(&mut names);
+    let _ = select.distinct.walk(&mut names);
     if let GroupByExpr::Expressions(keys, _) = &select.group_by {
         for key in keys.iter().filter(|key| !is_column(key)) {
-            let _ = key.visit(&mut names);
+            let _ = key.walk(&mut names);
         }
     }
     if let Some(OrderBy {
@@ -234,7 +235,7 @@ fn mentioned(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String> {
     }) = order_by
     {
         for OrderByExpr { expr, .. } in keys.iter().filter(|key| !is_column(&key.expr)) {
-            let _ = expr.visit(&mut names);
+            let _ = expr.walk(&mut names);
         }
     }
     names.0

@@ -15,6 +15,7 @@ use crate::frontend::call::call;
 use crate::frontend::flow::flow;
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::sets;
+use crate::frontend::walk::Walk;
 use crate::functions::lists::names::{ORDINALS, VALUES};
 use crate::messages::tags::shown;
 use crate::names::column_name;
@@ -84,7 +85,7 @@ fn values(expr: &Expr) -> Option<Expr> {
 
 fn found_in(tree: &impl Visit) -> Sets {
     let mut sets = Sets::default();
-    let _ = tree.visit(&mut sets);
+    let _ = tree.walk(&mut sets);
     sets
 }
 

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableFactor, TableWithJoins, Visit, Visitor, VisitorMut,
+    TableFactor, TableWithJoins, Visitor, VisitorMut,
 };
 
 use crate::error::Error;
+use crate::frontend::walk::Walk;
 use crate::names::column_name;
 
 /// Writes `t.*` as the planner finds it.
@@ -37,7 +38,7 @@ impl VisitorMut for Qualified {
         if twice.any(|name| count(name) > 1) {
             let names = all.iter().map(|table| table.base.clone());
             let mut several = Several(names.filter(|name| count(name) > 1).collect());
-            select.visit(&mut several)?;
+            select.walk(&mut several)?;
         }
         for item in &mut select.projection {
             if let SelectItem::QualifiedWildcard(

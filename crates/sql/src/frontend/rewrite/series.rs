@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem, TableFactor,
-    TableFunctionArgs, TableWithJoins, UnaryOperator, Value, Visit, VisitMut, Visitor, VisitorMut,
+    TableFunctionArgs, TableWithJoins, UnaryOperator, Value, Visitor, VisitorMut,
 };
 
 use crate::error::Error;
 use crate::frontend::constant::Constant;
+use crate::frontend::walk::{Walk, WalkMut};
 use crate::names::column_name;
 
 /// The name of the function.
@@ -133,7 +134,7 @@ impl VisitorMut for Alone {
         if let Some(args) = alone(select) {
             let mut moved = Moved;
             for item in &mut select.projection {
-                let _ = item.visit(&mut moved);
+                let _ = item.walk_mut(&mut moved);
             }
             select.from = vec![from(args)];
         }
@@ -161,7 +162,7 @@ fn alone(select: &Select) -> Option<Vec<FunctionArg>> {
             item,
             SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
         );
-        if !plain || item.visit(&mut found).is_break() {
+        if !plain || item.walk(&mut found).is_break() {
             return None;
         }
     }

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Fetch, Function, GroupByExpr, Ident, LimitClause, NamedWindowDefinition,
     NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, SetOperator, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
-    WindowSpec, WindowType,
+    SelectItem, SetExpr, SetOperator, Value, VisitorMut, WildcardAdditionalOptions, WindowSpec,
+    WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -15,6 +15,7 @@ use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::rewrite::framed;
 use crate::frontend::rewrite::leftmost::leftmost;
+use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 
 /// `from t` becomes `select * from t`, `fetch first 3 rows only` becomes `limit 3`, `order by all`
@@ -279,9 +280,9 @@ fn windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), Er
         depth: 0,
     };
     select.named_window.clear();
-    outcome(select.visit(&mut over))?;
+    outcome(select.walk_mut(&mut over))?;
     match order_by {
-        Some(order_by) => outcome(order_by.visit(&mut over)),
+        Some(order_by) => outcome(order_by.walk_mut(&mut over)),
         None => Ok(()),
     }
 }
