@@ -22,8 +22,8 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// The foreign keys of a table. None if rows are to be looked at with others: they may refer to one another, or the index
-    /// of the key is not up to date, or the transaction waits with the foreign key.
+    /// The foreign keys of a table, which refers to others. None if rows are to be looked at together: the index of a key is not
+    /// up to date, or the transaction waits with a foreign key.
     pub(super) fn all(
         context: &StatementContext,
         tables: &Tables,
@@ -34,8 +34,7 @@ impl Reference {
             let foreign = &definition.foreign_keys[rule.foreign_key];
             let (parent, key) = parent(tables, foreign, rule).ok()?;
             let waits = deferrals.is_some_and(|said| said.defers(&definition.name, rule));
-            let others = foreign.parent != definition.name;
-            (others && !waits && parent.has_index(key)).then(|| Reference {
+            (!waits && parent.has_index(key)).then(|| Reference {
                 rule: rule.clone(),
                 foreign: foreign.clone(),
                 parent: Arc::clone(parent),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream;
-use table::{Column, Definition, Table};
+use table::{Column, Deferral, Definition, Rule, Table};
 
 use crate::error::Result;
 use crate::frontend::row_insert::RowInsert;
@@ -27,12 +27,18 @@ use crate::statements::write::Writing;
 /// Most tables that rows wait for.
 const MOST_TABLES: usize = 8;
 
-/// Whether rows of a table can be taken without a plan: they compute no values.
+/// Whether rows of a table can be taken without a plan: they compute no values, and refer neither to one another nor to what
+/// may come later.
 fn is_plain(table: &Table) -> bool {
     let definition = table.definition();
     let mut columns = definition.columns.iter();
     let is_computed = |own: &Column| own.generated.is_some() && own.identity().is_none();
+    let is_late = |rule: &Rule| {
+        let parent = &definition.foreign_keys[rule.foreign_key].parent;
+        *parent == definition.name || rule.deferral == Deferral::Deferred
+    };
     columns.all(|own| !is_computed(own) && own.domain.is_none())
+        && !definition.rules.iter().any(is_late)
         && definition.keys.iter().all(|key| table.has_index(key))
 }
 
@@ -100,15 +106,19 @@ impl Meant {
 
 /// Begins to gather rows for a table, with the right to write to it; false if it is none for that.
 async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(Entered, bool)> {
-    let Some(name) = plain_name(&mut entered.scope(), &meant.written)? else {
+    let Some(table) = plain(&mut entered.scope(), &meant.written)? else {
         return Ok((entered, false));
     };
+    let name = table.definition().name.clone();
+    // Keys of a table that is called by two names would be looked for in one half of its rows, and rows that these may refer
+    // to in none.
+    let is_near = |own: &Gathered| {
+        let own = &own.definition().name;
+        let mut foreign = table.definition().foreign_keys.iter();
+        *own == name || foreign.any(|foreign| foreign.parent == *own)
+    };
     let others = entered.transaction().map(|open| &open.gathered);
-    // Keys of a table that is called by two names would be looked for in one half of its rows.
-    let in_the_way = others.is_some_and(|all| {
-        all.len() >= MOST_TABLES || all.iter().any(|own| own.definition().name == name)
-    });
-    if in_the_way {
+    if others.is_some_and(|all| all.len() >= MOST_TABLES || all.iter().any(is_near)) {
         return Ok((entered, false));
     }
     let instance = Arc::clone(entered.instance());
@@ -123,14 +133,6 @@ async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(
         let Some(references) = references else {
             return Ok((entered, false));
         };
-        let waits = |own: &Gathered| {
-            let name = &own.definition().name;
-            references.iter().any(|reference| reference.is_to(name))
-        };
-        let open = entered.transaction();
-        if open.is_some_and(|open| open.gathered.iter().any(waits)) {
-            return Ok((entered, false));
-        }
         let gathered = Gathered::new(meant, (table, references), &mut context).await?;
         entered.gather(gathered);
         Ok((entered, true))
@@ -152,8 +154,8 @@ fn references(
     Ok(Reference::all(context, &tables, definition))
 }
 
-/// The name in the catalog of a table whose rows can be gathered.
-fn plain_name(scope: &mut Scope<'_>, written: &str) -> Result<Option<String>> {
+/// The table of this name, if its rows can be gathered.
+fn plain(scope: &mut Scope<'_>, written: &str) -> Result<Option<Arc<Table>>> {
     if scope.has_given() {
         return Ok(None);
     }
@@ -162,8 +164,8 @@ fn plain_name(scope: &mut Scope<'_>, written: &str) -> Result<Option<String>> {
     };
     let name = scope.path().resolve(&tables, written);
     let table = tables.get(&name).filter(|table| is_plain(table));
-    let is_table = table.is_some() && tables.materialized(&name).is_none();
-    Ok(is_table.then_some(name))
+    let is_table = tables.materialized(&name).is_none();
+    Ok(table.filter(|_| is_table).cloned())
 }
 
 impl Session {
