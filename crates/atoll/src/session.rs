@@ -8,11 +8,12 @@ use futures::stream;
 use futures::stream::{BoxStream, StreamExt};
 use governor::runtime::Runtime;
 use sql::{
-    Answer, AnswerStream, Frames, PreparedStatement, Statistics, TransactionStatus, Transfer,
+    Answer, AnswerStream, Canceller, Frames, PreparedStatement, Statistics, TransactionStatus,
+    Transfer,
 };
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 
@@ -53,8 +54,8 @@ pub struct Session {
 pub struct Interrupter(Arc<Notify>);
 
 impl Interrupter {
-    /// Stops the statement that the session runs at this moment, which then returns [`Error::Interrupted`]. If it runs
-    /// none, nothing happens.
+    /// Stops the statement that the session runs at this moment, which then returns [`Error::Interrupted`], and has done
+    /// nothing. If it runs none, or has begun to commit, nothing happens: the statement returns what has become of it.
     pub fn interrupt(&self) {
         self.0.notify_waiters();
     }
@@ -380,10 +381,9 @@ impl Session {
         not_in_a_task()?;
         let (sender, rows) = incoming();
         let (session, transfer) = (self.session.clone(), transfer.clone());
-        let task = self
-            .handle
-            .spawn(async move { session.copy_in(&transfer, rows).await });
-        let _abort = Abort(task.abort_handle());
+        let canceller = Canceller::default();
+        let work = canceller.over(async move { session.copy_in(&transfer, rows).await });
+        let task = Task(self.handle.spawn(work));
         for batch in batches {
             let failed = batch.is_err();
             if sender.blocking_send(Some(batch)).is_err() || failed {
@@ -391,10 +391,7 @@ impl Session {
             }
         }
         let _ = sender.blocking_send(None);
-        match self.wait(async { Ok::<_, Error>(task.await) })? {
-            Ok(copied) => Ok(copied?),
-            Err(_) => Err(Error::Interrupted),
-        }
+        self.wait_for(canceller, task.end())
     }
 
     /// Whether a transaction of several statements is in progress.
@@ -466,24 +463,33 @@ impl Session {
         not_in_a_task()?;
         let (sender, rows) = incoming();
         let (session, name) = (self.session.clone(), table.to_string());
-        let task = self
-            .handle
-            .spawn(async move { session.append(&name, rows).await });
+        let canceller = Canceller::default();
+        let work = canceller.over(async move { session.append(&name, rows).await });
+        let task = Task(self.handle.spawn(work));
         for batch in batches {
             if sender.blocking_send(Some(Ok(batch))).is_err() {
                 break;
             }
         }
         let _ = sender.blocking_send(None);
-        match self.wait(async { Ok::<_, Error>(task.await) })? {
-            Ok(appended) => Ok(appended?),
-            Err(_) => Err(Error::Interrupted),
-        }
+        self.wait_for(canceller, task.end())
     }
 
-    /// Waits for `work` or an interrupt, whichever comes first; an interrupt drops the work.
+    /// Waits for `work` or an interrupt, whichever comes first; an interrupt drops the work and waits for its end.
     fn wait<T, E: Into<Error>>(
         &self,
+        work: impl Future<Output = std::result::Result<T, E>>,
+    ) -> Result<T> {
+        let canceller = Canceller::default();
+        let work = canceller.over(work);
+        self.wait_for(canceller, work)
+    }
+
+    /// Waits for `work`, which runs over `canceller`, or an interrupt. Work that has begun to commit is not interrupted: what
+    /// has become of it is returned, as whoever is told that it was interrupted would do it again.
+    fn wait_for<T, E: Into<Error>>(
+        &self,
+        canceller: Canceller,
         work: impl Future<Output = std::result::Result<T, E>>,
     ) -> Result<T> {
         not_in_a_task()?;
@@ -491,19 +497,36 @@ impl Session {
         let stopped = self.stop.notified();
         let _running = self.governing.begin();
         self.handle.block_on(async {
+            let mut work = Box::pin(work);
             tokio::select! {
                 biased;
-                () = stopped => Err(Error::Interrupted),
-                done = work => done.map_err(Into::into),
+                () = stopped => {}
+                done = &mut work => return done.map_err(Into::into),
             }
+            if !canceller.cancel() {
+                return work.await.map_err(Into::into);
+            }
+            drop(work);
+            canceller.ended().await;
+            Err(Error::Interrupted)
         })
     }
 }
 
-/// Aborts a task when it is dropped.
-struct Abort(AbortHandle);
+/// A task that is aborted when this is dropped.
+struct Task<T>(JoinHandle<std::result::Result<T, sql::Error>>);
 
-impl Drop for Abort {
+impl<T> Task<T> {
+    /// What it returns.
+    async fn end(mut self) -> Result<T> {
+        match (&mut self.0).await {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(Error::Interrupted),
+        }
+    }
+}
+
+impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -543,6 +566,11 @@ impl Rows {
         self.stream.changed()
     }
 
+    /// Whether the statement has ended, and only its rows are left to be taken.
+    pub fn is_over(&self) -> bool {
+        self.stream.is_over()
+    }
+
     /// What whoever typed the statement should know of what it has done.
     pub fn notices(&self) -> &[String] {
         self.stream.notices()
@@ -569,11 +597,20 @@ impl Iterator for Rows {
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let next = self.stream.next_batch();
-        match self.session.wait(async { Ok::<_, Error>(next.await) }) {
-            Ok(None) => None,
-            Ok(Some(batch)) => Some(batch.map_err(Error::from)),
-            Err(e) => Some(Err(e)),
-        }
+        let next = self.session.wait(async { Ok::<_, Error>(next.await) });
+        let next = match next {
+            Err(Error::Interrupted) => {
+                if self.session.handle.block_on(self.stream.cancel()) {
+                    return Some(Err(Error::Interrupted));
+                }
+                // What it did is done, and these are rows that tell of it.
+                let next = self.stream.next_batch();
+                self.session.handle.block_on(next)
+            }
+            Err(e) => return Some(Err(e)),
+            Ok(next) => next,
+        };
+        next.map(|batch| batch.map_err(Error::from))
     }
 }
 

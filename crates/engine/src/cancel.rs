@@ -1,7 +1,7 @@
 //! Cancelling a query.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Error, Result};
 
@@ -14,25 +14,55 @@ pub struct Stop(Arc<Switch>);
 
 #[derive(Debug, Default)]
 struct Switch {
-    raised: AtomicBool,
+    /// [`RAISED`] and [`SEALED`]. Whichever of the two was set first wins until the seal is broken.
+    state: AtomicU8,
     above: Option<Stop>,
 }
 
+/// Somebody asked for the end.
+const RAISED: u8 = 1;
+/// What runs can no longer be cancelled: it has begun to commit.
+const SEALED: u8 = 2;
+
 impl Stop {
-    /// Cancels the query.
-    pub fn stop(&self) {
-        self.0.raised.store(true, Ordering::Relaxed);
+    /// Cancels the query. False if it is [sealed](Stop::seal): then it goes on, and its outcome counts.
+    pub fn stop(&self) -> bool {
+        self.0.state.fetch_or(RAISED, Ordering::AcqRel) & SEALED == 0
     }
 
     /// Whether the query was cancelled.
     pub fn stopped(&self) -> bool {
-        self.0.raised.load(Ordering::Relaxed) || self.0.above.as_ref().is_some_and(Stop::stopped)
+        self.0.state.load(Ordering::Acquire) == RAISED
+            || self.0.above.as_ref().is_some_and(Stop::stopped)
     }
 
-    /// A child switch: raised by itself or with this one, but never raising this one.
-    pub(crate) fn below(&self) -> Stop {
+    /// From here on nothing cancels the query, so that whoever asks for it waits for the outcome of a commit instead of
+    /// being told that there is none.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if it was cancelled before.
+    pub fn seal(&self) -> Result<()> {
+        let sealed = |state: u8| (state != RAISED).then_some(state | SEALED);
+        let set = self
+            .0
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, sealed);
+        set.map_err(|_| Error::Cancelled)?;
+        match &self.0.above {
+            None => Ok(()),
+            Some(above) => above.seal().inspect_err(|_| self.unseal()),
+        }
+    }
+
+    /// What runs from here on can be cancelled again, and is at once if somebody asked for it meanwhile.
+    pub fn unseal(&self) {
+        self.0.state.fetch_and(!SEALED, Ordering::AcqRel);
+    }
+
+    /// A child switch: raised by itself or with this one, but never raising this one. To seal it seals this one, too.
+    pub fn below(&self) -> Stop {
         Stop(Arc::new(Switch {
-            raised: AtomicBool::new(false),
+            state: AtomicU8::new(0),
             above: Some(self.clone()),
         }))
     }
@@ -41,7 +71,7 @@ impl Stop {
     ///
     /// # Errors
     /// [`Error::Cancelled`].
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if self.stopped() {
             Err(Error::Cancelled)
         } else {
@@ -63,5 +93,32 @@ mod tests {
         assert!(!above.stopped() && !other.stopped());
         above.stop();
         assert!(other.clone().below().check().is_err());
+    }
+
+    #[test]
+    fn what_is_sealed_goes_on_until_the_seal_is_broken() {
+        let above = Stop::default();
+        let below = above.below();
+        below.seal().unwrap();
+        assert!(!above.stop(), "a commit has begun");
+        assert!(!above.stopped() && !below.stopped());
+        above.unseal();
+        assert!(above.stopped() && below.stopped());
+        assert!(below.seal().is_err() && above.seal().is_err());
+        // What failed to seal has left no seal behind.
+        assert!(below.stop());
+    }
+
+    #[test]
+    fn one_of_seal_and_stop_wins() {
+        for _ in 0..1000 {
+            let (above, below) = {
+                let above = Stop::default();
+                (above.clone(), above.below())
+            };
+            let committed = std::thread::spawn(move || below.seal().is_ok());
+            let stopped = above.stop();
+            assert_ne!(committed.join().unwrap(), stopped);
+        }
     }
 }

@@ -85,6 +85,12 @@ pub(crate) fn watched_and_told<T: Send>(
         })
     });
     match ended {
+        (Ok(Ok(_)), Some(raised)) => {
+            // What it wrote is committed: who catches this must not do it again. Python before 3.11 has no notes.
+            let note = "the statement was done all the same";
+            let _ = raised.value(py).call_method1("add_note", (note,));
+            Err(raised)
+        }
         (_, Some(raised)) => Err(raised),
         (Ok(done), None) => done.map_err(|error| crate::error::of(&error)),
         (Err(_), None) => Err(panicked()),

@@ -62,6 +62,7 @@ mod limits;
 mod listen;
 mod metrics;
 mod options;
+mod outcome;
 mod security;
 mod sessions;
 mod shared;

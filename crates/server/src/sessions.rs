@@ -82,6 +82,8 @@ pub(crate) struct Activity {
     pub changed: SystemTime,
     /// When what it does is to end.
     deadline: Option<Instant>,
+    /// What the statement wrote is committed: it is not cancelled any more.
+    settled: bool,
 }
 
 /// What a session is connected to its client by.
@@ -141,6 +143,16 @@ impl Client {
         activity.query_start = Some(now);
         activity.changed = now;
         activity.deadline = deadline;
+        activity.settled = false;
+    }
+
+    /// What the statement wrote is committed, and its client is told so: who wants only the statement to end comes too late.
+    pub(crate) fn settle(&self) {
+        let mut activity = self.activity.lock();
+        activity.settled = true;
+        if self.reason().is_some_and(Reason::spares_the_session) {
+            self.reason.store(0, Ordering::Release);
+        }
     }
 
     /// The statement has ended, and the session does this until `deadline`. Who wanted the statement to end comes too
@@ -159,7 +171,7 @@ impl Client {
     pub(crate) fn ask(&self, reason: Reason) {
         let activity = self.activity.lock();
         let active = activity.doing == Doing::Active;
-        if reason.spares_the_session() && !active {
+        if reason.spares_the_session() && (!active || activity.settled) {
             return;
         }
         self.reason.fetch_max(reason as u8, Ordering::AcqRel);
@@ -282,6 +294,7 @@ impl Sessions {
                 query_start: None,
                 changed: now,
                 deadline: None,
+                settled: false,
             }),
             reason: AtomicU8::new(0),
             interrupter: newcomer.interrupter,

@@ -94,6 +94,7 @@ pub use messages::numbers::{column_number, special_type, type_modifier, type_num
 pub use messages::types::{column_type_name, json_type_of, type_name};
 pub use resources::activity::Activity;
 pub use resources::allowance::UserMemory;
+pub use resources::stop::Canceller;
 pub use resources::turn::Turn;
 pub use run::answer::Answer;
 pub use run::checks::Checks;

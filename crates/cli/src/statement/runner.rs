@@ -228,8 +228,8 @@ impl Results for Streamed {
     }
 
     fn next(&mut self) -> atoll::Result<Option<RecordBatch>> {
-        // A statement that waits for its reader notices Ctrl-C here.
-        if interrupt::asked() {
+        // A statement that waits for its reader notices Ctrl-C here; what it has written by now is told.
+        if interrupt::asked() && !self.rows.is_over() {
             return Err(atoll::Error::Interrupted);
         }
         let next = self.rows.next().transpose();

@@ -12,6 +12,7 @@ use crate::client::portal::{Portal, Prepared};
 use crate::client::settings::Settings;
 use crate::client::startup::Opened;
 use crate::errors;
+use crate::outcome::Outcome;
 use crate::sessions::{Client, Doing, Reason, Seat};
 use crate::shared::Shared;
 use crate::wire::backend::{self, Report};
@@ -274,7 +275,7 @@ impl Conversation {
     }
 
     /// Does `work` for the statement `text`, which is to end when it takes too long or is not wanted any more.
-    pub(crate) fn timed<T>(
+    pub(crate) fn timed<T: Outcome>(
         &mut self,
         text: &str,
         work: impl FnOnce(&mut Conversation) -> atoll::Result<T>,
@@ -287,7 +288,17 @@ impl Conversation {
             .counts
             .microseconds
             .add(u64::try_from(took).unwrap_or(u64::MAX));
+        if let Ok(outcome) = &done {
+            self.settle(outcome);
+        }
         done.map_err(|e| self.reported(&e, text))
+    }
+
+    /// The statement has come so far: if it is over and its transaction with it, nobody cancels it any more.
+    pub(crate) fn settle(&self, outcome: &impl Outcome) {
+        if outcome.is_over() && self.session.transaction() == TransactionStatus::Idle {
+            self.client().settle();
+        }
     }
 
     /// What becomes of an error of the statement `text`.

@@ -112,7 +112,10 @@ impl Conversation {
         self.channel.patient(true)?;
         match (copied, failed) {
             (_, Some(failed)) => Err(failed),
-            (Ok(rows), None) => Ok(rows),
+            (Ok(rows), None) => {
+                self.settle(&rows);
+                Ok(rows)
+            }
             (Err(e), None) => Err(self.reported(&e, text)),
         }
     }

@@ -11,6 +11,7 @@ use crate::client::cursor_text::{CursorCommand, Declare, Fetch};
 use crate::client::cursors::{Cursor, Place, Step, Way, no_cursor};
 use crate::client::kept::{Keeps, Kept};
 use crate::client::sending::{Sending, Source, formats};
+use crate::outcome::There;
 use crate::wire::backend::{self, Report};
 
 /// Most cursors of a session.
@@ -105,7 +106,10 @@ impl Conversation {
         let rows = self.timed(text, |it| it.session.run(statement, values))?;
         self.notify(rows.notices());
         let keeps = match declare.scroll {
-            Some(true) => Keeps::All(self.timed(text, |it| it.session.account())?),
+            Some(true) => {
+                let account = self.timed(text, |it| it.session.account().map(There))?;
+                Keeps::All(account.0)
+            }
             Some(false) => Keeps::Nothing,
             None => Keeps::Some,
         };

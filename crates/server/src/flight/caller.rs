@@ -14,6 +14,7 @@ use crate::flight::status::{Ended, Status};
 use crate::flight::transactions::{Held, Transactions};
 use crate::http2::connection::Watch;
 use crate::limits::{IDLE, Limits, STATEMENT};
+use crate::outcome::Outcome;
 use crate::sessions::{Client, Doing, Line, Newcomer, Seat};
 use crate::shared::{Counts, Shared};
 use crate::wire::backend::Report;
@@ -179,7 +180,7 @@ impl Entered {
     ///
     /// # Errors
     /// Those of the work, as the client is told them.
-    pub(crate) fn timed<T>(
+    pub(crate) fn timed<T: Outcome>(
         &self,
         text: &str,
         work: impl FnOnce(&Session) -> atoll::Result<T>,
@@ -188,6 +189,13 @@ impl Entered {
         let done = work(&self.session);
         let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.counts.microseconds.add(took);
+        // What is committed nobody cancels any more.
+        if let Ok(outcome) = &done
+            && outcome.is_over()
+            && self.session.transaction() == TransactionStatus::Idle
+        {
+            self.client.settle();
+        }
         done.map_err(|e| self.failed(&e, text))
     }
 

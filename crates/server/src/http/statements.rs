@@ -272,6 +272,10 @@ impl Running<'_> {
                 }
             }),
         };
+        // What is committed nobody cancels any more.
+        if rows.as_ref().is_ok_and(atoll::Rows::is_over) {
+            self.client().settle();
+        }
         let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.counts.microseconds.add(took);
         let rows = rows.map_err(|e| self.failed(&e, text))?;

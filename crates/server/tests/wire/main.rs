@@ -2,6 +2,7 @@
 
 mod client;
 mod codes;
+mod committing;
 mod copying;
 mod cursors;
 mod extended;

@@ -4,7 +4,7 @@
 //! The planner copies the plan of a common table expression to each place that reads it. [`mark`] puts what is to be
 //! computed once into a subquery with a name by which [`crate::run::ctes`] finds all copies.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -72,6 +72,7 @@ impl Marks<'_> {
         let Some(with) = query.with.as_ref().filter(|with| !with.recursive) else {
             return Ok(());
         };
+        check_copies(&with.cte_tables)?;
         let (mut changing, mut once) = (HashSet::new(), Vec::new());
         for cte in &with.cte_tables {
             let name = column_name(&cte.alias.name);
@@ -116,6 +117,41 @@ impl Marks<'_> {
         }
         Ok(())
     }
+}
+
+/// Most copies that the planner makes of the parts of a `with`. It walks through all of them: this many take a second.
+const MOST_COPIES: u64 = 10_000;
+
+/// Refuses a `with` whose parts read those before them so often that the planner would not end: twelve parts, each of which
+/// reads the one before it twice, are 4,096 copies of the first.
+fn check_copies(ctes: &[Cte]) -> Result<()> {
+    let mut copies: HashMap<String, u64> = HashMap::new();
+    for cte in ctes {
+        struct Named<'c>(&'c HashMap<String, u64>, u64);
+        impl Visitor for Named<'_> {
+            type Break = ();
+
+            fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+                let read = table_name(relation).ok();
+                let read = read.and_then(|name| self.0.get(&name).copied());
+                self.1 = self.1.saturating_add(read.unwrap_or(0));
+                ControlFlow::Continue(())
+            }
+        }
+        let mut named = Named(&copies, 1);
+        let _ = cte.query.walk(&mut named);
+        let all = named.1;
+        if all > MOST_COPIES {
+            return Err(Error::TooComplex {
+                message: format!(
+                    "the parts of this `with` read each other so often that \"{}\" alone has over {MOST_COPIES} of them in it: put the rows of some of them into tables",
+                    cte.alias.name.value
+                ),
+            });
+        }
+        copies.insert(column_name(&cte.alias.name), all);
+    }
+    Ok(())
 }
 
 /// How many places of `query` read rows by `name`.

@@ -2,7 +2,7 @@
 //!
 //! What differs from the generic dialect: `^` is the power and binds closer than `*`, `||`, `&`, `|`, `<<` and the
 //! regular expression operators bind less than `+` and closer than comparisons, digits may be grouped by `_`, and `#` and `@` are no letters. Options of columns may be those of
-//! [`column_options`]; there is `is json`.
+//! [`column_options`]; there is `is json`, and there are [more expressions](extra).
 
 use std::any::TypeId;
 
@@ -12,7 +12,8 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::frontend::call::call;
-use crate::frontend::column_options;
+use crate::frontend::extra::Infix;
+use crate::frontend::{column_options, extra};
 use crate::functions::json::IS_JSON;
 use crate::resources::guard;
 
@@ -138,9 +139,16 @@ impl Dialect for Atoll {
         &self,
         parser: &mut Parser<'_>,
         expr: &Expr,
-        _: u8,
+        precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        is_json(parser, expr).map(Ok)
+        match extra::infix(parser) {
+            Some(infix) => Some(extra::parsed(parser, expr, infix, precedence)),
+            None => is_json(parser, expr).map(Ok),
+        }
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        extra::trim(parser)
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -156,8 +164,13 @@ impl Dialect for Atoll {
             | Token::DoubleTilde
             | Token::DoubleTildeAsterisk
             | Token::ExclamationMarkDoubleTilde
-            | Token::ExclamationMarkDoubleTildeAsterisk => Precedence::PgOther,
-            _ => return None,
+            | Token::ExclamationMarkDoubleTildeAsterisk
+            | Token::CaretAt
+            | Token::Sharp => Precedence::PgOther,
+            _ => match extra::infix(parser)? {
+                Infix::IsNull | Infix::NotNull => Precedence::Is,
+                _ => return None,
+            },
         };
         Some(Ok(binding(precedence)))
     }

@@ -15,7 +15,7 @@ pub(crate) fn rewritten(
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
     let tokens = rewrite::continued(table_as::logged(tokens.to_vec()))?;
     let tokens = rewrite::subscripts(ways::inserts(rewrite::using_alias(tokens)));
-    let tokens = rewrite::questions(operators::mark(tokens));
+    let tokens = rewrite::laterals(rewrite::questions(operators::mark(tokens)));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
     let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));

@@ -35,6 +35,7 @@ mod number_reading;
 mod number_texts;
 mod number_writing;
 mod numeric;
+pub(crate) mod one_zero;
 mod own;
 mod patterns;
 pub(crate) mod privileges;

@@ -255,7 +255,12 @@ fn schema(e: &SchemaError) -> Error {
             valid_fields,
         } => {
             let (mut qualified, mut plain) = (Vec::new(), Vec::new());
-            for valid in valid_fields.iter().filter(|c| c.name != table::ROW_COLUMN) {
+            // An output column that has a tag is none of those that the name may mean.
+            let is_other = |c: &&Column| {
+                let is_tagged = c.name != field.name && shown(&c.name) == field.name;
+                c.name != table::ROW_COLUMN && !is_tagged
+            };
+            for valid in valid_fields.iter().filter(is_other) {
                 qualified.push(flat(valid));
                 plain.push(shown(&valid.name).to_string());
             }
@@ -268,7 +273,10 @@ fn schema(e: &SchemaError) -> Error {
                 name: flat(field),
                 candidates,
                 relation: None,
-                position: None,
+                position: field.spans().first().map(|span| Position {
+                    line: span.start.line,
+                    column: span.start.column,
+                }),
             }
         }
         SchemaError::AmbiguousReference { field } => Error::coded(

@@ -3,16 +3,22 @@
 //! DataFusion makes such a filter once all partitions of the join have asked for it, and they wait for each other. A
 //! join above, whose build side has no rows in a partition, does not read that partition of its probe side: a join
 //! there waits for ever. So plans with joins that are made by partition have no such filters.
+//!
+//! The filters compare as Arrow does, which is not how joins, groups and sorts compare everything: an array with a NULL among
+//! its items is compared to nothing, and -0.0 is not 0.0. Rows would be lost, so keys of such types make no filters.
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode, SortMergeJoinExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
 
 /// DataFusion's rule that hands filters of joins and of the first rows to scans, for plans in which no join waits.
 #[derive(Debug)]
@@ -21,6 +27,50 @@ pub(crate) struct DynamicFilters(FilterPushdown);
 impl DynamicFilters {
     pub(crate) fn new() -> DynamicFilters {
         DynamicFilters(FilterPushdown::new_post_optimization())
+    }
+}
+
+/// Whether values of a type are equal for filters where they are for joins.
+fn is_equal_alike(ty: &DataType) -> bool {
+    !ty.is_nested() && !ty.is_floating()
+}
+
+/// Which kinds of operators make no filters in `plan`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Without {
+    joins: bool,
+    sorts: bool,
+    aggregates: bool,
+}
+
+impl Without {
+    fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Without> {
+        let mut without = Without {
+            joins: skips_partitions(plan)?,
+            ..Without::default()
+        };
+        plan.apply(|node| {
+            if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+                let schema = join.left().schema();
+                for (key, _) in join.on() {
+                    without.joins |= !is_equal_alike(&key.data_type(&schema)?);
+                }
+            } else if let Some(sort) = node.downcast_ref::<SortExec>() {
+                let schema = sort.input().schema();
+                for key in sort.expr() {
+                    without.sorts |= key.expr.data_type(&schema)?.is_nested();
+                }
+            } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+                let schema = aggregate.input_schema();
+                for expr in aggregate.aggr_expr() {
+                    for argument in expr.expressions() {
+                        without.aggregates |= argument.data_type(&schema)?.is_nested();
+                    }
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(without)
     }
 }
 
@@ -47,11 +97,12 @@ impl PhysicalOptimizerRule for DynamicFilters {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if !skips_partitions(&plan)? {
-            return self.0.optimize(plan, config);
-        }
+        let without = Without::of(&plan)?;
         let mut config = config.clone();
-        config.optimizer.enable_join_dynamic_filter_pushdown = false;
+        let options = &mut config.optimizer;
+        options.enable_join_dynamic_filter_pushdown &= !without.joins;
+        options.enable_topk_dynamic_filter_pushdown &= !without.sorts;
+        options.enable_aggregate_dynamic_filter_pushdown &= !without.aggregates;
         self.0.optimize(plan, &config)
     }
 

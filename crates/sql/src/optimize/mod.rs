@@ -1,9 +1,10 @@
 //! Rules beside DataFusion's, and the choice of rules for each plan.
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
-//!   [`order`], [`special`], [`multiset`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`], [`finite`].
+//!   [`order`], [`special`], [`multiset`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
 //! * One rule for physical plans: [`dynamic`].
+//! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
 //!
 //! Uses `functions` and the layers below it.
@@ -12,6 +13,7 @@ pub(crate) mod casts;
 pub(crate) mod checked;
 pub(crate) mod comparisons;
 mod correlated;
+mod deep;
 pub(crate) mod dynamic;
 mod enums;
 mod expressions;
@@ -23,11 +25,13 @@ pub(crate) mod multiset;
 mod nullsafe;
 pub(crate) mod numbers;
 pub(crate) mod order;
+pub(crate) mod ordered_aggregates;
 mod outer;
 pub(crate) mod rules;
 pub(crate) mod shifts;
 mod sort_keys;
 pub(crate) mod special;
+pub(crate) mod stoppable;
 mod sums;
 mod unnest;
 mod volatile;

@@ -13,12 +13,14 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::optimize::checked::operands;
 use crate::optimize::correlated;
+use crate::optimize::deep;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
 use crate::optimize::special;
+use crate::optimize::stoppable::Stoppable;
 use crate::optimize::sums::SumsOfOne;
 use crate::optimize::volatile::MoveFilters;
 
-type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+pub(super) type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Rules of DataFusion that never run.
 ///
@@ -151,7 +153,8 @@ pub(crate) fn all() -> Vec<Rule> {
     // First: other rules give names to what sums have in common.
     rules.insert(0, Arc::new(SumsOfOne));
     rules.push(Arc::new(NullSafeKeys::default()));
-    rules
+    let stoppable = |rule: Rule| Arc::new(Stoppable(rule)) as Rule;
+    rules.into_iter().map(stoppable).collect()
 }
 
 /// `plan` analysed and optimised, in one pass of the rules, or in two if it has nested queries or outer joins. A third
@@ -159,7 +162,12 @@ pub(crate) fn all() -> Vec<Rule> {
 pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
     correlated::own_aggregates(plan)?;
     let analyzer = state.analyzer();
-    let plan = analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?;
+    let is_deep = deep::is_deep(plan)?;
+    let plan = if is_deep {
+        deep::analyzed(analyzer, plan.clone(), &state.options())?
+    } else {
+        analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?
+    };
     let parts = parts(&plan)?;
     let all = &state.optimizer().rules;
     let found = |rule: &&Rule| subject(rule.name()).is_none_or(|part| parts.contains(&part));
@@ -172,7 +180,11 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     }
     rules.extend(last.into_iter().cloned());
     // Both passes in one list: what surrounds a pass takes as long as several rules.
-    let plan = Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?;
+    let plan = if is_deep {
+        deep::optimised(&rules, plan, state)?
+    } else {
+        Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?
+    };
     if parts.contains(&Part::Subquery) {
         correlated::all_joined(&plan)?;
     }

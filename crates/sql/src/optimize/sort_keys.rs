@@ -3,6 +3,10 @@
 //!
 //! DataFusion takes `nulls first` for what is in them, too. So where they do not stand at the end where the greatest values
 //! are, a key of its own says which values are NULL.
+//!
+//! Doubles and reals, too, are compared by their bits there: -0.0 is before 0.0, and NaN of several kinds are apart. Where keys
+//! come after them, and where rows of the same keys belong together, they are keys by [their one zero and one
+//! NaN](crate::functions::one_zero).
 
 use std::sync::Arc;
 
@@ -11,7 +15,7 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, SortExpr};
 
 use crate::functions::lists::types::{is_list, is_struct};
-use crate::functions::special;
+use crate::functions::{one_zero, special};
 use crate::optimize::expressions::rewritten;
 
 /// `plan` with these keys, in sorts and in the arguments of functions.
@@ -25,19 +29,25 @@ fn sort(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(plan));
     };
     let schema = Arc::clone(sort.input.schema());
-    let changed = spell(&mut sort.expr, &schema)?;
+    let changed = spell(&mut sort.expr, &schema)? | levelled(&mut sort.expr, &schema, false);
     Ok(told(LogicalPlan::Sort(sort), changed))
 }
 
 fn function(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr {
         Expr::AggregateFunction(mut function) => {
-            let changed = spell(&mut function.params.order_by, schema)?;
+            let keys = &mut function.params.order_by;
+            let changed = spell(keys, schema)? | levelled(keys, schema, false);
             told(Expr::AggregateFunction(function), changed)
         }
         Expr::WindowFunction(mut function) => {
-            let changed = spell(&mut function.params.order_by, schema)?
-                || guarded(&mut function.params.order_by, schema)?;
+            let params = &mut function.params;
+            let mut changed =
+                spell(&mut params.order_by, schema)? || guarded(&mut params.order_by, schema)?;
+            changed |= levelled(&mut params.order_by, schema, true);
+            for key in &mut params.partition_by {
+                changed |= level(key, schema);
+            }
             told(Expr::WindowFunction(function), changed)
         }
         expr => Transformed::no(expr),
@@ -50,6 +60,29 @@ fn told<T>(value: T, changed: bool) -> Transformed<T> {
     } else {
         Transformed::no(value)
     }
+}
+
+/// Gives keys that are floats one zero and one NaN, those that others come after or all; whether there are any.
+fn levelled(keys: &mut [SortExpr], schema: &DFSchema, all: bool) -> bool {
+    let count = if all {
+        keys.len()
+    } else {
+        keys.len().saturating_sub(1)
+    };
+    let mut changed = false;
+    for key in &mut keys[..count] {
+        changed |= level(&mut key.expr, schema);
+    }
+    changed
+}
+
+fn level(key: &mut Expr, schema: &DFSchema) -> bool {
+    let is_float = key.get_type(schema).is_ok_and(|ty| ty.is_floating());
+    if !is_float || one_zero::is_level(key) {
+        return false;
+    }
+    *key = one_zero::level(std::mem::take(key));
+    true
 }
 
 /// Whether the first key of a window, a struct, got one before it: DataFusion has no frames of rows by a struct alone.

@@ -19,7 +19,8 @@ use table::{Privileges, Table, Tables};
 use crate::error::{Error, Result};
 use crate::frontend::domain_casts::DomainCasts;
 use crate::frontend::{
-    ctes, definition, domain_casts, grammar, graphs, operators, readers, records, typed_values,
+    ctes, definition, domain_casts, grammar, graphs, operators, outer_names, readers, records,
+    sort_names, typed_values,
 };
 use crate::functions::sequences::Numbers;
 use crate::limits;
@@ -42,6 +43,7 @@ use crate::run::merged;
 use crate::run::privileges::Known;
 use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
+use crate::run::shared_plans;
 use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
@@ -337,14 +339,40 @@ impl StatementContext {
         .await?;
         let statement = merged::first(statement, &names)?;
         let statement = inserted::apart(statement, &mut names, self.parser_options(false))?;
-        let planned = SqlToRel::new_with_options(&names, self.parser_options(false))
-            .statement_to_plan(statement.clone());
-        planned.map_err(|e| {
+        let mut statement = statement;
+        if let Extended::Statement(sql) = &mut statement {
+            outer_names::qualify(sql);
+        }
+        self.logical(&names, statement)
+    }
+
+    /// The plan of a statement all of whose tables are among `names`.
+    fn logical(&self, names: &Resolver<'_>, mut statement: Extended) -> Result<LogicalPlan> {
+        loop {
+            let planned = SqlToRel::new_with_options(names, self.parser_options(false))
+                .statement_to_plan(statement.clone());
+            let error = match planned {
+                Ok(plan) => {
+                    shared_plans::check(&plan)?;
+                    return Ok(plan);
+                }
+                Err(error) => error,
+            };
             // Plans again, slower, to learn the position of the error.
-            let again = SqlToRel::new_with_options(&names, self.parser_options(true))
-                .statement_to_plan(statement);
-            Error::from(again.err().unwrap_or(e))
-        })
+            let again = SqlToRel::new_with_options(names, self.parser_options(true))
+                .statement_to_plan(statement.clone());
+            let error = Error::from(again.err().unwrap_or(error));
+            // Each turn leaves one name less of those that may be of an output column.
+            let taken = match (&error, error.position(), &mut statement) {
+                (Error::UnknownColumn { .. }, Some(at), Extended::Statement(sql)) => {
+                    sort_names::take_output(sql, at)
+                }
+                _ => false,
+            };
+            if !taken {
+                return Err(error);
+            }
+        }
     }
 
     /// Where names are looked up within views so deep.

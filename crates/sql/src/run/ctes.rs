@@ -1,4 +1,4 @@
-//! Runs common table expressions that are [computed once](crate::frontend::ctes) before the statement that reads them,
+//! Runs common table expressions that are [computed once](crate::frontend::ctes), and [parts of large plans](shared_plans), before the statement that reads them,
 //! and puts their rows in the places of their plans.
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::frontend::ctes::ONCE;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
-use crate::run::query;
+use crate::run::{query, shared_plans};
 
 impl StatementContext {
     /// `plan` with the rows of all common table expressions that are to be computed once, in memory.
@@ -35,15 +35,33 @@ impl StatementContext {
         &mut self,
         plan: &'p LogicalPlan,
     ) -> Result<Cow<'p, LogicalPlan>> {
-        let marked = marked(plan)?;
+        let plan = self.with_shared(plan).await?;
+        let marked = marked(&plan)?;
         if marked.is_empty() {
-            return Ok(Cow::Borrowed(plan));
+            return Ok(plan);
         }
         let mut tables = HashMap::new();
         for (name, subquery) in marked {
-            tables.insert(name, self.computed(&subquery).await?);
+            let schema = Arc::clone(subquery.schema.inner());
+            tables.insert(name, self.computed(&subquery.input, schema).await?);
         }
-        Ok(Cow::Owned(in_place(plan.clone(), &tables)?))
+        Ok(Cow::Owned(in_place(plan.into_owned(), &tables)?))
+    }
+
+    /// `plan` with the rows of [parts that are copied too often](shared_plans), in memory.
+    async fn with_shared<'p>(&mut self, plan: &'p LogicalPlan) -> Result<Cow<'p, LogicalPlan>> {
+        let (parts, apart) = shared_plans::of(plan)?;
+        if apart.is_empty() {
+            return Ok(Cow::Borrowed(plan));
+        }
+        let mut tables = HashMap::new();
+        for (number, part) in apart.into_iter().enumerate() {
+            let schema = Arc::clone(part.plan.schema().inner());
+            let plan = parts.in_place(part.plan, &tables)?;
+            let rows = self.computed(&plan, schema).await?;
+            tables.insert(part.id, shared_plans::scan(number, rows)?);
+        }
+        Ok(Cow::Owned(parts.in_place(plan.clone(), &tables)?))
     }
 
     /// Whether a function of that name may have another value each time that it is called.
@@ -57,10 +75,10 @@ impl StatementContext {
         asks || function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
     }
 
-    async fn computed(&mut self, subquery: &SubqueryAlias) -> Result<Arc<Computed>> {
-        let schema: SchemaRef = Arc::clone(subquery.schema.inner());
+    /// The rows of `plan`, with the columns of `schema`.
+    async fn computed(&mut self, plan: &LogicalPlan, schema: SchemaRef) -> Result<Arc<Computed>> {
         let mut held = Held::of(self.budget());
-        let mut rows = Box::pin(query::rows(self, &subquery.input)).await?;
+        let mut rows = Box::pin(query::rows(self, plan)).await?;
         let mut batches = Vec::new();
         while let Some(batch) = rows.try_next().await? {
             held.more(footprint(&batch)).map_err(|e| Error::Memory {

@@ -29,9 +29,11 @@ use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::order::Orders;
+use crate::optimize::ordered_aggregates::OrderedAggregates;
 use crate::optimize::rules;
 use crate::optimize::shifts::Shifts;
 use crate::optimize::special::Special;
+use crate::optimize::stoppable::Stoppable;
 use crate::resources::budget::BudgetPool;
 use crate::resources::guard;
 use crate::resources::spill::SpillFiles;
@@ -86,7 +88,9 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(Memberships));
     rules.push(Arc::new(NumbersOfValues));
     rules.push(Arc::new(OnlyFinite));
-    rules
+    rules.push(Arc::new(OrderedAggregates));
+    let rules = rules.into_iter();
+    rules.map(|rule| Arc::new(Stoppable(rule)) as _).collect()
 }
 
 /// DataFusion's rules for physical plans without its filter pushdown: filters are in their places in the logical plan
@@ -101,7 +105,8 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         }
     }
     rules.push(Arc::new(RowsOneByOne));
-    rules
+    let rules = rules.into_iter();
+    rules.map(|rule| Arc::new(Stoppable(rule)) as _).collect()
 }
 
 /// How dense integer keys must be for a join to look them up by position, at 4 bytes for each number between the least

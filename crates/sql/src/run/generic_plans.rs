@@ -33,6 +33,7 @@ use crate::optimize::checked::operands;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::kept_plans::{Planned, Slot};
+use crate::run::shared_plans;
 use crate::run::visible;
 
 /// The longest that a quick query takes until its first rows come. Unoptimised, planning alone takes longer.
@@ -133,6 +134,9 @@ impl GenericRun {
     async fn made(&self, context: &StatementContext) -> Result<Option<Planned>> {
         let query = self.readied.with_parameters(&self.types)?;
         let plan = context.plan(*query, None).await?;
+        if shared_plans::has_parts(&plan)? {
+            return Ok(None);
+        }
         let optimised = rules::logical(&context.state, &plan)?;
         let schema = visible::schema(optimised.schema().inner());
         let own = schema.fields().iter().zip(self.columns.fields());

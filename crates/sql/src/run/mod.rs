@@ -39,6 +39,7 @@ mod resolver;
 pub(crate) mod row_values;
 pub(crate) mod sequences;
 mod shared_columns;
+pub(crate) mod shared_plans;
 pub(crate) mod stream;
 mod traced;
 mod values;

@@ -30,8 +30,8 @@ pub struct AnswerStream {
     pub(crate) rows: mpsc::Receiver<Result<RecordBatch>>,
     pub(crate) clock: Clock,
     pub(crate) finished: Option<Statistics>,
-    /// What produces the rows.
-    _task: Option<AbortOnDrop>,
+    /// What produces the rows; none if they are all there.
+    task: Option<AbortOnDrop>,
 }
 
 impl AnswerStream {
@@ -50,7 +50,7 @@ impl AnswerStream {
             rows,
             clock,
             finished: None,
-            _task: task,
+            task,
         }
     }
 
@@ -62,6 +62,11 @@ impl AnswerStream {
     /// Rows inserted, deleted, updated or written, for statements that do so.
     pub fn changed(&self) -> Option<u64> {
         self.changed
+    }
+
+    /// Whether the statement has ended, and only its rows are left to be taken.
+    pub fn is_over(&self) -> bool {
+        self.task.is_none()
     }
 
     /// What whoever typed the statement should know of what it has done.
@@ -89,6 +94,18 @@ impl AnswerStream {
     /// The next batch; `None` after the last one.
     pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
         std::future::poll_fn(|cx| self.poll_batch(cx)).await
+    }
+
+    /// Cancels the statement and waits until it has ended, for some seconds at most. False if it is over already, and only
+    /// its rows are left to be taken: what it wrote is there.
+    pub async fn cancel(&mut self) -> bool {
+        let Some(task) = self.task.take() else {
+            return false;
+        };
+        drop(task);
+        let last = async { while self.rows.recv().await.is_some() {} };
+        let _ = tokio::time::timeout(stop::GRACE, last).await;
+        true
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
@@ -128,12 +145,16 @@ impl Instance {
     /// Runs `work` on the workers; a panic in it is an error, and dropping this future aborts it.
     ///
     /// # Errors
-    /// Those of the work.
+    /// Those of the work; [`Error::Cancelled`] if whatever runs has been cancelled before.
     pub(crate) async fn on_workers<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let stop = Stop::default();
+        let above = stop::present();
+        // A statement before this one has committed.
+        above.unseal();
+        above.check()?;
+        let stop = above.below();
         let task = self
             .workers()
             .handle()

@@ -27,7 +27,7 @@ use crate::names;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::kept_plans::Planned;
-use crate::run::visible;
+use crate::run::{shared_plans, visible};
 use crate::settings::DateSettings;
 use crate::statements::{assigned, beside, dml, merge, steps};
 
@@ -245,7 +245,7 @@ pub(crate) async fn planned_query(
     grammar::check(&query)?;
     let plan = context.plan(query, None).await?;
     // Types change while the plan is analysed: two sides of a union get one.
-    let optimised = rules::logical(&context.state, &plan)?;
+    let optimised = rules::logical(&context.state, &shared_plans::in_brief(plan.clone())?)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
     let fields: Vec<Field> = optimised.schema().fields().iter().map(field).collect();
     let schema = visible::schema(&Arc::new(Schema::new(fields)));

@@ -282,6 +282,10 @@ impl Entered {
                 Some(OpenTransaction::new(modes, None))
             }
         };
+        let open = self.open.as_mut().and_then(|open| open.as_mut());
+        if let Some(open) = open {
+            open.begin_with_turn(&self.instance).await?;
+        }
         let mut done = Done::new(&self.instance.budget);
         for step in before {
             let mut scope = self.scope_in(own.as_mut(), &done);

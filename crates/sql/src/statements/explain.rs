@@ -20,6 +20,7 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome};
+use crate::run::shared_plans;
 use crate::statements::{assigned, dml, plan_json, ways};
 
 /// How a statement is explained.
@@ -53,7 +54,7 @@ pub(crate) async fn explain(
     let plan = if analyze {
         context.with_ctes(&plan).await?.into_owned()
     } else {
-        plan
+        shared_plans::in_brief(plan)?
     };
     if json {
         return plan_json::explain(context, title, &plan, analyze).await;

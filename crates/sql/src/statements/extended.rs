@@ -33,6 +33,7 @@ use crate::run::generic_plans::GenericRun;
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
 use crate::run::query::Asked;
+use crate::run::shared_plans;
 use crate::run::stream::AnswerStream;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
@@ -140,7 +141,7 @@ impl Session {
                     return Ok(names);
                 }
                 let mut entered = Entered::new(instance, open).await?;
-                let context = entered.scope().read(Instant::now()).await?;
+                let context = entered.scope().peek(Instant::now())?;
                 let mut there = Vec::with_capacity(names.len());
                 for name in &names {
                     there.push(context.has(name)?);
@@ -238,7 +239,7 @@ impl Session {
             let mut query = query.clone();
             if let Some(name) = whole {
                 let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
-                let context = entered.scope().read(Instant::now()).await?;
+                let context = entered.scope().peek(Instant::now())?;
                 if let Some(brought) = copy::brought_of(&context, name)? {
                     query = brought;
                 }
@@ -267,7 +268,7 @@ impl Session {
         let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
         let mut scope = entered.scope();
         let name = scope.own(&written(&table)?)?;
-        let context = scope.read(Instant::now()).await?;
+        let context = scope.peek(Instant::now())?;
         let table = context.table(&name)?;
         context.may(&name, Privileges::INSERT)?;
         let wanted = copy::wanted(table.definition(), &columns)?;
@@ -309,7 +310,7 @@ async fn looked_at(
     said: Said,
 ) -> Result<PreparedStatement> {
     let mut entered = Entered::new(Arc::clone(&instance), open).await?;
-    let mut context = entered.scope().read(Instant::now()).await?;
+    let mut context = entered.scope().peek(Instant::now())?;
     let key = context.plan_key();
     let known = key.as_ref();
     let known = known.and_then(|key| described.find(&said.text, &said.declared, key));
@@ -324,7 +325,7 @@ async fn looked_at(
             let (columns, planned) = describe::planned_query(&context, *query).await?;
             origins = context.origins(&planned.plan);
             // Values are constants of the text: with others it has another plan.
-            let kept = if parameters.is_empty() {
+            let kept = if parameters.is_empty() && !shared_plans::has_parts(&planned.plan)? {
                 instance
                     .plans
                     .keep(context.plan_key(), (planned, false), instance.workers())?

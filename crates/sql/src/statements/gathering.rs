@@ -19,7 +19,7 @@ use crate::statements::gathered::{Gathered, Meant};
 use crate::statements::gathered_references::Reference;
 use crate::statements::looked_up::caught;
 use crate::statements::references::{self, Children, Parents};
-use crate::statements::scope::{Look, Scope};
+use crate::statements::scope::Scope;
 use crate::statements::session::Session;
 use crate::statements::transaction::{OpenTransaction, clock};
 use crate::statements::write::Writing;
@@ -106,7 +106,7 @@ impl Meant {
 
 /// Begins to gather rows for a table, with the right to write to it; false if it is none for that.
 async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(Entered, bool)> {
-    let Some(table) = plain(&mut entered.scope(), &meant.written)? else {
+    let Some(table) = plain(&entered.scope(), &meant.written)? else {
         return Ok((entered, false));
     };
     let name = table.definition().name.clone();
@@ -128,6 +128,10 @@ async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(
         let (writing, mut context) = scope.write("INSERT", &[&name], started).await?;
         let table = context.table(&name)?;
         drop(scope);
+        // With the turn came the newest tables: it may have been changed while others had it.
+        if !is_plain(&table) {
+            return Ok((entered, false));
+        }
         let references = references(&context, &writing, table.definition())?;
         drop(writing);
         let Some(references) = references else {
@@ -155,13 +159,12 @@ fn references(
 }
 
 /// The table of this name, if its rows can be gathered.
-fn plain(scope: &mut Scope<'_>, written: &str) -> Result<Option<Arc<Table>>> {
+fn plain(scope: &Scope<'_>, written: &str) -> Result<Option<Arc<Table>>> {
     if scope.has_given() {
         return Ok(None);
     }
-    let Look::Tables(tables) = scope.look()? else {
-        return Ok(None);
-    };
+    // No snapshot is taken by this: that comes with the turn to write, which others may have until then.
+    let tables = scope.tables()?;
     let name = scope.path().resolve(&tables, written);
     let table = tables.get(&name).filter(|table| is_plain(table));
     let is_table = tables.materialized(&name).is_none();

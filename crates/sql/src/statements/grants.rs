@@ -177,7 +177,7 @@ pub(crate) async fn own(
 ) -> Result<Answer> {
     let names = names(scope, &things)?;
     if if_exists {
-        let context = scope.read(started).await?;
+        let context = scope.peek(started)?;
         if let Some(missing) = names.iter().find(|name| !is_there(&context, name)) {
             let notice = format!(
                 "relation \"{}\" does not exist, skipping",

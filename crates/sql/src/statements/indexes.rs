@@ -50,7 +50,7 @@ pub(crate) async fn create(
     if statement.if_not_exists
         && let Some(name) = &name
     {
-        let context = scope.read(started).await?;
+        let context = scope.peek(started)?;
         if is_taken(&context, &catalog_name(schema_of(&table), name))? {
             return Ok(Answer::changed(None, &context.clock)
                 .with_notice(format!("relation \"{name}\" already exists, skipping")));
@@ -258,7 +258,7 @@ async fn drop(
             table
         }
         None if if_exists => {
-            let context = scope.read(started).await?;
+            let context = scope.peek(started)?;
             return Ok(Answer::changed(None, &context.clock)
                 .with_notice(format!("index \"{name}\" does not exist, skipping")));
         }

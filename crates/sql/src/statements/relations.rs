@@ -56,7 +56,7 @@ pub(crate) async fn absent(
     statement: DropAbsent,
     started: Instant,
 ) -> Result<Answer> {
-    let context = scope.read(started).await?;
+    let context = scope.peek(started)?;
     let answer = Answer::changed(None, &context.clock);
     let lost = match &statement.of {
         Some(table) => {

@@ -358,6 +358,21 @@ impl<'t> Scope<'t> {
         self.of_caller(context)
     }
 
+    /// What a statement would see that ran now, for one that is only looked at, or whose words are: it fixes no snapshot.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn peek(&mut self, started: Instant) -> Result<StatementContext> {
+        let context = match &mut self.transaction {
+            None => {
+                let snapshot = self.instance.store.snapshot();
+                StatementContext::new(&self.instance, &snapshot, started)?
+            }
+            Some(transaction) => transaction.peek(&self.instance, started)?,
+        };
+        self.of_caller(context)
+    }
+
     /// Gives a statement what is its caller's: the functions over sequences, the name of the user, and frames.
     fn of_caller(&self, mut context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();

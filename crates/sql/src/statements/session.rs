@@ -7,7 +7,6 @@ use std::time::Instant;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
-use engine::Stop;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt};
@@ -447,7 +446,11 @@ impl Session {
         let (opened, open) = oneshot::channel();
         let (sender, mut rows) = mpsc::channel(QUEUE);
         let (instance, open_transaction) = (Arc::clone(&self.instance), self.open.clone());
-        let stop = Stop::default();
+        let above = stop::present();
+        // A statement before this one has committed.
+        above.unseal();
+        above.check()?;
+        let stop = above.below();
         let task = stop::over(stop.clone(), async move {
             let failed = sender.clone();
             let work = deliver(instance, open_transaction, asked, (started, opened), sender);

@@ -69,7 +69,7 @@ struct Writes {
     /// Decodes what it wrote.
     catalog: table::Catalog,
     // Last: the next writer begins when what was written is undone.
-    _turn: Turn,
+    turn: Turn,
 }
 
 /// The transaction, or a savepoint in it.
@@ -204,6 +204,35 @@ code: "25P02",
         self.context(instance, started)
     }
 
+    /// What a statement would see that ran now, for one that is only looked at: the snapshot is taken by the first that runs,
+    /// so that one which writes has the newest.
+    ///
+    /// # Errors
+    /// Those of reading the catalog.
+    pub(crate) fn peek(
+        &mut self,
+        instance: &Arc<Instance>,
+        started: Instant,
+    ) -> Result<StatementContext> {
+        match self.seen {
+            Some(_) => self.context(instance, started),
+            None => StatementContext::new(instance, &instance.store.snapshot(), started),
+        }
+    }
+
+    /// Takes the turn to write, and with it the newest snapshot, for a statement that reads before it writes, if it is the
+    /// first of the transaction: nobody changes in between what it is about to change. One that is to read only writes to
+    /// tables of its session, if at all, which nobody else changes.
+    ///
+    /// # Errors
+    /// Those of waiting for the turn.
+    pub(crate) async fn begin_with_turn(&mut self, instance: &Arc<Instance>) -> Result<()> {
+        if self.seen.is_some() || self.modes.read_only {
+            return Ok(());
+        }
+        self.begin_writing(instance, &[]).await
+    }
+
     /// The tables that a statement sees; none if it has to wait for the turn to write first.
     ///
     /// # Errors
@@ -291,7 +320,7 @@ code: "25P02",
         self.writes = Some(Writes {
             base,
             catalog: instance.catalog.fork(),
-            _turn: turn,
+            turn,
         });
         let mut around = tx;
         for level in &mut self.levels {
@@ -561,11 +590,11 @@ code: "25P02",
         self.fold(1);
         let pending = std::mem::take(&mut self.top().pending);
         self.check(&pending).await?;
-        if let (Some(mut tx), Some(writes)) = (self.top().tx.take(), &self.writes) {
+        if let (Some(mut tx), Some(writes)) = (self.top().tx.take(), self.writes.take()) {
             if temporary.has_ends() {
                 temporary.end(&*writes.catalog.tables(&tx.view())?, &mut tx)?;
             }
-            write::commit(tx).await?;
+            write::commit(tx, Some(writes.turn)).await?;
         }
         if let Some(path) = self.path.take() {
             path.end_local();

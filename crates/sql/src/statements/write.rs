@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::resources::budget::{Held, footprint};
+use crate::resources::stop;
 use crate::resources::turn::Turn;
 use crate::run::checks::Checks;
 use crate::run::instance::Instance;
@@ -26,17 +27,23 @@ pub(crate) struct Writing {
     pub pending: Vec<Pending>,
 }
 
-/// Makes everything durable and visible, on a thread that may wait unless that is over soon.
+/// Makes everything durable and visible, on a thread that may wait unless that is over soon. From here on the statement is
+/// cancelled no more, and `turn` is held until the commit is over, whatever becomes of this future.
 ///
 /// # Errors
-/// Those of the store.
-pub(crate) async fn commit(tx: Transaction) -> Result<()> {
+/// [`Error::Cancelled`] if the statement was cancelled before; those of the store.
+pub(crate) async fn commit(tx: Transaction, turn: Option<Turn>) -> Result<()> {
+    stop::present().seal()?;
     if tx.commits_quickly() {
         tx.commit()?;
         return Ok(());
     }
-    let done = tokio::task::spawn_blocking(move || tx.commit()).await;
-    done.map_err(Error::of_task)??;
+    let done = tokio::task::spawn_blocking(move || {
+        let done = tx.commit();
+        drop(turn);
+        done
+    });
+    done.await.map_err(Error::of_task)??;
     Ok(())
 }
 
@@ -85,10 +92,8 @@ impl Writing {
 
     /// Makes everything durable and visible.
     pub(crate) async fn commit(self) -> Result<()> {
-        let Writing {
-            tx, turn: _turn, ..
-        } = self;
-        commit(tx).await
+        let Writing { tx, turn, .. } = self;
+        commit(tx, turn).await
     }
 
     /// Appends `rows` to the table of `definition`, unless they fail a check, and says how many there were.

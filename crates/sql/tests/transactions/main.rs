@@ -8,6 +8,7 @@ mod rights;
 mod schemas;
 mod sessions;
 mod temporary;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;

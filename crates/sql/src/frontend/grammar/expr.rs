@@ -177,16 +177,16 @@ fn binary(op: &BinaryOperator) -> Result<()> {
         And, Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, BitwiseAnd, BitwiseOr, BitwiseXor, Divide,
         DuckIntegerDivide, Eq, Gt, GtEq, HashArrow, HashLongArrow, HashMinus, LongArrow, Lt, LtEq,
         Minus, Modulo, Multiply, MyIntegerDivide, NotEq, Or, PGBitwiseShiftLeft,
-        PGBitwiseShiftRight, PGExp, PGILikeMatch, PGLikeMatch, PGNotILikeMatch, PGNotLikeMatch,
-        PGOverlap, PGRegexIMatch, PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch, Plus, Question,
-        QuestionAnd, QuestionPipe, Spaceship, StringConcat,
+        PGBitwiseShiftRight, PGBitwiseXor, PGExp, PGILikeMatch, PGLikeMatch, PGNotILikeMatch,
+        PGNotLikeMatch, PGOverlap, PGRegexIMatch, PGRegexMatch, PGRegexNotIMatch, PGRegexNotMatch,
+        Plus, Question, QuestionAnd, QuestionPipe, Spaceship, StringConcat,
     };
     match op {
         Plus | Minus | Multiply | Divide | Modulo | StringConcat | Gt | Lt | GtEq | LtEq
         | Spaceship | Eq | NotEq | And | Or | BitwiseOr | BitwiseAnd | PGBitwiseShiftLeft
-        | PGBitwiseShiftRight | DuckIntegerDivide | MyIntegerDivide | PGRegexMatch
-        | PGRegexIMatch | PGRegexNotMatch | PGRegexNotIMatch | PGLikeMatch | PGILikeMatch
-        | PGNotLikeMatch | PGNotILikeMatch => Ok(()),
+        | PGBitwiseShiftRight | PGBitwiseXor | DuckIntegerDivide | MyIntegerDivide
+        | PGRegexMatch | PGRegexIMatch | PGRegexNotMatch | PGRegexNotIMatch | PGLikeMatch
+        | PGILikeMatch | PGNotLikeMatch | PGNotILikeMatch => Ok(()),
         Arrow | LongArrow | HashArrow | HashLongArrow | HashMinus | AtArrow | ArrowAt | AtAt
         | AtQuestion | PGOverlap | Question | QuestionAnd | QuestionPipe => Ok(()),
         // The row of a table, which no statement writes so.

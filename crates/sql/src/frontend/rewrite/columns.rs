@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident,
-    ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
+    ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
     TrimWhereField, TypedString, Visitor, VisitorMut,
 };
 
@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::rewrite::leftmost::leftmost;
 use crate::frontend::rewrite::rows::{is_field, sources};
+use crate::frontend::sort_names::is_name;
 use crate::frontend::walk::{Walk, WalkMut};
 use crate::messages::tags::{shown, tagged};
 use crate::names::column_name;
@@ -81,7 +82,7 @@ fn outputs(select: &Select) -> Vec<Output> {
     // A field of a column is called otherwise by the planner.
     let is_natural = |expr: &Expr| match expr {
         Expr::CompoundIdentifier(parts) => !is_field(parts, &sources),
-        other => is_column(other),
+        other => is_name(other),
     };
     for (at, item) in select.projection.iter().enumerate() {
         let (name, natural, explicit) = match item {
@@ -99,10 +100,6 @@ fn outputs(select: &Select) -> Vec<Output> {
     outputs
 }
 
-fn is_column(expr: &Expr) -> bool {
-    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
-}
-
 fn name_select(select: &mut Select, order_by: Option<&mut OrderBy>, outermost: bool) -> Result<()> {
     let outputs = outputs(select);
     let star = outputs.len() < select.projection.len();
@@ -111,12 +108,16 @@ fn name_select(select: &mut Select, order_by: Option<&mut OrderBy>, outermost: b
         *times.entry(&output.name).or_default() += 1;
     }
     let mentioned = mentioned(select, order_by.as_deref());
+    let sorted = sorted(order_by.as_deref());
     let tags = |output: &Output| {
         let shared = times.get(output.name.as_str()).is_some_and(|n| *n > 1);
         // `*` may bring a column of any name. In inner queries the planner refuses names that are ambiguous.
         let hidden = star && outermost;
         match (output.explicit, output.natural) {
-            (true, _) => shared || (hidden && !mentioned.contains(&output.name)),
+            (true, _) => {
+                let free = hidden && !mentioned.contains(&output.name);
+                shared || free || sorted.contains(&output.name)
+            }
             (false, true) => shared || hidden,
             (false, false) => shared || hidden || mentioned.contains(&output.name),
         }
@@ -225,17 +226,39 @@ fn mentioned(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String> {
     let _ = select.qualify.walk(&mut names);
     let _ = select.distinct.walk(&mut names);
     if let GroupByExpr::Expressions(keys, _) = &select.group_by {
-        for key in keys.iter().filter(|key| !is_column(key)) {
+        for key in keys.iter().filter(|key| !is_name(key)) {
             let _ = key.walk(&mut names);
         }
     }
+    names.0.extend(sorted(order_by));
+    names.0
+}
+
+/// Names in the expressions of `order by`: see [`sort_names`](crate::frontend::sort_names).
+fn sorted(order_by: Option<&OrderBy>) -> HashSet<String> {
+    struct Sorted(HashSet<String>);
+    impl Visitor for Sorted {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(ident) => _ = self.0.insert(column_name(ident)),
+                // The planner would not know the column of the table from an output column of that name.
+                Expr::CompoundIdentifier(parts) => self.0.extend(parts.last().map(column_name)),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut names = Sorted(HashSet::new());
     if let Some(OrderBy {
         kind: OrderByKind::Expressions(keys),
         ..
     }) = order_by
     {
-        for OrderByExpr { expr, .. } in keys.iter().filter(|key| !is_column(&key.expr)) {
-            let _ = expr.walk(&mut names);
+        let computed = keys.iter().map(|key| &key.expr);
+        for key in computed.filter(|key| !matches!(key, Expr::Identifier(_))) {
+            let _ = key.walk(&mut names);
         }
     }
     names.0

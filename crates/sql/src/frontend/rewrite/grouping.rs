@@ -3,12 +3,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Select,
-    VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Select, Value, Visitor, VisitorMut,
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::call;
 use crate::frontend::flow::flow;
+use crate::frontend::walk::Walk;
 use crate::names::column_name;
 
 /// Most sets of a `group by`, as in PostgreSQL.
@@ -21,6 +23,7 @@ impl VisitorMut for Grouping {
     type Break = Box<Error>;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Box<Error>> {
+        one_group(select);
         let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
             return ControlFlow::Continue(());
         };
@@ -29,6 +32,39 @@ impl VisitorMut for Grouping {
             _ => None,
         });
         flow(sets.try_for_each(spread))
+    }
+}
+
+/// `having` without `group by` is about one group of all rows, also where no aggregate says so: then an aggregate is added.
+fn one_group(select: &mut Select) {
+    let GroupByExpr::Expressions(keys, _) = &select.group_by else {
+        return;
+    };
+    let calls = |expr: &Expr| expr.walk(&mut Calls).is_break();
+    if keys.is_empty()
+        && let Some(having) = select.having.take_if(|having| !calls(having))
+    {
+        let count = call::plain_call("count", vec![Expr::value(Value::Number("1".into(), false))]);
+        let some = Expr::IsNotNull(Box::new(count));
+        select.having = Some(Expr::BinaryOp {
+            left: Box::new(Expr::Nested(Box::new(having))),
+            op: BinaryOperator::And,
+            right: Box::new(some),
+        });
+    }
+}
+
+/// Breaks off at a call, which may be of an aggregate.
+struct Calls;
+
+impl Visitor for Calls {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(_) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 

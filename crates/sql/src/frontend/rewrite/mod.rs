@@ -22,6 +22,8 @@ mod not_finite;
 mod operators;
 mod precision;
 mod qualified;
+mod queried;
+mod row_sets;
 mod rows;
 mod samples;
 mod series;
@@ -39,7 +41,7 @@ pub(crate) use joined::{alias_of, constraint, marked, using_alias};
 pub(crate) use names::{insert_alias, key_columns};
 pub(crate) use subscripts::subscripts;
 pub(crate) use tokens::{
-    abort, continued, end, explained, numbers, questions, rows_from, structs, substrings, tables,
-    without_materialized,
+    abort, continued, end, explained, laterals, numbers, questions, rows_from, structs, substrings,
+    tables, without_materialized,
 };
 pub(crate) use tree::{query, statement};

@@ -65,6 +65,26 @@ pub(crate) fn abort(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens
 }
 
+/// Without the word `lateral` before functions in `from`, of which it says nothing: they see what stands before them anyway.
+pub(crate) fn laterals(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_space = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let said: Vec<usize> = (0..tokens.len())
+        .filter(|&at| {
+            let is_word = matches!(&tokens[at].token, Token::Word(word)
+                if word.keyword == Keyword::LATERAL && word.quote_style.is_none());
+            let mut after = tokens[at + 1..].iter().filter(|token| !is_space(token));
+            is_word
+                && after
+                    .next()
+                    .is_some_and(|next| matches!(next.token, Token::Word(_)))
+        })
+        .collect();
+    for at in said {
+        tokens[at].token = Token::Whitespace(Whitespace::Space);
+    }
+    tokens
+}
+
 /// The type `struct(a int, b text)` as the parser knows it: `struct<a int, b text>`. A call has no two words one behind the
 /// other.
 pub(crate) fn structs(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {

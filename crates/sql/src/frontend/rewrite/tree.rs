@@ -5,19 +5,21 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, expanded, grouping, qualified, rows, samples, series,
-    sets, shape,
+    assignments, calls, catalog, columns, expanded, grouping, qualified, queried, row_sets, rows,
+    samples, series, sets, shape,
 };
 use crate::frontend::walk::WalkMut;
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.walk_mut(&mut rows::Tuples))?;
+    outcome(statement.walk_mut(&mut row_sets::RowSets))?;
     assignments::spread(statement)?;
     outcome(statement.walk_mut(&mut catalog::Catalog))?;
     outcome(statement.walk_mut(&mut qualified::Qualified))?;
     outcome(statement.walk_mut(&mut samples::Samples))?;
     outcome(statement.walk_mut(&mut grouping::Grouping))?;
+    outcome(statement.walk_mut(&mut queried::Queried))?;
     outcome(statement.walk_mut(&mut series::Alone))?;
     outcome(statement.walk_mut(&mut sets::Tables))?;
     outcome(statement.walk_mut(&mut shape::Shape))?;
@@ -31,10 +33,12 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
 /// Rewrites a query that is not part of a statement.
 pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.walk_mut(&mut rows::Tuples))?;
+    outcome(query.walk_mut(&mut row_sets::RowSets))?;
     outcome(query.walk_mut(&mut catalog::Catalog))?;
     outcome(query.walk_mut(&mut qualified::Qualified))?;
     outcome(query.walk_mut(&mut samples::Samples))?;
     outcome(query.walk_mut(&mut grouping::Grouping))?;
+    outcome(query.walk_mut(&mut queried::Queried))?;
     outcome(query.walk_mut(&mut series::Alone))?;
     outcome(query.walk_mut(&mut sets::Tables))?;
     outcome(query.walk_mut(&mut shape::Shape))?;

@@ -12,6 +12,7 @@ mod expanded;
 mod identifiers;
 mod make;
 pub(crate) mod names;
+pub(crate) mod ordered;
 mod quantified;
 pub(crate) mod read;
 mod search;
@@ -35,6 +36,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(expanded::all())
         .chain(identifiers::all())
         .chain(make::all())
+        .chain(ordered::all())
         .chain(search::all())
         .chain(series::all())
         .chain(splits::all())

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility, in_list, lit,
 };
 
 use crate::functions::arguments::is_text;
@@ -108,6 +110,28 @@ impl ScalarUDFImpl for Quantified {
         Ok(DataType::Boolean)
     }
 
+    /// `x = any('{1, 2}')` is `x in (1, 2)`, and `x <> all` is `x not in`: those look a value up instead of comparing it with
+    /// each item, and scans know them.
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let negated = match (self.op, self.all) {
+            (Operator::Eq, false) => false,
+            (Operator::NotEq, true) => true,
+            _ => return Ok(ExprSimplifyResult::Original(args)),
+        };
+        let [value, Expr::Literal(array, _)] = &args[..] else {
+            return Ok(ExprSimplifyResult::Original(args));
+        };
+        let Some(items) = literals(array, &info.get_data_type(value)?) else {
+            return Ok(ExprSimplifyResult::Original(args));
+        };
+        let found = if items.is_empty() {
+            lit(negated)
+        } else {
+            in_list(value.clone(), items, negated)
+        };
+        Ok(ExprSimplifyResult::Simplified(found))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let scalar = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
         let constant = args.args.iter().all(scalar);
@@ -128,6 +152,37 @@ impl ScalarUDFImpl for Quantified {
         }
         Ok(ColumnarValue::Array(Arc::new(hits)))
     }
+}
+
+/// The items of a constant array as constants; none if their values are not of this type, or equal in another way than those
+/// of a list.
+fn literals(array: &ScalarValue, of: &DataType) -> Option<Vec<Expr>> {
+    let is_plain = of.is_integer()
+        || matches!(
+            of,
+            DataType::Utf8View | DataType::Boolean | DataType::Date32 | DataType::Timestamp(..)
+        );
+    if !is_plain || array.is_null() {
+        return None;
+    }
+    let array = array.to_array().ok()?;
+    let array = if is_list(array.data_type()) {
+        array
+    } else {
+        convert(&array, &list_of(of.clone())).ok()?
+    };
+    if plain(item(array.data_type())?) != *of {
+        return None;
+    }
+    let own = lists(&array);
+    let items = own.values();
+    let literal = |at| {
+        Some(Expr::Literal(
+            ScalarValue::try_from_array(items, at).ok()?,
+            None,
+        ))
+    };
+    range(own, 0).map(literal).collect()
 }
 
 impl Quantified {
