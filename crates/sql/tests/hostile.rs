@@ -100,6 +100,32 @@ fn depth_is_bounded() {
 }
 
 #[test]
+fn long_sums_are_planned_soon() {
+    let f = Fixture::new(256 << 20);
+    let all = |written: fn(usize) -> String, between: &str| {
+        let all: Vec<String> = (0..110).map(written).collect();
+        all.join(between)
+    };
+    let columns = all(|i| format!("c{i} int"), ", ");
+    let values = all(|i| i.to_string(), ", ");
+    f.sql(&format!(
+        "create table w ({columns}); insert into w values ({values})"
+    ))
+    .unwrap();
+    for sum in [
+        all(|i| format!("c{i}"), " + "),
+        all(|i| format!("c{i}::bigint"), " + "),
+        all(|i| format!("c{i} * 1.0"), " + "),
+    ] {
+        let asked = Instant::now();
+        let text = format!("select * from (select sum({sum}) s from w) t where s = 5995");
+        assert_eq!(f.rows(&text), 1);
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(5), "{took:?}: {}", &text[..60]);
+    }
+}
+
+#[test]
 fn length_is_not_a_crime() {
     let f = Fixture::new(256 << 20);
     let long = "x".repeat(1 << 20);

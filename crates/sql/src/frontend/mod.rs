@@ -1,8 +1,8 @@
 //! From the text of a statement to a syntax tree that the planner understands as PostgreSQL would.
 //!
 //! [`parse`] splits the text, checks its depth, rewrites tokens and calls the parser; [`rewrite`] changes the tree and
-//! [`grammar`] refuses the parts that would be ignored. [`planners`] answer the planner's questions about types and
-//! operators, [`definition`] makes tables of `create table` and its [`constraints`], [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
+//! [`grammar`] refuses the parts that would be ignored. [`planners`] and [`symbols`] answer the planner's questions
+//! about types and operators, [`definition`] makes tables of `create table` and its [`constraints`], [`readers`] finds calls such as `read_csv(...)`, [`graphs`]
 //! those such as `bfs(...)`, [`operators`] those of AFL. [`parameters`] and [`transfer`] are for clients of a server: parameters that come as texts, and
 //! `copy` through the connection.
 //!
@@ -13,6 +13,7 @@ pub(crate) mod arrays;
 pub(crate) mod authorization;
 pub(crate) mod begin;
 pub(crate) mod call;
+pub(crate) mod casts_apart;
 pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;
@@ -74,6 +75,7 @@ pub(crate) mod sequences;
 mod special;
 pub(crate) mod sort_names;
 pub(crate) mod steps;
+pub(crate) mod symbols;
 mod table_as;
 pub(crate) mod table_options;
 pub(crate) mod transfer;

@@ -1,42 +1,33 @@
-//! What the planner asks while it turns a statement into a plan: types and operators with PostgreSQL's meaning.
-//!
-//! * [`Types`]: a `timestamp` counts microseconds, so that years 1 to 294,246 fit; `float` has 64 bits.
-//! * [`Operators`]: `^` is the power; a date plus an interval is a timestamp; those of arrays, structs, uuids and JSON are
-//!   [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
+//! The types that the planner asks for while it turns a statement into a plan, with PostgreSQL's meaning: a `timestamp` counts
+//! microseconds, so that years 1 to 294,246 fit; `float` has 64 bits. What [operators](crate::frontend::symbols) mean is asked
+//! for, too.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::common::datatype::DataTypeExt;
-use datafusion::common::{Column, DFSchema, Result, TableReference, plan_err};
+use datafusion::common::{Result, TableReference, plan_err};
 use datafusion::config::ConfigOptions;
 use datafusion::error::DataFusionError;
-use datafusion::logical_expr::planner::{
-    ContextProvider, ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr, TypePlanner,
-};
-use datafusion::logical_expr::{
-    AggregateUDF, Cast, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
-};
+use datafusion::logical_expr::planner::{ContextProvider, TypePlanner};
+use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion::sql::planner::SqlToRel;
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, BinaryOperator, ColumnDef, DataType as SqlType, ExactNumberInfo, Ident,
-    ObjectName, TimezoneInfo,
+    ArrayElemTypeDef, ColumnDef, DataType as SqlType, ExactNumberInfo, Ident, ObjectName,
+    TimezoneInfo,
 };
 
 use table::{
-    DOMAIN, NotFinite, SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type,
-    timetz_type, titled, uuid_type,
+    DOMAIN, SECOND_DIGITS, Tables, is_map_key, json_type, jsonb_type, map_type, timetz_type,
+    titled, uuid_type,
 };
 
 use crate::error::Error;
 use crate::frontend::domains::data_type;
-use crate::frontend::{rows, special, windows};
-use crate::functions::arguments::{MICROS, UTC};
-use crate::functions::decimals::constant;
+use crate::functions::arguments::UTC;
 use crate::functions::lists::types::{list_of, plain};
-use crate::functions::temporal::{extract, shift};
-use crate::functions::{domains, intervals, temporal, unknown};
+use crate::functions::temporal::shift;
 use crate::messages::numbers::item_named;
 use crate::messages::types::type_name;
 use crate::names::{base, column_name, exact, written};
@@ -401,198 +392,5 @@ fn timestamp(digits: Option<u64>, zone: bool) -> Result<FieldRef> {
     match digits {
         Some(1 | 2 | 4 | 5 | 7 | 8 | 10..) => rounded(of, digits),
         _ => Ok(of.into_nullable_field_ref()),
-    }
-}
-
-/// Operators that DataFusion's planner reads differently.
-#[derive(Debug)]
-pub(crate) struct Operators;
-
-impl ExprPlanner for Operators {
-    fn plan_binary_op(
-        &self,
-        expr: RawBinaryExpr,
-        schema: &DFSchema,
-    ) -> Result<PlannerResult<RawBinaryExpr>> {
-        if rows::is_whole(&expr.op) {
-            return rows::whole(expr, schema).map(PlannerResult::Planned);
-        }
-        let RawBinaryExpr { op, left, right } = match special::planned(expr, schema)? {
-            PlannerResult::Planned(expr) => return Ok(PlannerResult::Planned(expr)),
-            PlannerResult::Original(expr) => expr,
-        };
-        let (left, right) = read_beside(&op, left, right, schema);
-        Ok(match op {
-            BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
-                let args = [left, right].map(|arg| number(arg, schema));
-                PlannerResult::Planned(domains::power().call(args.to_vec()))
-            }
-            BinaryOperator::Plus | BinaryOperator::Minus => {
-                let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
-                // The right side first: in a long sum it is the shorter one.
-                if let Some(sum) = with_time(&op, &left, &right, schema)? {
-                    return Ok(PlannerResult::Planned(sum));
-                }
-                let (left, right) = match kind(&right, schema) {
-                    Kind::Interval if kind(&left, schema) == Kind::Date => (widened(left), right),
-                    Kind::Date
-                        if op == BinaryOperator::Plus && kind(&left, schema) == Kind::Interval =>
-                    {
-                        (left, widened(right))
-                    }
-                    _ => (left, right),
-                };
-                PlannerResult::Original(RawBinaryExpr { op, left, right })
-            }
-            BinaryOperator::Multiply => match kind(&right, schema) {
-                Kind::Number if kind(&left, schema) == Kind::Interval => {
-                    PlannerResult::Planned(intervals::interval_times(left, right))
-                }
-                Kind::Interval if kind(&left, schema) == Kind::Number => {
-                    PlannerResult::Planned(intervals::interval_times(right, left))
-                }
-                _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
-            },
-            BinaryOperator::Divide => match kind(&right, schema) {
-                Kind::Number if kind(&left, schema) == Kind::Interval => {
-                    PlannerResult::Planned(intervals::interval_divided(left, right))
-                }
-                _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
-            },
-            op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
-        })
-    }
-
-    fn plan_compound_identifier(
-        &self,
-        field: &Field,
-        qualifier: Option<&TableReference>,
-        names: &[String],
-    ) -> Result<PlannerResult<Vec<Expr>>> {
-        let column = Expr::Column(Column::from((qualifier, field)));
-        rows::field(column, names).map(PlannerResult::Planned)
-    }
-
-    fn plan_window(&self, expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
-        windows::planned(expr)
-    }
-
-    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(extract::extract(args)))
-    }
-}
-
-/// An operand of `^`: a text is read as a number.
-fn number(operand: Expr, schema: &DFSchema) -> Expr {
-    use DataType::{LargeUtf8, Utf8, Utf8View};
-    match operand.get_type(schema) {
-        Ok(Utf8 | LargeUtf8 | Utf8View) => {
-            Expr::Cast(Cast::new(Box::new(operand), DataType::Float64))
-        }
-        _ => operand,
-    }
-}
-
-/// Whether an expression is a constant in quotes.
-fn is_quoted(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
-        _ => false,
-    }
-}
-
-/// What a constant in quotes says that no decimal of up to 38 digits is.
-fn not_finite(expr: &Expr) -> Option<NotFinite> {
-    match expr {
-        Expr::Literal(value, _) => value.try_as_str().flatten().and_then(NotFinite::read),
-        _ => None,
-    }
-}
-
-/// The sides of a sum, a product or a quotient, of which a constant in quotes beside a number is read as one of its type.
-fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
-    // The digits of one decimal say nothing of those of another.
-    let kind = |of: DataType| match of {
-        DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale.max(10)),
-        DataType::Decimal256(_, scale) => DataType::Decimal256(76, scale.max(10)),
-        of => of,
-    };
-    let read = |text: Expr, other: &Expr| match other.get_type(schema) {
-        Ok(DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale))
-            if not_finite(&text).is_some() =>
-        {
-            not_finite(&text).map_or(text, |own| constant(own, scale))
-        }
-        Ok(of) if of.is_numeric() && is_quoted(&text) => {
-            Expr::Cast(Cast::new(Box::new(text), kind(of)))
-        }
-        _ => text,
-    };
-    let own = read(left, &right);
-    let other = read(right, &own);
-    (own, other)
-}
-
-/// The sides of an operator, of which a constant in quotes is read as what stands beside it: an interval, a truth value or a
-/// decimal where both are compared, a number where they are computed with. Others the planner reads so itself.
-fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
-    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
-    if matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
-        return numbers(left, right, schema);
-    }
-    if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
-        return (left, right);
-    }
-    let is_text = is_quoted;
-    let read = |text: Expr| {
-        let interval = DataType::Interval(IntervalUnit::MonthDayNano);
-        Expr::Cast(Cast::new(Box::new(text), interval))
-    };
-    match (is_text(&left), is_text(&right)) {
-        (true, false) if kind(&right, schema) == Kind::Interval => (read(left), right),
-        (false, true) if kind(&left, schema) == Kind::Interval => (left, read(right)),
-        (true, false) => match right.get_type(schema) {
-            Ok(beside) => (unknown::compared(left, &beside), right),
-            Err(_) => (left, right),
-        },
-        (false, true) => match left.get_type(schema) {
-            Ok(beside) => (left, unknown::compared(right, &beside)),
-            Err(_) => (left, right),
-        },
-        _ => (left, right),
-    }
-}
-
-/// Sums and differences of times with dates and intervals; none of others.
-///
-/// # Errors
-/// For two times that are added.
-fn with_time(
-    op: &BinaryOperator,
-    left: &Expr,
-    right: &Expr,
-    schema: &DFSchema,
-) -> Result<Option<Expr>> {
-    let (Ok(l), Ok(r)) = (left.get_type(schema), right.get_type(schema)) else {
-        return Ok(None);
-    };
-    temporal::sums::planned(*op == BinaryOperator::Plus, (left, &l), (right, &r))
-}
-
-/// The kinds of operands that operators of dates and intervals distinguish.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    Date,
-    Interval,
-    Number,
-    Other,
-}
-
-fn kind(expr: &Expr, schema: &DFSchema) -> Kind {
-    match expr.get_type(schema) {
-        Ok(DataType::Date32) => Kind::Date,
-        Ok(DataType::Interval(_)) => Kind::Interval,
-        Ok(ty) if ty.is_numeric() => Kind::Number,
-        _ => Kind::Other,
     }
 }

@@ -1,4 +1,5 @@
-//! `coalesce`, `nullif`, `greatest` and `least` that take arrays, uuids, enums and JSON beside constants in quotes.
+//! `coalesce`, `nullif`, `greatest` and `least` that take arrays, uuids, enums and JSON beside constants in quotes, and exact
+//! numbers beside such as float.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::arguments::accepted;
 use crate::functions::lists::types::is_special;
+use crate::functions::number_types;
 
 /// DataFusion's function of that kind, `inner`, for these types, too.
 pub(super) fn alike(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
@@ -27,6 +29,16 @@ struct Alike {
     signature: Signature,
 }
 
+impl Alike {
+    /// The type of arguments of which some float and others are exact numbers. `nullif` compares.
+    fn numbers(&self, types: &[DataType]) -> Option<DataType> {
+        match types {
+            [left, right] if self.name() == "nullif" => number_types::beside(left, right),
+            types => number_types::united(types),
+        }
+    }
+}
+
 impl ScalarUDFImpl for Alike {
     fn name(&self) -> &str {
         self.inner.name()
@@ -40,7 +52,10 @@ impl ScalarUDFImpl for Alike {
         // Whether the others go with it is looked at where there are expressions, and not only types.
         match types.iter().find(|ty| is_special(ty)) {
             Some(_) => Ok(types.to_vec()),
-            None => accepted(&self.inner, types),
+            None => match self.numbers(types) {
+                Some(own) => Ok(vec![own; types.len()]),
+                None => accepted(&self.inner, types),
+            },
         }
     }
 

@@ -393,16 +393,8 @@ fn from_json(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let texts: ArrayRef = Arc::new(StringViewArray::from_iter(found));
     if to.is_integer() {
         // By a decimal, which rounds.
-        let decimals = cast_strictly(&texts, &DataType::Decimal128(38, 10))?;
+        let decimals = decimals::casts::converted(&texts, &DataType::Decimal128(38, 10), true)?;
         return convert(&decimals, to);
     }
     items::from_texts(&texts, to)
-}
-
-fn cast_strictly(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
-    let exact = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
-    Ok(cast_with_options(values, to, &exact)?)
 }

@@ -83,7 +83,7 @@ pub(crate) fn from_texts(texts: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
                 .map(|text| text.map(double).transpose())
                 .collect::<Result<Float64Array>>()?,
         )),
-        DataType::Decimal256(..) => {
+        DataType::Decimal128(..) | DataType::Decimal256(..) => {
             let trimmed: StringArray = own.iter().map(|text| text.map(str::trim)).collect();
             casts::converted(&(Arc::new(trimmed) as ArrayRef), to, true)
         }

@@ -33,17 +33,21 @@ mod measured;
 mod number_pattern;
 mod number_reading;
 mod number_texts;
+pub(crate) mod number_types;
 mod number_writing;
 mod numeric;
 pub(crate) mod one_zero;
+pub(crate) mod operands;
 mod own;
 mod patterns;
+mod places;
 pub(crate) mod privileges;
 mod quantiles;
 mod read_pattern;
 pub(crate) mod regexps;
 pub(crate) mod regular;
 pub(crate) mod rounding;
+pub(crate) mod same;
 pub(crate) mod sequences;
 pub(crate) mod settings;
 pub(crate) mod single;
@@ -76,6 +80,10 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let truncate = state.scalar_functions().get("date_trunc").cloned();
     let alike = ["coalesce", "nullif", "greatest", "least"];
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
+    let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
+    let rounding = rounding.into_iter().flatten();
+    let rounding = rounding.map(|inner| places::rounding(&inner));
+    let rounding: Vec<_> = rounding.collect();
     let measured: Vec<_> = measured::all(state).collect();
     let finite = temporal::finite::NAMES
         .map(|name| Some((name, state.scalar_functions().get(name).cloned()?)));
@@ -118,9 +126,10 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
                 .map(coalesce::alike)
                 .map(unknown::beside),
         )
+        .chain(rounding)
         .chain(measured)
         .chain(finite)
-        .chain([clock::now(), temporal::extract::date_part()])
+        .chain([clock::now(), temporal::extract::date_part(), same::same()])
         .chain(clock::going_on())
         .chain(lists::quantified().into_iter().map(Arc::new))
         .chain(structs::named());

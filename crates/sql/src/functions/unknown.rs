@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 use table::NotFinite;
 
 use crate::functions::arguments::{accepted, is_bytea, is_text};
-use crate::functions::decimals;
+use crate::functions::{decimals, number_types};
 
 /// The text of a constant in quotes.
 pub(crate) fn quoted(expr: &Expr) -> Option<&str> {
@@ -58,7 +58,7 @@ fn together(known: &[&DataType]) -> Option<DataType> {
     }
     if known.iter().all(|ty| ty.is_numeric()) {
         let known: Vec<DataType> = known.iter().map(|ty| (*ty).clone()).collect();
-        return type_union_resolution(&known);
+        return number_types::united(&known).or_else(|| type_union_resolution(&known));
     }
     // A date is its midnight beside a timestamp, and a timestamp without a zone an instant beside one with a zone.
     let stamps = known

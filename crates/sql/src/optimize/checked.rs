@@ -7,6 +7,7 @@
 //! [NaN or infinite](crate::functions::decimals). [Sums](crate::functions::sum) check on their own. DataFusion's arithmetic of dates reports overflow
 //! already.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Datum, PrimitiveArray};
@@ -111,6 +112,9 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
 }
 
 fn result_of(operator: &str, left: &DataType, right: &DataType) -> Result<DataType> {
+    if left == right && left.is_integer() {
+        return Ok(left.clone());
+    }
     let operator = match operator {
         "+" => Operator::Plus,
         "-" => Operator::Minus,
@@ -130,6 +134,18 @@ pub(crate) fn operands(expr: &Expr) -> Option<(&'static str, &Expr, &Expr)> {
     match &call.args[..] {
         [a, b] => Some((checked.operator, a, b)),
         _ => None,
+    }
+}
+
+/// How many operators within each other have a name that is spelt out. Where there are more, a hash stands for them: DataFusion
+/// writes the name of each anew to find the type of one, which took the fourth power of their number in time.
+const SPELT_OUT: usize = 5;
+
+/// Whether an expression has more than so many checked operators within each other, the first of which it is.
+fn is_deep(expr: &Expr, most: usize) -> bool {
+    match operands(expr) {
+        Some((_, left, right)) => most == 0 || is_deep(left, most - 1) || is_deep(right, most - 1),
+        None => false,
     }
 }
 
@@ -162,6 +178,19 @@ impl ScalarUDFImpl for Checked {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        if args.iter().any(|arg| is_deep(arg, SPELT_OUT)) {
+            let mut hasher = DefaultHasher::new();
+            args.hash(&mut hasher);
+            return Ok(format!("{}#{:016x}", self.operator, hasher.finish()));
+        }
+        let args: Vec<String> = args
+            .iter()
+            .map(|arg| arg.schema_name().to_string())
+            .collect();
+        Ok(format!("{}({})", self.operator, args.join(",")))
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {

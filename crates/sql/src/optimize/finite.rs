@@ -19,7 +19,8 @@ use table::is_wide;
 
 use crate::functions::convert::target;
 use crate::functions::decimals::arithmetic::NEGATIVE;
-use crate::functions::decimals::casts::{CAST, cast_of};
+use crate::functions::decimals::casts::{self, CAST, cast_of};
+use crate::functions::decimals::operators::QUOTIENT;
 use crate::functions::decimals::through::passing;
 use crate::functions::decimals::totals::total;
 use crate::functions::decimals::{FINITE, only_finite};
@@ -27,6 +28,7 @@ use crate::functions::lists::is_quantified;
 use crate::functions::lists::names::{
     ASSIGN, ASSIGN_SLICE, FIELD, MAKE, ORDINALS, SERIES, SLICE, STRUCT, SUBSCRIPT, VALUES,
 };
+use crate::functions::same::SAME;
 use crate::optimize::checked::operands;
 use crate::optimize::expressions::rewritten;
 
@@ -57,6 +59,8 @@ const SCALARS: &[&str] = &[
     MAKE,
     NEGATIVE,
     ORDINALS,
+    QUOTIENT,
+    SAME,
     SERIES,
     SLICE,
     STRUCT,
@@ -153,7 +157,10 @@ fn brings_wide(expr: &Expr) -> bool {
         Expr::Literal(value, _) => is_wide(&value.data_type()),
         Expr::Cast(cast) => is_wide(cast.field.data_type()),
         Expr::TryCast(cast) => is_wide(cast.field.data_type()),
-        Expr::ScalarFunction(call) => call.func.name() == CAST || target(expr).is_some_and(is_wide),
+        Expr::ScalarFunction(_) => {
+            let to = casts::target(expr).or_else(|| target(expr));
+            to.is_some_and(is_wide)
+        }
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Rules beside DataFusion's, and the choice of rules for each plan.
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
-//!   [`order`], [`special`], [`multiset`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
+//!   [`order`], [`special`], [`multiset`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
 //! * One rule for physical plans: [`dynamic`].
 //! * All of them are [`stoppable`].
@@ -18,6 +18,7 @@ pub(crate) mod dynamic;
 mod enums;
 mod expressions;
 pub(crate) mod finite;
+pub(crate) mod floats;
 pub(crate) mod keys;
 pub(crate) mod lengths;
 pub(crate) mod membership;
@@ -27,6 +28,7 @@ pub(crate) mod numbers;
 pub(crate) mod order;
 pub(crate) mod ordered_aggregates;
 mod outer;
+mod reals;
 pub(crate) mod rules;
 pub(crate) mod shifts;
 mod sort_keys;

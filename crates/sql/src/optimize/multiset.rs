@@ -22,6 +22,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::functions::number_types::united;
+
 /// Names of the columns with the number of a row among its equals, on the left and on the right.
 const MINE: &str = "number of the row";
 const THEIRS: &str = "number of the other row";
@@ -48,7 +50,7 @@ fn numbered(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 /// Whether `join` is an `intersect` or `except`. Before plans are optimised no other join takes NULL as equal to NULL.
-fn is_set(join: &Join) -> bool {
+pub(super) fn is_set(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
         && join.null_equality == NullEquality::NullEqualsNull
 }
@@ -155,14 +157,18 @@ fn types(plan: &LogicalPlan) -> Vec<DataType> {
 /// The types that hold the values of both sides, if there are any.
 fn common(left: &[DataType], right: &[DataType]) -> Option<Vec<DataType>> {
     let pairs = left.iter().zip(right);
-    pairs.map(|(l, r)| type_union_coercion(l, r)).collect()
+    pairs.map(|(l, r)| of_both(l, r)).collect()
+}
+
+fn of_both(left: &DataType, right: &DataType) -> Option<DataType> {
+    united([left, right]).or_else(|| type_union_coercion(left, right))
 }
 
 fn agreed(join: Join) -> Result<Join> {
     let (left, right) = (types(&join.left), types(&join.right));
     let Some(types) = common(&left, &right) else {
         let differ = left.iter().zip(&right);
-        let mut differ = differ.filter(|(l, r)| type_union_coercion(l, r).is_none());
+        let mut differ = differ.filter(|(l, r)| of_both(l, r).is_none());
         return match differ.next() {
             Some((l, r)) => plan_err!("`intersect` and `except` cannot compare {l} with {r}"),
             None => Ok(join),

@@ -19,13 +19,13 @@ use table::{Privileges, Table, Tables};
 use crate::error::{Error, Result};
 use crate::frontend::domain_casts::DomainCasts;
 use crate::frontend::{
-    ctes, definition, domain_casts, grammar, graphs, operators, outer_names, readers, records,
-    sort_names, typed_values,
+    casts_apart, ctes, definition, domain_casts, grammar, graphs, operators, outer_names, readers,
+    records, sort_names, typed_values,
 };
 use crate::functions::sequences::Numbers;
 use crate::limits;
 use crate::messages::nearest::unknown_table;
-use crate::optimize::rules;
+use crate::optimize::{floats, rules};
 use crate::resources::allowance::Allowance;
 use crate::resources::stop;
 use crate::rights::Rights;
@@ -315,6 +315,7 @@ impl StatementContext {
         grammar::check_calls(&statement, &self.state)?;
         typed_values::cast(&mut statement, &self.tables, &path);
         let domains = domain_casts::take(&mut statement, &self.tables, &path)?;
+        casts_apart::tell(&mut statement);
         calls.domains = self.domains(domains).await?;
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, &path, (depth, rights)).await?;
@@ -354,7 +355,7 @@ impl StatementContext {
             let error = match planned {
                 Ok(plan) => {
                     shared_plans::check(&plan)?;
-                    return Ok(plan);
+                    return Ok(floats::settled(plan)?);
                 }
                 Err(error) => error,
             };

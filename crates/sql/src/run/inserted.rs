@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Result;
 use crate::frontend::expression::written;
 use crate::frontend::walk::Walk;
+use crate::optimize::floats;
 use crate::run::resolver::Resolver;
 
 /// What the rows of the query are called, which no statement can name.
@@ -45,6 +46,7 @@ pub(super) fn apart(
     };
     let query = Extended::Statement(Box::new(Sql::Query(source)));
     let plan = SqlToRel::new_with_options(&*names, options).statement_to_plan(query)?;
+    let plan = floats::settled(plan)?;
     let columns = plan.schema().columns().into_iter().enumerate();
     let columns = columns.map(|(at, column)| Expr::Column(column).alias(format!("c{at}")));
     let columns: Vec<Expr> = columns.collect();

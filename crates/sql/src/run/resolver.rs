@@ -20,7 +20,8 @@ use table::{Privileges, Tables};
 
 use crate::error::{Error, Result, WITHIN};
 use crate::frontend::domain_casts::DomainCasts;
-use crate::frontend::planners::{Operators, Types};
+use crate::frontend::planners::Types;
+use crate::frontend::symbols::Operators;
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::functions::descriptions::{self, Descriptions};

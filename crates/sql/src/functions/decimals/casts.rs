@@ -1,8 +1,10 @@
-//! Casts of decimals of more than 38 digits, and to such, where NaN and the infinities are among them.
+//! Casts of decimals of more than 38 digits, and to such, where NaN and the infinities are among them; and to decimals from
+//! numbers that float, which have 15 digits then as in PostgreSQL, a `real` 6; the other way to the nearest number there is; and
+//! from texts, which may have an exponent.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, Float64Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, StringArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Decimal256Type, Float64Type, i256};
 use datafusion::common::{Result, ScalarValue, plan_err};
@@ -14,7 +16,7 @@ use table::{NotFinite, decimal_text, only_numbers, with_not_finite};
 
 use crate::error::Error;
 use crate::functions::arguments::{is_text, strings};
-use crate::functions::decimals::{decimals, digits};
+use crate::functions::decimals::{decimals, digits, exponents, floats};
 use crate::functions::lists::types::is_special;
 use crate::messages::types::type_name;
 
@@ -24,14 +26,31 @@ pub(crate) const CAST: &str = "numeric cast";
 /// Most digits of a decimal, which one without declared digits has: only that is infinite.
 const MOST: u8 = 76;
 
-/// Whether a cast from one type to another may be one of what is no number.
+/// Digits of decimals up to which each is the quotient of two whole numbers that are exact as doubles.
+const EXACT: u8 = 15;
+
+/// Whether a cast from one type to another is one of these: it may be one of what is no number, or Arrow's gives other digits.
 pub(crate) fn concerns(from: &DataType, to: &DataType) -> bool {
     let is_read = || *from != DataType::Null && (is_text(from) || from.is_floating());
-    let may_be = digits(from).is_some() || digits(to).is_some() && is_read();
-    may_be && from != to && !is_special(to)
+    let is_found = match (from, to) {
+        (DataType::Decimal256(..), _) => true,
+        (DataType::Decimal128(precision, _), to) => *precision > EXACT && to.is_floating(),
+        (_, DataType::Decimal128(..) | DataType::Decimal256(..)) => is_read(),
+        _ => false,
+    };
+    is_found && from != to && !is_special(to)
 }
 
-/// The cast of `value` to the type `to`, if it [may be one](concerns) of what is no number. A value that cannot be cast is an
+/// The type that `expr` is cast to, if it is such a cast.
+pub(crate) fn target(expr: &Expr) -> Option<&DataType> {
+    let Expr::ScalarFunction(call) = expr else {
+        return None;
+    };
+    let own = call.func.inner().downcast_ref::<DecimalCast>()?;
+    Some(&own.to)
+}
+
+/// The cast of `value` to the type `to`, if it is [one of these](concerns). A value that cannot be cast is an
 /// error if `strict`, otherwise NULL.
 pub(crate) fn cast_of(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<Expr> {
     if !concerns(from, to) {
@@ -94,6 +113,7 @@ fn options(strict: bool) -> CastOptions<'static> {
 pub(crate) fn converted(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRef> {
     match values.data_type() {
         from if from == to => Ok(Arc::clone(values)),
+        DataType::Decimal128(..) => floats::of_decimals(values, to),
         from if digits(from).is_some() => of_decimals(values, to, strict),
         from if from.is_floating() => of_floats(values, to, strict),
         _ => of_texts(values, to, strict),
@@ -104,6 +124,9 @@ fn of_decimals(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRe
     if is_text(to) && *to != DataType::Null {
         return Ok(cast(&written(values), to)?);
     }
+    if to.is_floating() {
+        return floats::of_decimals(values, to);
+    }
     let Some(own) = decimals(values) else {
         return numbers(values, to, strict);
     };
@@ -112,16 +135,6 @@ fn of_decimals(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRe
         DataType::Decimal256(..) => {
             let with = with_not_finite(found.as_primitive::<Decimal256Type>(), own);
             bounded(with, strict)
-        }
-        to if to.is_floating() => {
-            let found = cast(&found, &DataType::Float64)?;
-            let found = found.as_primitive::<Float64Type>();
-            let of = |row: usize| match odd(own, row) {
-                Some(own) => Some(own.float()),
-                None => found.is_valid(row).then(|| found.value(row)),
-            };
-            let floats: Float64Array = (0..found.len()).map(of).collect();
-            Ok(cast(&floats, to)?)
         }
         to if strict => match (0..own.len()).find_map(|row| odd(own, row)) {
             Some(own) => Err(refused(own, to)),
@@ -187,18 +200,26 @@ fn numbers(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRef> {
     Ok(cast_with_options(&rounded, to, &options)?)
 }
 
+/// Why there is no infinity of a type with these digits.
+fn infinite(to: &DataType) -> DataFusionError {
+    let (precision, scale) = match to {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            (*precision, *scale)
+        }
+        _ => (MOST, 0),
+    };
+    Error::from(table::Error::Infinite { precision, scale }).into()
+}
+
 /// Decimals, of which none is infinite where the type has declared digits.
 fn bounded(values: Decimal256Array, strict: bool) -> Result<ArrayRef> {
-    let (precision, scale) = (values.precision(), values.scale());
+    let precision = values.precision();
     let is_infinite = |row: usize| odd(&values, row).is_some_and(|own| own != NotFinite::NaN);
     if precision == MOST || !(0..values.len()).any(is_infinite) {
         return Ok(Arc::new(values));
     }
     if strict {
-        return Err(DataFusionError::from(Error::from(table::Error::Infinite {
-            precision,
-            scale,
-        })));
+        return Err(infinite(values.data_type()));
     }
     let of = |row: usize| {
         let is_there = values.is_valid(row) && !is_infinite(row);
@@ -226,16 +247,20 @@ fn put(
 }
 
 fn of_floats(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRef> {
-    let floats = cast(values, &DataType::Float64)?;
-    let floats = floats.as_primitive::<Float64Type>();
+    let own = cast(values, &DataType::Float64)?;
+    let floats = own.as_primitive::<Float64Type>();
+    let numbers = floats::to_decimals(values, to, strict)?;
     if floats.iter().flatten().all(f64::is_finite) {
-        return Ok(cast_with_options(values, to, &options(strict))?);
+        return Ok(numbers);
     }
-    let finite: Float64Array = floats
-        .iter()
-        .map(|value| value.filter(|value| value.is_finite()))
-        .collect();
-    let numbers = cast_with_options(&finite, to, &options(strict))?;
+    if digits(to).is_none() {
+        let mut all = floats.iter().flatten();
+        return match all.find_map(NotFinite::of_float).filter(|_| strict) {
+            Some(NotFinite::NaN) => Err(refused(NotFinite::NaN, to)),
+            Some(_) => Err(infinite(to)),
+            None => Ok(numbers),
+        };
+    }
     put(&numbers, strict, |row| {
         let value = floats.is_valid(row).then(|| floats.value(row));
         value.and_then(NotFinite::of_float)
@@ -244,19 +269,24 @@ fn of_floats(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRef>
 
 fn of_texts(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRef> {
     let texts = strings(values)?;
+    if digits(to).is_none() {
+        let plain: ArrayRef = Arc::new(exponents::without(&texts));
+        return Ok(cast_with_options(&plain, to, &options(strict))?);
+    }
     let odd: Vec<Option<NotFinite>> = texts
         .iter()
         .map(|text| text.and_then(NotFinite::read))
         .collect();
     if odd.iter().all(Option::is_none) {
-        return Ok(cast_with_options(values, to, &options(strict))?);
+        let plain: ArrayRef = Arc::new(exponents::without(&texts));
+        return Ok(cast_with_options(&plain, to, &options(strict))?);
     }
     let numbers: StringArray = texts
         .iter()
         .zip(&odd)
         .map(|(text, odd)| text.filter(|_| odd.is_none()))
         .collect();
-    let numbers = cast_with_options(&numbers, to, &options(strict))?;
+    let numbers = cast_with_options(&exponents::without(&numbers), to, &options(strict))?;
     put(&numbers, strict, |row| odd[row])
 }
 
@@ -329,5 +359,6 @@ mod tests {
         }
         assert!(!concerns(&DataType::Null, &BARE));
         assert!(!concerns(&DataType::Decimal128(38, 2), &BARE));
+        assert!(!concerns(&DataType::Decimal128(15, 2), &DataType::Float64));
     }
 }

@@ -1,11 +1,15 @@
 //! `NaN` and the infinities of decimals of 39 to 76 digits, which are [values](NotFinite) like others to whatever only compares
-//! them: how they are [computed with](arithmetic), [cast](casts), and [summed](totals); [functions](through) that leave them as
-//! they are; and the refusal of all that knows nothing of them.
+//! them: how they are [computed with](arithmetic), [cast](casts) ([numbers that float](floats), [texts](exponents)), and [summed](totals); [functions](through) that leave them as
+//! they are; and the refusal of all that knows nothing of them. Also how many digits products and quotients of decimals
+//! [have](operators).
 //!
 //! Each way begins with one pass over the values, which nearly always finds that all are numbers; then it is DataFusion's way.
 
 pub(crate) mod arithmetic;
 pub(crate) mod casts;
+pub(crate) mod exponents;
+mod floats;
+pub(crate) mod operators;
 pub(crate) mod through;
 pub(crate) mod totals;
 

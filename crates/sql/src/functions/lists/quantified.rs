@@ -19,6 +19,7 @@ use crate::functions::lists::compare::comparator;
 use crate::functions::lists::types::{
     dimensions, is_list, item, list_of, lists, plain, range, together,
 };
+use crate::functions::number_types;
 use crate::messages::types::type_name;
 
 /// The operators that may stand before `any` and `all` of an array, each with the names of its functions.
@@ -101,7 +102,10 @@ impl ScalarUDFImpl for Quantified {
             value if is_text(value) && !is_text(own) => {
                 return Ok(vec![DataType::Utf8View, plain(array)]);
             }
-            value => together(&[value.clone(), own.clone()])?,
+            value => match number_types::beside(value, own) {
+                Some(floats) => floats,
+                None => together(&[value.clone(), own.clone()])?,
+            },
         };
         Ok(vec![both.clone(), list_of(both)])
     }

@@ -9,6 +9,7 @@ use datafusion::logical_expr::binary::type_union_resolution;
 use table::{is_enum, json_kind, map_parts, map_type, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
+use crate::functions::number_types;
 use crate::messages::types::type_name;
 
 /// The type of the items of an array.
@@ -149,7 +150,7 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
         }
     }
     let bases: Vec<DataType> = known.iter().map(|ty| base(ty).clone()).collect();
-    match type_union_resolution(&bases) {
+    match number_types::united(&bases).or_else(|| type_union_resolution(&bases)) {
         Some(base) => Ok((0..depth).fold(plain(&base), |ty, _| list_of(ty))),
         None => refused(&known[1]),
     }

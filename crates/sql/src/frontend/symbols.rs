@@ -1,0 +1,264 @@
+//! The operators that DataFusion's planner reads differently: `^` is the power; a date plus an interval is a timestamp, and so is a
+//! date beside one; constants in quotes are read as what stands beside them; those of arrays, structs, uuids and JSON are
+//! [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
+
+use arrow::datatypes::{DataType, Field, IntervalUnit};
+use datafusion::common::{Column, DFSchema, Result, TableReference};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+use table::NotFinite;
+
+use crate::frontend::{rows, special, windows};
+use crate::functions::arguments::MICROS;
+use crate::functions::decimals::constant;
+use crate::functions::temporal::extract;
+use crate::functions::{domains, intervals, operands, temporal, unknown};
+
+/// Operators that DataFusion's planner reads differently.
+#[derive(Debug)]
+pub(crate) struct Operators;
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if rows::is_whole(&expr.op) {
+            return rows::whole(expr, schema).map(PlannerResult::Planned);
+        }
+        let RawBinaryExpr { op, left, right } = match special::planned(expr, schema)? {
+            PlannerResult::Planned(expr) => return Ok(PlannerResult::Planned(expr)),
+            PlannerResult::Original(expr) => expr,
+        };
+        let (left, right) = read_beside(&op, left, right, schema);
+        if let Some(found) = computed(&op, &left, &right, schema)? {
+            return Ok(PlannerResult::Planned(found));
+        }
+        Ok(match op {
+            BinaryOperator::BitwiseXor | BinaryOperator::PGExp => {
+                let args = [left, right].map(|arg| number(arg, schema));
+                PlannerResult::Planned(domains::power().call(args.to_vec()))
+            }
+            BinaryOperator::Plus | BinaryOperator::Minus => {
+                let widened = |date: Expr| Expr::Cast(Cast::new(Box::new(date), MICROS));
+                let (left, right) = match op {
+                    BinaryOperator::Minus => at_midnight(left, right, schema),
+                    _ => (left, right),
+                };
+                // The right side first: in a long sum it is the shorter one.
+                if let Some(sum) = with_time(&op, &left, &right, schema)? {
+                    return Ok(PlannerResult::Planned(sum));
+                }
+                let (left, right) = match kind(&right, schema) {
+                    Kind::Interval if kind(&left, schema) == Kind::Date => (widened(left), right),
+                    Kind::Date
+                        if op == BinaryOperator::Plus && kind(&left, schema) == Kind::Interval =>
+                    {
+                        (left, widened(right))
+                    }
+                    _ => (left, right),
+                };
+                PlannerResult::Original(RawBinaryExpr { op, left, right })
+            }
+            BinaryOperator::Multiply => match kind(&right, schema) {
+                Kind::Number if kind(&left, schema) == Kind::Interval => {
+                    PlannerResult::Planned(intervals::interval_times(left, right))
+                }
+                Kind::Interval if kind(&left, schema) == Kind::Number => {
+                    PlannerResult::Planned(intervals::interval_times(right, left))
+                }
+                _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+            },
+            BinaryOperator::Divide => match kind(&right, schema) {
+                Kind::Number if kind(&left, schema) == Kind::Interval => {
+                    PlannerResult::Planned(intervals::interval_divided(left, right))
+                }
+                _ => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+            },
+            op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
+        })
+    }
+
+    fn plan_compound_identifier(
+        &self,
+        field: &Field,
+        qualifier: Option<&TableReference>,
+        names: &[String],
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        rows::field(column, names).map(PlannerResult::Planned)
+    }
+
+    fn plan_window(&self, expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        windows::planned(expr)
+    }
+
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(extract::extract(args)))
+    }
+}
+
+/// An operand of `^`: a text is read as a number.
+fn number(operand: Expr, schema: &DFSchema) -> Expr {
+    use DataType::{LargeUtf8, Utf8, Utf8View};
+    match operand.get_type(schema) {
+        Ok(Utf8 | LargeUtf8 | Utf8View) => {
+            Expr::Cast(Cast::new(Box::new(operand), DataType::Float64))
+        }
+        _ => operand,
+    }
+}
+
+/// Whether an expression is a constant in quotes.
+fn is_quoted(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().is_some(),
+        _ => false,
+    }
+}
+
+/// What a constant in quotes says that no decimal of up to 38 digits is.
+fn not_finite(expr: &Expr) -> Option<NotFinite> {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().and_then(NotFinite::read),
+        _ => None,
+    }
+}
+
+/// The sides of a sum, a product or a quotient, of which a constant in quotes beside a number is read as one of its type.
+fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    // The digits of one decimal say nothing of those of another.
+    let kind = |of: DataType| match of {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(38, scale.max(10)),
+        DataType::Decimal256(_, scale) => DataType::Decimal256(76, scale.max(10)),
+        of => of,
+    };
+    let read = |text: Expr, other: &Expr| {
+        // Types are not looked for without need: that takes long in a long sum.
+        if !is_quoted(&text) {
+            return text;
+        }
+        match other.get_type(schema) {
+            Ok(DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale))
+                if not_finite(&text).is_some() =>
+            {
+                not_finite(&text).map_or(text, |own| constant(own, scale))
+            }
+            Ok(of) if of.is_numeric() => Expr::Cast(Cast::new(Box::new(text), kind(of))),
+            _ => text,
+        }
+    };
+    let own = read(left, &right);
+    let other = read(right, &own);
+    (own, other)
+}
+
+/// The sides of an operator, of which a constant in quotes is read as what stands beside it: an interval, a truth value or a
+/// decimal where both are compared, a number where they are computed with. Others the planner reads so itself.
+fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
+    if matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
+        return numbers(left, right, schema);
+    }
+    if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
+        return (left, right);
+    }
+    let is_text = is_quoted;
+    let read = |text: Expr| {
+        let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+        Expr::Cast(Cast::new(Box::new(text), interval))
+    };
+    match (is_text(&left), is_text(&right)) {
+        (true, false) if kind(&right, schema) == Kind::Interval => (read(left), right),
+        (false, true) if kind(&left, schema) == Kind::Interval => (left, read(right)),
+        (true, false) => match right.get_type(schema) {
+            Ok(beside) => (unknown::compared(left, &beside), right),
+            Err(_) => (left, right),
+        },
+        (false, true) => match left.get_type(schema) {
+            Ok(beside) => (left, unknown::compared(right, &beside)),
+            Err(_) => (left, right),
+        },
+        _ => (left, right),
+    }
+}
+
+/// What arithmetic gives of numbers for which the planner would find another type; none of others.
+///
+/// # Errors
+/// Those of constants.
+fn computed(
+    op: &BinaryOperator,
+    left: &Expr,
+    right: &Expr,
+    schema: &DFSchema,
+) -> Result<Option<Expr>> {
+    let op = match op {
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        BinaryOperator::Modulo => Operator::Modulo,
+        _ => return Ok(None),
+    };
+    operands::operated(op, left, right, schema)
+}
+
+/// The sides of a difference, of which a date beside a timestamp is its midnight.
+fn at_midnight(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let stamped = |date: Expr, to: DataType| Expr::Cast(Cast::new(Box::new(date), to));
+    match right.get_type(schema) {
+        Ok(DataType::Date32) => match left.get_type(schema) {
+            Ok(to @ DataType::Timestamp(..)) => (left, stamped(right, to)),
+            _ => (left, right),
+        },
+        Ok(to @ DataType::Timestamp(..)) => match left.get_type(schema) {
+            Ok(DataType::Date32) => (stamped(left, to), right),
+            _ => (left, right),
+        },
+        _ => (left, right),
+    }
+}
+
+/// Sums and differences of times with dates and intervals; none of others.
+///
+/// # Errors
+/// For two times that are added.
+fn with_time(
+    op: &BinaryOperator,
+    left: &Expr,
+    right: &Expr,
+    schema: &DFSchema,
+) -> Result<Option<Expr>> {
+    let Ok(r) = right.get_type(schema) else {
+        return Ok(None);
+    };
+    // No time is added to a number, nor one subtracted from it.
+    if r.is_numeric() {
+        return Ok(None);
+    }
+    let Ok(l) = left.get_type(schema) else {
+        return Ok(None);
+    };
+    temporal::sums::planned(*op == BinaryOperator::Plus, (left, &l), (right, &r))
+}
+
+/// The kinds of operands that operators of dates and intervals distinguish.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Date,
+    Interval,
+    Number,
+    Other,
+}
+
+fn kind(expr: &Expr, schema: &DFSchema) -> Kind {
+    match expr.get_type(schema) {
+        Ok(DataType::Date32) => Kind::Date,
+        Ok(DataType::Interval(_)) => Kind::Interval,
+        Ok(ty) if ty.is_numeric() => Kind::Number,
+        _ => Kind::Other,
+    }
+}
