@@ -5,6 +5,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Error, Result};
 
+tokio::task_local! {
+    /// The switch of the query that this task works for.
+    static PRESENT: Stop;
+}
+
 /// A switch that cancels a query. Clones are the same switch.
 ///
 /// Dropping the future of a query cancels it too, but only where that future next yields. The switch acts sooner:
@@ -34,6 +39,22 @@ impl Stop {
     pub fn stopped(&self) -> bool {
         self.0.state.load(Ordering::Acquire) == RAISED
             || self.0.above.as_ref().is_some_and(Stop::stopped)
+    }
+
+    /// Runs `work` with this as the switch that functions in it look at, which get no other context.
+    pub fn over<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
+        PRESENT.scope(self, work)
+    }
+
+    /// Runs what does not await anything likewise.
+    pub fn within<T>(self, work: impl FnOnce() -> T) -> T {
+        PRESENT.sync_scope(self, work)
+    }
+
+    /// The switch of the query that this task works for; if it works for none, one that never stops anything. A task that is
+    /// spawned must be given it: it works for none by itself.
+    pub fn present() -> Stop {
+        PRESENT.try_with(Stop::clone).unwrap_or_default()
     }
 
     /// From here on nothing cancels the query, so that whoever asks for it waits for the outcome of a commit instead of
@@ -83,6 +104,17 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use crate::cancel::Stop;
+
+    #[test]
+    fn work_knows_its_switch() {
+        let stop = Stop::default();
+        stop.stop();
+        assert!(!Stop::present().stopped());
+        assert!(stop.clone().within(|| Stop::present().stopped()));
+        let other = Stop::default();
+        assert!(!stop.within(|| other.within(|| Stop::present().stopped())));
+        assert!(!Stop::present().stopped());
+    }
 
     #[test]
     fn a_switch_below_follows_and_does_not_lead() {

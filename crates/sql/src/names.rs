@@ -7,6 +7,7 @@ use ingest::Format;
 use table::{ROW_COLUMN, within};
 
 use crate::error::{Error, Result, WITHIN};
+use crate::messages::keywords::identifier;
 
 /// The only catalog, as `information_schema` and qualified names call it.
 pub(crate) const CATALOG: &str = "atoll";
@@ -152,17 +153,10 @@ pub(crate) fn check_column(name: &str) -> Result<()> {
     }
 }
 
-/// A name as a statement may write it: in quotes unless it is one in lower case. One of the catalog gets its schema.
+/// A name as a statement may write it: in [quotes](identifier) where it must be. One of the catalog gets its schema.
 pub(crate) fn quoted(name: &str) -> String {
     if let Some((schema, base)) = name.split_once(WITHIN) {
         return format!("{}.{}", quoted(schema), quoted(base));
     }
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.chars().all(plain)
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-    {
-        return name.to_string();
-    }
-    format!("\"{}\"", name.replace('"', "\"\""))
+    identifier(name)
 }

@@ -64,7 +64,7 @@ impl QueryState {
         let mut tasks = Vec::with_capacity(workers);
         for worker_set in worker_assignment(&self.runtime.workers, plan, workers)? {
             let (task, limit) = (task.clone(), limit.clone());
-            tasks.push(worker_set.spawn(async move {
+            tasks.push(worker_set.spawn(self.stop.clone().over(async move {
                 // The worker makes its own sink, so that memory is allocated on the node that first writes to it.
                 let done = match task.sink_factory.sink() {
                     Ok(mut sink) => work(&task, &mut sink, &limit).await.map(|()| sink),
@@ -74,7 +74,7 @@ impl QueryState {
                     task.stop.stop();
                 }
                 done
-            }));
+            })));
         }
         // If this future is dropped, tasks that wait for a device end at once.
         let tasks: Vec<_> = tasks.into_iter().map(|task| task.abort_on_drop()).collect();

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use table::Rows;
 use workers::Workers;
 
+use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::logical::external::{ExternalPart, ExternalParts, ExternalScan};
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
@@ -42,13 +43,13 @@ impl OpenExternal {
         let begun = Instant::now();
         let tasks = (0..workers.threads().min(self.count)).map(|_| {
             let parts = self.parts.clone();
-            let task = workers.spawn(async move {
+            let task = workers.spawn(Stop::present().over(async move {
                 let mut own: Vec<(u64, Vec<RecordBatch>)> = Vec::new();
                 while let Some(part) = parts.next().await? {
                     own.push((part.number, part.rows.try_collect().await?));
                 }
                 Ok(own)
-            });
+            }));
             task.abort_on_drop()
         });
         let mut all = VecDeque::new();

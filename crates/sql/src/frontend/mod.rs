@@ -78,6 +78,7 @@ pub(crate) mod steps;
 pub(crate) mod symbols;
 mod table_as;
 pub(crate) mod table_options;
+pub(crate) mod text_operators;
 pub(crate) mod transfer;
 pub(crate) mod typed_values;
 pub(crate) mod types;

@@ -1,14 +1,13 @@
 //! `concat` and `concat_ws`, of values of any type: truth is `t` or `f`, as PostgreSQL writes it.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 
 use crate::functions::arguments::{TEXT, is_text, strings};
 use crate::functions::convert::to_texts;
+use crate::functions::lengthened::Made;
 use crate::functions::own::Own;
 
 pub(super) fn all() -> Vec<Own> {
@@ -44,16 +43,19 @@ fn joined(separator: Option<&ArrayRef>, values: &[ArrayRef], rows: usize) -> Res
     let text = |value: &ArrayRef| -> Result<ArrayRef> { Ok(cast(&to_texts(value)?, &TEXT)?) };
     let texts: Vec<ArrayRef> = values.iter().map(text).collect::<Result<_>>()?;
     let texts: Vec<&StringViewArray> = texts.iter().map(|text| text.as_string_view()).collect();
-    let mut found = Vec::with_capacity(rows);
+    let mut made = Made::new(rows);
     for row in 0..rows {
         let between = match &separators {
             Some(separators) if separators.is_null(row) => {
-                found.push(None);
+                made.null();
                 continue;
             }
             Some(separators) => separators.value(row),
             None => "",
         };
+        let lengths = texts.iter().filter(|text| text.is_valid(row));
+        let lengths = lengths.map(|text| text.value(row).len() + between.len());
+        made.allow(lengths.fold(0, usize::saturating_add))?;
         let mut out = String::new();
         let there = texts.iter().filter(|text| text.is_valid(row));
         for (at, text) in there.enumerate() {
@@ -62,7 +64,7 @@ fn joined(separator: Option<&ArrayRef>, values: &[ArrayRef], rows: usize) -> Res
             }
             out.push_str(text.value(row));
         }
-        found.push(Some(out));
+        made.put(&out);
     }
-    Ok(Arc::new(StringArray::from(found)))
+    Ok(made.finish())
 }

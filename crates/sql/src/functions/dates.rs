@@ -19,6 +19,7 @@ use table::Infinity;
 use crate::error::Error;
 use crate::functions::arguments::{MICROS, TEXT, UTC, is_text, strings};
 use crate::functions::casts::instant;
+use crate::functions::lengthened::Made;
 use crate::functions::number_texts;
 use crate::functions::own::Own;
 use crate::functions::patterns::{Pattern, Shown};
@@ -178,10 +179,10 @@ fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let clocks = Local::now();
     let zoned = matches!(args[0].data_type(), DataType::Timestamp(_, Some(_)));
     let mut known: HashMap<&str, Pattern> = HashMap::new();
-    let mut found = Vec::with_capacity(rows);
+    let mut made = Made::new(rows);
     for row in 0..rows {
         if stamps.is_null(row) || patterns.is_null(row) {
-            found.push(None);
+            made.null();
             continue;
         }
         let text = patterns.value(row);
@@ -194,15 +195,17 @@ fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let at = stamps.value(row);
         if Infinity::of_count(at).is_some() {
             // As in PostgreSQL.
-            found.push(None);
+            made.null();
             continue;
         }
         let zone = zoned.then(|| Shown::of(clocks.zone, at.div_euclid(1_000_000)));
         let east = zone.as_ref().map_or(0, |zone| zone.east);
         let shown = clock(at.saturating_add(east * 1_000_000))?;
-        found.push(Some(known[text].format(shown, zone.as_ref())));
+        let text = known[text].format(shown, zone.as_ref())?;
+        made.allow(text.len())?;
+        made.put(&text);
     }
-    Ok(Arc::new(StringArray::from(found)))
+    Ok(made.finish())
 }
 
 fn difference_types(types: &[DataType]) -> Result<Vec<DataType>> {

@@ -10,7 +10,9 @@ use datafusion::error::DataFusionError;
 use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings};
 use crate::functions::own::Own;
-use crate::functions::texts::{identifier, quoted};
+use crate::functions::present;
+use crate::functions::texts::quoted;
+use crate::messages::keywords::identifier;
 
 pub(super) fn all() -> Vec<Own> {
     vec![Own::new("format", takes, |_| Ok(TEXT), format)]
@@ -187,7 +189,10 @@ fn direction(rest: &mut Rest<'_>, values: &mut Values<'_>, out: &mut String) -> 
         (_, Some(value)) => quoted(value, '\''),
         (_, None) => "NULL".to_string(),
     };
-    let blanks = " ".repeat(width.saturating_sub(part.chars().count()));
+    let blanks = width.saturating_sub(part.chars().count());
+    present::fits(out.len().saturating_add(part.len()).saturating_add(blanks))?;
+    present::check()?;
+    let blanks = " ".repeat(blanks);
     if left {
         out.extend([part, blanks]);
     } else {

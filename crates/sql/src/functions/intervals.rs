@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNanoArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNanoArray, ListArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Decimal128Type, Float64Type, Int64Type, IntervalMonthDayNano,
@@ -13,6 +15,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use crate::error::Error;
 use crate::functions::arguments::nanoseconds;
+use crate::functions::lists::types::{item, list_of, lists, plain};
 use crate::functions::own::Own;
 
 /// The type of intervals.
@@ -184,29 +187,66 @@ pub(crate) fn interval_times(interval: Expr, factor: Expr) -> Expr {
 }
 
 static SPAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let own = Own::new("span", |types| Ok(types.to_vec()), |_| Ok(SPAN_TYPE), spans);
+    let types = |types: &[DataType]| match types {
+        // Of arrays, those that this module can look into.
+        [array] if item(array).is_some() => Ok(vec![plain(array)]),
+        types => Ok(types.to_vec()),
+    };
+    let returns = |types: &[DataType]| Ok(types.first().map_or(SPAN_TYPE, span_type));
+    let own = Own::new("span", types, returns, |args, _| lengths(&args[0]));
     Arc::new(own.into())
 });
 
 /// Nanoseconds. The longest interval, with months of 30 days, takes 25 digits.
 const SPAN_TYPE: DataType = DataType::Decimal128(38, 0);
 
-/// The length of an interval or duration for comparisons, in nanoseconds: a month has 30 days, a day 24 hours.
+/// The type of the lengths of values of a type: arrays of intervals have arrays of lengths.
+fn span_type(ty: &DataType) -> DataType {
+    match item(ty) {
+        Some(item) => list_of(span_type(item)),
+        None => SPAN_TYPE,
+    }
+}
+
+/// Whether values of this type are intervals, or arrays of intervals, which are compared by their [lengths](span).
+pub(crate) fn has_length(ty: &DataType) -> bool {
+    matches!(ty, DataType::Interval(_)) || item(ty).is_some_and(has_length)
+}
+
+/// The length of an interval or duration for comparisons, in nanoseconds: a month has 30 days, a day 24 hours. Of an array
+/// of intervals, the array of their lengths.
 pub(crate) fn span(interval: Expr) -> Expr {
     SPAN.call(vec![interval])
 }
 
-fn spans(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+/// The lengths of intervals, durations, or arrays of them; see [`span`].
+///
+/// # Errors
+/// Those of Arrow's casts.
+pub(crate) fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
     const LENGTH: i128 = DAY as i128;
-    let spans: Decimal128Array = match args[0].data_type() {
+    if item(values.data_type()).is_some() {
+        let own = lists(values);
+        let items = lengths(own.values())?;
+        let DataType::List(field) = list_of(items.data_type().clone()) else {
+            return plan_err!("an array has items");
+        };
+        return Ok(Arc::new(ListArray::try_new(
+            field,
+            own.offsets().clone(),
+            items,
+            own.nulls().cloned(),
+        )?));
+    }
+    let spans: Decimal128Array = match values.data_type() {
         DataType::Duration(unit) => {
             let factor = i128::from(nanoseconds(*unit));
-            let counts = cast(&args[0], &DataType::Int64)?;
+            let counts = cast(values, &DataType::Int64)?;
             let counts = counts.as_primitive::<Int64Type>();
             counts.unary(|count| i128::from(count) * factor)
         }
         _ => {
-            let intervals = cast(&args[0], &DataType::Interval(IntervalUnit::MonthDayNano))?;
+            let intervals = cast(values, &DataType::Interval(IntervalUnit::MonthDayNano))?;
             let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
             intervals.unary(|interval| {
                 let days = i128::from(interval.months) * 30 + i128::from(interval.days);

@@ -26,7 +26,9 @@ mod format;
 pub(crate) mod intervals;
 mod items;
 pub(crate) mod json;
+mod lengthened;
 pub(crate) mod like;
+pub(crate) mod like_parts;
 pub(crate) mod lists;
 pub(crate) mod maps;
 mod measured;
@@ -41,6 +43,7 @@ pub(crate) mod operands;
 mod own;
 mod patterns;
 mod places;
+pub(crate) mod present;
 pub(crate) mod privileges;
 mod quantiles;
 mod read_pattern;
@@ -61,6 +64,7 @@ mod truncate;
 pub(crate) mod unknown;
 pub(crate) mod user;
 pub(crate) mod uuid;
+pub(crate) mod widened;
 pub(crate) mod windows;
 
 use std::collections::HashMap;
@@ -92,6 +96,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
+        .chain(lengthened::all())
         .chain(bytes::all())
         .chain(binary::all())
         .chain(angles::all())
@@ -128,6 +133,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         )
         .chain(rounding)
         .chain(measured)
+        .chain(widened::all())
         .chain(finite)
         .chain([clock::now(), temporal::extract::date_part(), same::same()])
         .chain(clock::going_on())

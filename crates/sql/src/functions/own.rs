@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::arguments::is_text;
 use crate::functions::lists::types::is_special;
+use crate::functions::present::Memory;
 use crate::functions::temporal::local::Local;
 
 /// A scalar function of this crate.
@@ -156,7 +157,8 @@ impl ScalarUDFImpl for Own {
                 }
             }
         }
-        let found = local.within(|| (self.run)(&arrays, rows))?;
+        let run = || local.within(|| (self.run)(&arrays, rows));
+        let found = Memory::within(&args.config_options, run)?;
         let wanted = args.return_field.data_type();
         let found = if found.data_type() == wanted {
             found

@@ -2,7 +2,12 @@
 
 use chrono::{Datelike, NaiveDateTime, Timelike};
 
+use crate::error::Error;
+use crate::functions::present;
 use crate::functions::temporal::zones::Zone;
+
+/// After how many parts of a pattern the switch of the statement is looked at: a few milliseconds.
+const CHECKED: usize = 1 << 12;
 
 /// A parsed pattern.
 #[derive(Debug)]
@@ -211,7 +216,12 @@ impl Pattern {
         let mut pieces = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
+        let mut steps = 0usize;
         while let Some(first) = rest.chars().next() {
+            steps += 1;
+            if steps.is_multiple_of(CHECKED) {
+                present::check().map_err(|e| e.to_string())?;
+            }
             if first == '"' {
                 let (quoted, after) = unquoted(&rest[1..]);
                 plain.push_str(&quoted);
@@ -251,9 +261,15 @@ impl Pattern {
     }
 
     /// The text of `at`, which clocks of this zone show.
-    pub(super) fn format(&self, at: NaiveDateTime, zone: Option<&Shown>) -> String {
+    ///
+    /// # Errors
+    /// If the statement was cancelled.
+    pub(super) fn format(&self, at: NaiveDateTime, zone: Option<&Shown>) -> Result<String, Error> {
         let mut text = String::new();
-        for piece in &self.0 {
+        for (number, piece) in self.0.iter().enumerate() {
+            if number % CHECKED == CHECKED - 1 {
+                present::check()?;
+            }
             match piece {
                 Piece::Text(plain) => text.push_str(plain),
                 Piece::Field(field, bare, ordinal) => {
@@ -268,7 +284,7 @@ impl Pattern {
                 }
             }
         }
-        text
+        Ok(text)
     }
 }
 
@@ -489,13 +505,14 @@ mod tests {
             ("AD b.c.", "AD a.d."),
             ("x-YYYY", "x-2021"),
         ] {
-            let found = Pattern::parse(pattern).unwrap().format(at, None);
+            let found = Pattern::parse(pattern).unwrap().format(at, None).unwrap();
             assert_eq!(found, wanted, "{pattern}");
         }
         let midnight: NaiveDateTime = "2000-01-01T00:00:00".parse().unwrap();
         let found = Pattern::parse("HH12 HH24 AM J")
             .unwrap()
-            .format(midnight, None);
+            .format(midnight, None)
+            .unwrap();
         assert_eq!(found, "12 00 AM 2451545");
         for pattern in ["%Y", "RM", "DDSP"] {
             assert!(Pattern::parse(pattern).is_err(), "{pattern}");

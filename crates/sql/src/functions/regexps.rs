@@ -1,11 +1,10 @@
-//! `regexp_substr`, `regexp_instr`, `regexp_replace` from a place on, and `substring` with a pattern.
+//! The functions of regular expressions whose values are texts and numbers; and `substring` with a pattern.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
-use regex::Regex;
 
 use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings};
@@ -16,12 +15,12 @@ use crate::functions::regular::{Compiled, Expression, Found};
 pub(crate) const BY_PATTERN: &str = "substring by pattern";
 /// The function that `substring(text similar pattern escape c)` becomes.
 pub(crate) const SIMILAR: &str = "substring similar";
-/// The function that `regexp_replace` becomes where a number says which match is replaced.
+/// The function that `regexp_replace` becomes.
 pub(crate) const REPLACE: &str = "regexp_replace from";
-/// The function that `~`, its kin and `regexp_like` become with a pattern that the planner's functions do not take.
-pub(crate) const IS_MATCH: &str = "regexp_like beyond";
-/// The function that `regexp_count` becomes with such a pattern.
-pub(crate) const COUNT: &str = "regexp_count beyond";
+/// The function that `regexp_like` becomes, and `~` and its kin with a pattern that the planner's operators do not take.
+pub(crate) const IS_MATCH: &str = "regexp_like of postgresql";
+/// The function that `regexp_count` becomes.
+pub(crate) const COUNT: &str = "regexp_count of postgresql";
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -39,16 +38,17 @@ pub(super) fn all() -> Vec<Own> {
         ),
         Own::new(
             REPLACE,
-            |types| takes("regexp_replace", types, "tttiit", 4),
+            |types| match types {
+                // Options in the place of the start.
+                [.., options] if types.len() == 4 && is_text(options) => {
+                    takes("regexp_replace", types, "tttt", 4)
+                }
+                types => takes("regexp_replace", types, "tttiit", 3),
+            },
             |_| Ok(TEXT),
             replace,
         ),
-        Own::new(
-            IS_MATCH,
-            |types| takes("regexp_like", types, "ttt", 2),
-            |_| Ok(DataType::Boolean),
-            is_match,
-        ),
+        matching(),
         Own::new(
             COUNT,
             |types| takes("regexp_count", types, "ttit", 2),
@@ -68,6 +68,16 @@ pub(super) fn all() -> Vec<Own> {
             similar,
         ),
     ]
+}
+
+/// What `regexp_like` becomes.
+pub(crate) fn matching() -> Own {
+    Own::new(
+        IS_MATCH,
+        |types| takes("regexp_like", types, "ttt", 2),
+        |_| Ok(DataType::Boolean),
+        is_match,
+    )
 }
 
 /// Texts (`t`) and whole numbers (`i`), of which the first `least` must be there.
@@ -259,12 +269,12 @@ fn texts(
 
 /// Whether there is a match.
 fn is_match(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 2, Compiled::for_truth(), |call| {
+    let found = each(args, rows, 2, Compiled::default(), |call| {
         let Some(call) = call else {
             return Ok(None);
         };
         call.not_global("regexp_like")?;
-        call.regex.is_match(text(&call.args, 0)).map(Some)
+        Ok(Some(call.regex.is_match(text(&call.args, 0))?))
     })?;
     Ok(Arc::new(BooleanArray::from(found)))
 }
@@ -368,22 +378,24 @@ fn put(with: &str, found: &Found<'_>, out: &mut String) {
 /// `substring(text similar pattern escape c)`: what stands between the two separators, or the whole text.
 fn similar(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (texts, patterns, escapes) = (strings(&args[0])?, strings(&args[1])?, strings(&args[2])?);
+    let mut compiled = Compiled::default();
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
         if texts.is_null(row) || patterns.is_null(row) || escapes.is_null(row) {
             found.push(None);
             continue;
         }
-        let regex = parts(patterns.value(row), escapes.value(row))?;
-        let part = regex.captures(texts.value(row));
-        let group = part.and_then(|part| part.name("part").map(|own| own.as_str().to_string()));
-        found.push(group);
+        let pattern = parts(patterns.value(row), escapes.value(row))?;
+        let (regex, _) = compiled.of(&pattern, "")?;
+        let group = regex.groups().min(1);
+        let part = regex.found(texts.value(row), 0)?;
+        found.push(part.and_then(|part| part.get(group).map(|own| own.text.to_string())));
     }
     Ok(Arc::new(StringArray::from(found)))
 }
 
-/// The expression of a pattern whose middle part is a group that is called `part`.
-fn parts(pattern: &str, escape: &str) -> Result<Regex> {
+/// The regular expression of a pattern of the standard whose middle part is its only group.
+fn parts(pattern: &str, escape: &str) -> Result<String> {
     let mut letters = escape.chars();
     let escape = letters.next();
     if letters.next().is_some() {
@@ -398,7 +410,7 @@ fn parts(pattern: &str, escape: &str) -> Result<Regex> {
         match letter {
             c if Some(c) == escape => match rest.next() {
                 Some('"') => next = Some(String::new()),
-                Some(c) => piece.push_str(&regex::escape(&c.to_string())),
+                Some(c) => literal(c, &mut piece),
                 None => return Err(refused("22025", "invalid escape sequence")),
             },
             ']' if in_brackets => {
@@ -415,27 +427,31 @@ fn parts(pattern: &str, escape: &str) -> Result<Regex> {
             '_' => piece.push('.'),
             '(' => piece.push_str("(?:"),
             '|' | '*' | '+' | '?' | '{' | '}' | ')' => piece.push(letter),
-            c => piece.push_str(&regex::escape(&c.to_string())),
+            c => literal(c, &mut piece),
         }
         pieces.push(piece);
         pieces.extend(next);
     }
     // What stands before the middle is as short as it can be.
-    let text = match &pieces[..] {
-        [whole] => format!("(?s)^(?P<part>{whole})$"),
-        [before, middle, after] => {
-            format!("(?sU)^(?:{before})(?P<part>(?-U:{middle}))(?-U:{after})$")
-        }
-        [before, rest] => format!("(?sU)^(?:{before})(?P<part>(?-U:{rest}))$"),
-        _ => {
-            return Err(refused(
-                "2200C",
-                "SQL regular expression may not contain more than two escape-double-quote separators",
-            ));
-        }
-    };
-    Regex::new(&text)
-        .map_err(|_| refused("2201B", format!("invalid regular expression '{pattern}'")))
+    match &pieces[..] {
+        [whole] => Ok(format!("^(?:{whole})$")),
+        [before, middle, after] => Ok(format!(
+            "^(?:{before}){{1,1}}?({middle}){{1,1}}(?:{after})$"
+        )),
+        [before, rest] => Ok(format!("^(?:{before}){{1,1}}?({rest})$")),
+        _ => Err(refused(
+            "2200C",
+            "SQL regular expression may not contain more than two escape-double-quote separators",
+        )),
+    }
+}
+
+/// Appends the character itself, whatever it means in a regular expression.
+fn literal(letter: char, out: &mut String) {
+    if letter.is_ascii_punctuation() {
+        out.push('\\');
+    }
+    out.push(letter);
 }
 
 #[cfg(test)]
@@ -452,9 +468,11 @@ mod tests {
             ("abcdefg", "a*#\"%#\"g*", Some("abcdefg")),
             ("abcdefg", "a%", Some("abcdefg")),
         ] {
-            let regex = parts(pattern, "#").unwrap();
-            let found = regex.captures(text);
-            let found = found.and_then(|found| found.name("part").map(|own| own.as_str()));
+            let mut compiled = Compiled::default();
+            let (regex, _) = compiled.of(&parts(pattern, "#").unwrap(), "").unwrap();
+            let found = regex.found(text, 0).unwrap();
+            let group = regex.groups().min(1);
+            let found = found.and_then(|found| found.get(group).map(|own| own.text));
             assert_eq!(found, wanted, "{pattern}");
         }
         assert!(parts("a#\"b#\"c#\"d", "#").is_err());

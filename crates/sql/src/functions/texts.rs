@@ -14,6 +14,7 @@ use regex::Regex;
 use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings, texts};
 use crate::functions::own::Own;
+use crate::messages::keywords::identifier;
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -97,18 +98,6 @@ fn literal(text: &str) -> String {
         return format!("E{}", quoted(&text.replace('\\', "\\\\"), '\''));
     }
     quoted(text, '\'')
-}
-
-/// `text` as an identifier, quoted where it must be.
-pub(super) fn identifier(text: &str) -> String {
-    let plain = text
-        .chars()
-        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain && !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) {
-        text.to_string()
-    } else {
-        quoted(text, '"')
-    }
 }
 
 /// A text with `\0061`, `\+000061`, `\u0061` and `\U00000061` for characters, and `\\` for a backslash.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
-use arrow::compute::cast;
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, new_null_array};
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Int64Type, TimeUnit};
 use chrono::{Datelike, NaiveDate};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
@@ -12,12 +12,14 @@ use datafusion::logical_expr::{
 };
 use table::{finite_part, has_infinite};
 
-use crate::functions::arguments::{MICROS, UTC, is_text, nanoseconds};
+use crate::error::Error;
+use crate::functions::arguments::{MICROS, UTC, is_text, nanoseconds, strings};
 use crate::functions::dates::{is_stamp, zoned};
 use crate::functions::temporal::instants::cast_across;
 use crate::functions::temporal::local::Local;
+use crate::functions::temporal::zones::of_text;
 
-/// `date_trunc(part, date or timestamp)`. DataFusion's own, `inner`, serves timestamps with zones other than UTC, which
+/// `date_trunc(part, date or timestamp)`, and `date_trunc(part, instant, zone)`. DataFusion's own, `inner`, serves timestamps with zones other than UTC, which
 /// files may have.
 pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Truncated {
@@ -51,6 +53,9 @@ impl ScalarUDFImpl for Truncated {
                 Ok(vec![DataType::Utf8, zoned()])
             }
             [part, at] if is_text(part) && is_stamp(at) => Ok(vec![DataType::Utf8, MICROS]),
+            [part, at, zone] if is_text(part) && is_stamp(at) && is_text(zone) => {
+                Ok(vec![DataType::Utf8, zoned(), DataType::Utf8])
+            }
             _ => plan_err!("date_trunc takes a part such as 'month', and a date or timestamp"),
         }
     }
@@ -60,17 +65,21 @@ impl ScalarUDFImpl for Truncated {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [ColumnarValue::Scalar(part), at] = &args.args[..] else {
-            return exec_err!(
-                "date_trunc takes a part that is the same for all rows, such as 'month'"
-            );
+        let (part, at, zones) = match &args.args[..] {
+            [ColumnarValue::Scalar(part), at] => (part, at, None),
+            [ColumnarValue::Scalar(part), at, zones] => (part, at, Some(zones)),
+            _ => {
+                return exec_err!(
+                    "date_trunc takes a part that is the same for all rows, such as 'month'"
+                );
+            }
         };
         let DataType::Timestamp(unit, zone) = at.data_type() else {
             return plan_err!("date_trunc takes a date or timestamp");
         };
         let clocks = Local::of(&args.config_options);
         let clocks = if zone.is_some() { clocks } else { Local::PLAIN };
-        if clocks.is_utc() && zone.as_deref().is_some_and(|zone| zone != UTC) {
+        if zones.is_none() && clocks.is_utc() && zone.as_deref().is_some_and(|zone| zone != UTC) {
             if has_infinite(&at.to_array(args.number_rows)?) {
                 return exec_err!("date_trunc: an infinite timestamp in a zone other than UTC");
             }
@@ -86,26 +95,24 @@ impl ScalarUDFImpl for Truncated {
                 "date_trunc has no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
             );
         };
-        let of_finite = |values: &ArrayRef| {
-            if clocks.is_utc() {
-                part.of_all(values, unit)
-            } else {
-                clocks.within(|| part.of_instants(values, unit))
-            }
+        let constant = matches!(
+            (at, zones),
+            (
+                ColumnarValue::Scalar(_),
+                None | Some(ColumnarValue::Scalar(_))
+            )
+        );
+        let rows = if constant { 1 } else { args.number_rows };
+        let values = at.to_array(rows)?;
+        let found = match zones {
+            None => part.by_clocks(clocks, &values, unit)?,
+            Some(zones) => part.in_zones(&zones.to_array(rows)?, &values, unit)?,
         };
-        let cut = |values: &ArrayRef| match finite_part(values) {
-            None => of_finite(values),
-            Some((finite, infinities)) => Ok(infinities.put_into(of_finite(&finite)?)),
-        };
-        match at {
-            ColumnarValue::Array(values) => Ok(ColumnarValue::Array(cut(values)?)),
-            ColumnarValue::Scalar(value) => {
-                let found = cut(&value.to_array()?)?;
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
-                    &found, 0,
-                )?))
-            }
+        if constant {
+            let found = ScalarValue::try_from_array(&found, 0)?;
+            return Ok(ColumnarValue::Scalar(found));
         }
+        Ok(ColumnarValue::Array(found))
     }
 }
 
@@ -148,6 +155,52 @@ impl Part {
             "millennium" => Part::Years(1_000),
             _ => return None,
         })
+    }
+
+    /// Timestamps truncated as these clocks show them; what is infinite stays so.
+    fn by_clocks(self, clocks: Local, values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
+        let of_finite = |values: &ArrayRef| {
+            if clocks.is_utc() {
+                self.of_all(values, unit)
+            } else {
+                clocks.within(|| self.of_instants(values, unit))
+            }
+        };
+        match finite_part(values) {
+            None => of_finite(values),
+            Some((finite, infinities)) => Ok(infinities.put_into(of_finite(&finite)?)),
+        }
+    }
+
+    /// Instants, each truncated as clocks in the zone of its row show it.
+    fn in_zones(self, zones: &ArrayRef, values: &ArrayRef, unit: TimeUnit) -> Result<ArrayRef> {
+        let zones = strings(zones)?;
+        let name = |row: usize| zones.is_valid(row).then(|| zones.value(row));
+        let rows = values.len();
+        let (mut start, mut pieces) = (0, vec![values.slice(0, 0)]);
+        while start < rows {
+            // Rows in the same zone are truncated together.
+            let own = name(start);
+            let end = (start..rows).find(|row| name(*row) != own).unwrap_or(rows);
+            let piece = values.slice(start, end - start);
+            pieces.push(match own {
+                None => new_null_array(piece.data_type(), piece.len()),
+                Some(name) => {
+                    let unknown = || {
+                        Error::coded("22023", format!("time zone \"{name}\" not recognized"))
+                    };
+                    let zone = of_text(name).ok_or_else(unknown)?;
+                    let clocks = Local {
+                        zone,
+                        ..Local::PLAIN
+                    };
+                    self.by_clocks(clocks, &piece, unit)?
+                }
+            });
+            start = end;
+        }
+        let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+        Ok(concat(&pieces)?)
     }
 
     /// Instants truncated as clocks of the session show them.

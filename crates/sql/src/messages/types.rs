@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
 
+use crate::messages::keywords::identifier;
+
 /// The SQL name of a column type: what `describe` shows, and what `create table` takes.
 ///
 /// ```
@@ -54,7 +56,7 @@ pub fn type_name(data_type: &DataType) -> String {
                 let of = |field: &Arc<Field>| {
                     format!(
                         "{} {}",
-                        field_name(field.name()),
+                        identifier(field.name()),
                         type_name(field.data_type())
                     )
                 };
@@ -69,15 +71,6 @@ pub fn type_name(data_type: &DataType) -> String {
         other => return other.to_string().to_lowercase(),
     };
     name.to_string()
-}
-
-/// The name of a field as a statement writes it.
-fn field_name(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.chars().all(plain) && name.starts_with(|c: char| !c.is_ascii_digit()) {
-        return name.to_string();
-    }
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The name of a type as a statement of our own writes it: that of an enum with its schema, so that it is looked up in no

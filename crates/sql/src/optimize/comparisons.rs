@@ -18,6 +18,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use table::Infinity;
 
 use crate::functions::arguments::nanoseconds;
+use crate::functions::intervals::has_length;
 use crate::functions::{casts, intervals};
 use crate::messages::types::type_name;
 use crate::optimize::expressions::{cast, is_text, rewritten};
@@ -74,7 +75,7 @@ fn compare(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             list,
             negated,
         }) => {
-            if let Ok(DataType::Interval(_)) = expr.get_type(schema) {
+            if expr.get_type(schema).is_ok_and(|ty| has_length(&ty)) {
                 let equals = list
                     .into_iter()
                     .map(|item| compare_two((*expr).clone(), Operator::Eq, item, schema).data);
@@ -150,7 +151,7 @@ fn is_odd(left: &DataType, right: &DataType) -> bool {
         (Timestamp(_, _), other) | (other, Timestamp(_, _)) if is_text(other) => true,
         (Timestamp(_, _), Date32) | (Date32, Timestamp(_, _)) => true,
         (Timestamp(a, _), Timestamp(b, _)) => a != b,
-        _ => false,
+        (left, right) => has_length(left) && has_length(right),
     }
 }
 
@@ -212,6 +213,9 @@ fn compare_two(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Tran
             whole(casts::nanoseconds_or_end(left), op, right)
         }
         (DataType::Interval(_) | DataType::Duration(_), _) => {
+            whole(intervals::span(left), op, intervals::span(right))
+        }
+        (l, r) if has_length(l) && has_length(r) => {
             whole(intervals::span(left), op, intervals::span(right))
         }
         _ => return Transformed::no(whole(left, op, right)),

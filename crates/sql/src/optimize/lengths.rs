@@ -1,5 +1,5 @@
-//! Intervals where rows are ordered, grouped and told apart: by their lengths, in which a month has 30 days and a day 24
-//! hours. Arrow would order them by months, then days, then time.
+//! Intervals, and arrays of them, where rows are ordered, grouped and told apart: by their lengths, in which a month has 30
+//! days and a day 24 hours. Arrow would order them by months, then days, then time.
 //!
 //! A group of intervals is shown as the first of them. `min` and `max` are the values that are least and greatest, `sum`
 //! is computed part by part.
@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::aggregates::extreme_of as extreme;
-use crate::functions::intervals::{PART, WHOLE, call, span};
+use crate::functions::intervals::{PART, WHOLE, call, has_length, span};
 use crate::functions::sum::sum;
 
 /// The analyzer rule. It must come before type coercion.
@@ -42,7 +42,7 @@ impl AnalyzerRule for Lengths {
 }
 
 fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
+    expr.get_type(schema).is_ok_and(|ty| is_type(&ty))
 }
 
 fn keyed(expr: Expr, schema: &DFSchema) -> Expr {
@@ -289,7 +289,7 @@ fn has_intervals(plan: &LogicalPlan) -> Result<bool> {
 }
 
 fn is_type(ty: &DataType) -> bool {
-    matches!(ty, DataType::Interval(_))
+    has_length(ty)
 }
 
 fn has_interval(sort: &Sort) -> bool {

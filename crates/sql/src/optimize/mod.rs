@@ -21,6 +21,7 @@ pub(crate) mod finite;
 pub(crate) mod floats;
 pub(crate) mod keys;
 pub(crate) mod lengths;
+pub(crate) mod likes;
 pub(crate) mod membership;
 pub(crate) mod multiset;
 mod nullsafe;

@@ -9,6 +9,7 @@
 //! Once a statement has begun to commit it is cancelled no more: its switch is sealed, and whoever wanted to cancel it is
 //! told what has become of it.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
+use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
@@ -26,6 +28,7 @@ use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use engine::Stop;
+use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 tokio::task_local! {
@@ -45,23 +48,20 @@ struct Running {
 pub(crate) fn over<F: Future>(stop: Stop, work: F) -> impl Future<Output = F::Output> {
     let alive = STATEMENT.try_with(|running| running._alive.clone());
     let running = Running {
-        stop,
+        stop: stop.clone(),
         _alive: alive.ok().flatten(),
     };
-    STATEMENT.scope(running, work)
+    STATEMENT.scope(running, stop.over(work))
 }
 
 /// The switch of the statement that this task runs; if it runs none, one that never stops anything.
 pub(crate) fn present() -> Stop {
-    STATEMENT
-        .try_with(|running| running.stop.clone())
-        .unwrap_or_default()
+    Stop::present()
 }
 
 /// Whether the statement that this task runs was cancelled.
 pub(crate) fn is_stopped() -> bool {
-    let stopped = STATEMENT.try_with(|running| running.stop.stopped());
-    stopped.unwrap_or(false)
+    Stop::present().stopped()
 }
 
 /// How long whoever cancels something waits for its tasks to end. All look at the switch within a tenth of a second; this
@@ -100,7 +100,9 @@ impl Default for Canceller {
 impl Canceller {
     /// Runs `work`, statements of a session, so that it can be cancelled.
     pub fn over<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
-        STATEMENT.scope(self.running.clone(), work)
+        let running = self.running.clone();
+        let stop = running.stop.clone();
+        STATEMENT.scope(running, stop.over(work))
     }
 
     /// Cancels the work, which is to be dropped then. False if it has begun to commit: then it is to be awaited, as its
@@ -114,6 +116,32 @@ impl Canceller {
         let Canceller { running, mut ended } = self;
         drop(running);
         let _ = tokio::time::timeout(GRACE, ended.recv()).await;
+    }
+}
+
+/// Has the tasks that DataFusion's operators spawn work for the statement that spawned them.
+pub(crate) fn follow_tasks() {
+    // It is the same each time.
+    let _ = set_join_set_tracer(&Followed);
+}
+
+/// Gives a task the switch of the one that spawns it.
+struct Followed;
+
+impl JoinSetTracer for Followed {
+    fn trace_future(
+        &self,
+        work: BoxFuture<'static, Box<dyn Any + Send>>,
+    ) -> BoxFuture<'static, Box<dyn Any + Send>> {
+        Box::pin(Stop::present().over(work))
+    }
+
+    fn trace_block(
+        &self,
+        work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>,
+    ) -> Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> {
+        let stop = Stop::present();
+        Box::new(move || stop.within(work))
     }
 }
 

@@ -22,6 +22,7 @@ use crate::frontend::{
     casts_apart, ctes, definition, domain_casts, grammar, graphs, operators, outer_names, readers,
     records, sort_names, typed_values,
 };
+use crate::functions::present::Memory;
 use crate::functions::sequences::Numbers;
 use crate::limits;
 use crate::messages::nearest::unknown_table;
@@ -178,7 +179,10 @@ impl StatementContext {
             let own = self.instance.allowance(user, limit);
             let width = self.state.config().target_partitions();
             let limit = own.budget.limit().min(self.instance.budget.limit());
-            environment::within(self.state.config_mut().options_mut(), width, limit);
+            let options = self.state.config_mut().options_mut();
+            environment::within(options, width, limit);
+            options.extensions.insert(Memory::of(&own.budget));
+            self.tell_options();
             self.allowance = Some(own);
         }
         self

@@ -17,6 +17,7 @@ use memory::Budget;
 
 use crate::error::Result;
 use crate::functions;
+use crate::functions::present::Memory;
 use crate::names::{CATALOG, SCHEMA};
 use crate::optimize::casts::Casts;
 use crate::optimize::checked::CheckedArithmetic;
@@ -26,6 +27,7 @@ use crate::optimize::finite::OnlyFinite;
 use crate::optimize::floats::Floats;
 use crate::optimize::keys::KeysOnce;
 use crate::optimize::lengths::Lengths;
+use crate::optimize::likes::Likes;
 use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
@@ -36,8 +38,8 @@ use crate::optimize::shifts::Shifts;
 use crate::optimize::special::Special;
 use crate::optimize::stoppable::Stoppable;
 use crate::resources::budget::BudgetPool;
-use crate::resources::guard;
 use crate::resources::spill::SpillFiles;
+use crate::resources::{guard, stop};
 
 /// Rows of a batch. A page of 64 KiB holds as many 8-byte values.
 const BATCH_ROWS: usize = 8192;
@@ -69,6 +71,9 @@ pub(crate) fn template(
         .with_physical_optimizer_rules(physical_rules())
         .with_session_id(CATALOG.to_string())
         .build();
+    stop::follow_tasks();
+    let options = state.config_mut().options_mut();
+    options.extensions.insert(Memory::of(budget));
     functions::register(&mut state)?;
     Ok(state)
 }
@@ -83,6 +88,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(4, Arc::new(Comparisons));
     rules.insert(5, Arc::new(Lengths));
     rules.insert(6, Arc::new(Shifts));
+    rules.insert(7, Arc::new(Likes));
     rules.push(Arc::new(Casts));
     rules.push(Arc::new(KeysOnce));
     rules.push(Arc::new(Multisets));

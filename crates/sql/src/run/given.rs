@@ -76,12 +76,16 @@ impl StatementContext {
         if local != before {
             let options = self.state.config_mut().options_mut();
             options.extensions.insert(local);
-            // What evaluates functions gets to know the options as they are now.
-            let began = self.state.execution_props().query_execution_start_time;
-            self.state.mark_start_execution();
-            self.state.execution_props_mut().query_execution_start_time = began;
+            self.tell_options();
         }
         before
+    }
+
+    /// Has what evaluates functions know the options as they are now.
+    pub(super) fn tell_options(&mut self) {
+        let began = self.state.execution_props().query_execution_start_time;
+        self.state.mark_start_execution();
+        self.state.execution_props_mut().query_execution_start_time = began;
     }
 
     /// Gives the statement the rights of a role.

@@ -24,6 +24,7 @@ use crate::frontend::planners::Types;
 use crate::frontend::symbols::Operators;
 use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
+use crate::frontend::text_operators::TextOperators;
 use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
@@ -141,7 +142,8 @@ impl<'a> Resolver<'a> {
         path: &SearchPath,
         sources: HashMap<TableReference, Arc<dyn TableSource>>,
     ) -> Resolver<'a> {
-        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Operators)];
+        let mut planners: Vec<Arc<dyn ExprPlanner>> =
+            vec![Arc::new(Operators), Arc::new(TextOperators)];
         planners.extend(state.expr_planners().iter().cloned());
         Resolver {
             state,

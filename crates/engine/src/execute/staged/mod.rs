@@ -380,7 +380,8 @@ pub(crate) async fn stage(
                 slot: 0,
             };
             let task = scan(shared.clone(), tally.clone(), hand);
-            running.push(run.runtime.workers.spawn(stopping(flow.clone(), task)));
+            let task = run.stop.clone().over(stopping(flow.clone(), task));
+            running.push(run.runtime.workers.spawn(task));
         }
         for tally in tallies[1].each() {
             let task = Processing {
@@ -392,11 +393,8 @@ pub(crate) async fn stage(
                 ready: ready.clone(),
                 empty: empty_in.clone(),
             };
-            running.push(
-                run.runtime
-                    .workers
-                    .spawn(stopping(flow.clone(), task.run())),
-            );
+            let task = run.stop.clone().over(stopping(flow.clone(), task.run()));
+            running.push(run.runtime.workers.spawn(task));
         }
         drop((empty_in, empty, ready_in, ready));
         join(running, sinks).await?;

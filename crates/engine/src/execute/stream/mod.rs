@@ -203,6 +203,7 @@ impl Spawner<'_> {
 
     fn spawn(&mut self, task: impl Future<Output = Result<Option<SinkState>>> + Send + 'static) {
         let task = stopping(self.flow.clone(), task);
+        let task = self.run.stop.clone().over(task);
         self.running.push(self.run.runtime.workers.spawn(task));
     }
 }

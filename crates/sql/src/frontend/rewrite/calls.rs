@@ -132,7 +132,7 @@ impl VisitorMut for Calls {
                 op: BinaryOperator::Overlaps,
                 right,
             } => Ok(overlapping(left, right)),
-            Expr::BinaryOp { left, op, right } => related(left, op, right),
+            Expr::BinaryOp { left, op, right } => compared(left, op, right),
             Expr::InList {
                 expr,
                 list,
@@ -182,14 +182,6 @@ impl VisitorMut for Calls {
             Err(e) => return ControlFlow::Break(Box::new(e)),
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Two values and an operator: a regular expression that is looked for, or a comparison.
-fn related(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewritten {
-    match operators::matched(left, op, right) {
-        None => compared(left, op, right),
-        found => Ok(found),
     }
 }
 
@@ -453,13 +445,6 @@ fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
                 conditions: vec![CaseWhen { condition, result }],
                 else_result: Some(Box::new(last)),
             })
-        }
-        // What clocks in the zone show is cut.
-        ("date_trunc", 3) => {
-            let (zone, at, part) = (args.pop()?, args.pop()?, args.pop()?);
-            let local = plain_call("timezone", vec![zone.clone(), at]);
-            let cut = plain_call("date_trunc", vec![part, local]);
-            Some(plain_call("timezone", vec![zone, cut]))
         }
         ("date", 1) => Some(Expr::Cast {
             kind: CastKind::Cast,

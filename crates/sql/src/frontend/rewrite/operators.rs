@@ -1,15 +1,11 @@
 //! Functions that are called as types or stand for operators of JSON; and those of regular expressions that have several
 //! forms.
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value,
-};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Value};
 
 use crate::frontend::call;
-use crate::frontend::rewrite::special;
 use crate::functions::lists::names;
 use crate::functions::regexps;
-use crate::functions::regular::is_beyond;
 
 /// The functions that are rewritten here by their names.
 pub(super) const NAMES: [&str; 12] = [
@@ -29,14 +25,12 @@ pub(super) const NAMES: [&str; 12] = [
 
 /// Whether a call is one of those that are rewritten here.
 pub(super) fn is_one(name: &str, args: &[Expr]) -> bool {
-    if beyond(name).is_some() && args.get(1).is_some_and(is_pattern_beyond) {
+    if of_pattern(name).is_some() {
         return true;
     }
     match args.len() {
         1 => type_called(name).is_some(),
         2 => of_json(name).is_some(),
-        4 => name == "regexp_replace" && (is_number(&args[3]) || odd_options(&args[3]).is_some()),
-        5 | 6 => name == "regexp_replace",
         _ => false,
     }
 }
@@ -44,22 +38,7 @@ pub(super) fn is_one(name: &str, args: &[Expr]) -> bool {
 /// What such a call stands for.
 pub(super) fn call(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
     let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
-    if name == "regexp_replace" {
-        let number = |number: &str| Expr::value(Value::Number(number.into(), false));
-        let options = match &args[..] {
-            [_, _, _] => Some(String::new()),
-            [_, _, _, options] if !is_number(options) => written(options),
-            _ => None,
-        };
-        if let Some(options) = options {
-            let nth = if options.contains('g') { "0" } else { "1" };
-            let others = special::text(&options.replace('g', ""));
-            args.truncate(3);
-            args.extend([number("1"), number(nth), others]);
-        }
-        return Some(call::call(regexps::REPLACE, args));
-    }
-    if let Some(own) = beyond(name) {
+    if let Some(own) = of_pattern(name) {
         return Some(call::call(own, args));
     }
     if let Some(data_type) = type_called(name) {
@@ -115,67 +94,14 @@ pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
     }
 }
 
-fn is_number(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)))
-}
-
-/// A text that is written out.
-fn written(text: &Expr) -> Option<String> {
-    let Expr::Value(value) = text else {
-        return None;
-    };
-    match &value.value {
-        Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => Some(text.clone()),
-        Value::DollarQuotedString(text) => Some(text.value.clone()),
-        _ => None,
-    }
-}
-
-/// Options of a regular expression, written out, of which the planner's function does not have all.
-fn odd_options(options: &Expr) -> Option<String> {
-    written(options).filter(|text| text.chars().any(|option| !"gi".contains(option)))
-}
-
-/// Whether a pattern, written out, is one that the planner's functions do not take.
-fn is_pattern_beyond(pattern: &Expr) -> bool {
-    written(pattern).is_some_and(|pattern| is_beyond(&pattern))
-}
-
-/// The function that one becomes with such a pattern.
-fn beyond(name: &str) -> Option<&'static str> {
+/// The function of PostgreSQL's regular expressions that one of the planner's stands for.
+fn of_pattern(name: &str) -> Option<&'static str> {
     Some(match name {
         "regexp_like" => regexps::IS_MATCH,
         "regexp_count" => regexps::COUNT,
         "regexp_match" => names::FIRST_MATCH,
         "regexp_replace" => regexps::REPLACE,
         _ => return None,
-    })
-}
-
-/// `text ~ 'pattern'` and its kin, with such a pattern.
-pub(super) fn matched(left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<Expr> {
-    let (alike, negated) = match op {
-        BinaryOperator::PGRegexMatch => (false, false),
-        BinaryOperator::PGRegexIMatch => (true, false),
-        BinaryOperator::PGRegexNotMatch => (false, true),
-        BinaryOperator::PGRegexNotIMatch => (true, true),
-        _ => return None,
-    };
-    if !is_pattern_beyond(right) {
-        return None;
-    }
-    let options = special::text(if alike { "i" } else { "" });
-    let found = call::call(
-        regexps::IS_MATCH,
-        vec![left.clone(), right.clone(), options],
-    );
-    Some(if negated {
-        Expr::Nested(Box::new(Expr::UnaryOp {
-            op: UnaryOperator::Not,
-            expr: Box::new(found),
-        }))
-    } else {
-        found
     })
 }
 

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use crate::error::Error;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::wrong;
+use crate::functions::present;
 
 /// The deepest nesting of a `jsonb`.
 const DEEPEST: usize = 1000;
@@ -49,53 +50,144 @@ fn shortened(text: &str) -> String {
 pub(super) fn of(text: &str) -> Result<String> {
     check(text)?;
     let mut out = String::with_capacity(text.len());
-    put(text, DEEPEST, &mut out)?;
+    let mut reader = Reader {
+        text,
+        at: 0,
+        values: 0,
+        digits: 0,
+    };
+    reader.value(DEEPEST, &mut out)?;
     Ok(out)
 }
 
-fn put(text: &str, depth: usize, out: &mut String) -> Result<()> {
-    if depth == 0 {
-        return exec_err!(
-            "stack depth limit exceeded: JSON that is nested more than {DEEPEST} levels deep"
-        );
-    }
-    stacker::maybe_grow(RED_ZONE, STACK, || put_value(text, depth, out))
+/// Reads a text that is JSON once, from its beginning to its end.
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    /// How many values were read.
+    values: usize,
+    /// How many bytes of numbers were written: exponents may make them very long.
+    digits: usize,
 }
 
-fn put_value(text: &str, depth: usize, out: &mut String) -> Result<()> {
-    match Kind::of(text) {
-        Kind::Object => {
-            let mut members = Vec::new();
-            for (key, value) in cut::members(text) {
-                members.push((held(cut::characters(key)?)?, value));
-            }
-            // Of equal keys the last one stays, and a stable order leaves it last.
-            members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
-            members.reverse();
-            members.dedup_by(|later, earlier| later.0 == earlier.0);
-            members.reverse();
-            out.push('{');
-            for (at, (key, value)) in members.into_iter().enumerate() {
-                out.push_str(if at > 0 { ", " } else { "" });
-                quote(&key, out);
-                out.push_str(": ");
-                put(value, depth - 1, out)?;
-            }
-            out.push('}');
+impl<'t> Reader<'t> {
+    /// What comes next that is no blank, which stays there.
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(self.at) {
+            self.at += 1;
         }
-        Kind::Array => {
-            out.push('[');
-            for (at, item) in cut::items(text).into_iter().enumerate() {
-                out.push_str(if at > 0 { ", " } else { "" });
-                put(item, depth - 1, out)?;
-            }
-            out.push(']');
-        }
-        Kind::Text => quote(&held(cut::characters(text)?)?, out),
-        Kind::Number => number(text.trim(), out)?,
-        Kind::Boolean | Kind::Null => out.push_str(text.trim()),
+        bytes.get(self.at).copied()
     }
-    Ok(())
+
+    /// Whether a mark comes next, which is passed then.
+    fn eat(&mut self, mark: u8) -> bool {
+        let comes = self.peek() == Some(mark);
+        self.at += usize::from(comes);
+        comes
+    }
+
+    /// The string or the scalar that comes next, as it is written.
+    fn token(&mut self) -> &'t str {
+        let first = self.peek();
+        let start = self.at;
+        let mut rest = self.text.as_bytes()[start..].iter().skip(1);
+        self.at += 1;
+        while let Some(byte) = rest.next() {
+            match (first, byte) {
+                (Some(b'"'), b'\\') => {
+                    rest.next();
+                    self.at += 2;
+                    continue;
+                }
+                (Some(b'"'), b'"') => {
+                    self.at += 1;
+                    break;
+                }
+                (Some(b'"'), _) => {}
+                (_, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r') => break,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        self.at = self.at.min(self.text.len());
+        &self.text[start..self.at]
+    }
+
+    /// Appends the value that comes next.
+    fn value(&mut self, depth: usize, out: &mut String) -> Result<()> {
+        /// Some milliseconds' worth of values.
+        const CHECKED: usize = 1 << 14;
+        if depth == 0 {
+            return exec_err!(
+                "stack depth limit exceeded: JSON that is nested more than {DEEPEST} levels deep"
+            );
+        }
+        self.values += 1;
+        if self.values.is_multiple_of(CHECKED) {
+            present::check()?;
+        }
+        match self.peek() {
+            Some(b'{') => stacker::maybe_grow(RED_ZONE, STACK, || self.object(depth - 1, out)),
+            Some(b'[') => stacker::maybe_grow(RED_ZONE, STACK, || self.array(depth - 1, out)),
+            Some(b'"') => {
+                quote(&held(cut::characters(self.token())?)?, out);
+                Ok(())
+            }
+            _ => {
+                let token = self.token();
+                if Kind::of(token) != Kind::Number {
+                    out.push_str(token);
+                    return Ok(());
+                }
+                let before = out.len();
+                number(token, out)?;
+                self.digits += out.len() - before;
+                present::fits(self.digits)
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize, out: &mut String) -> Result<()> {
+        let mut members = Vec::new();
+        self.eat(b'{');
+        while !self.eat(b'}') && self.peek().is_some() {
+            let key = held(cut::characters(self.token())?)?;
+            self.eat(b':');
+            let mut value = String::new();
+            self.value(depth, &mut value)?;
+            members.push((key, value));
+            self.eat(b',');
+        }
+        // Of equal keys the last one stays, and a stable order leaves it last.
+        members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+        members.reverse();
+        members.dedup_by(|later, earlier| later.0 == earlier.0);
+        members.reverse();
+        out.push('{');
+        for (at, (key, value)) in members.iter().enumerate() {
+            out.push_str(if at > 0 { ", " } else { "" });
+            quote(key, out);
+            out.push_str(": ");
+            out.push_str(value);
+        }
+        out.push('}');
+        Ok(())
+    }
+
+    fn array(&mut self, depth: usize, out: &mut String) -> Result<()> {
+        self.eat(b'[');
+        out.push('[');
+        let mut first = true;
+        while !self.eat(b']') && self.peek().is_some() {
+            out.push_str(if first { "" } else { ", " });
+            first = false;
+            self.value(depth, out)?;
+            self.eat(b',');
+        }
+        out.push(']');
+        Ok(())
+    }
 }
 
 /// A string that `jsonb` can hold.
@@ -229,6 +321,14 @@ mod tests {
         assert!(of(r#""\u0000""#).is_err());
         assert!(check(r#""\u0000""#).is_ok());
         let deep = |n| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        // Each level is read once.
+        let wide = format!(
+            "{}{}1{}",
+            "[".repeat(900),
+            "1,".repeat(100_000),
+            "]".repeat(900)
+        );
+        assert_eq!(of(&wide).unwrap().len(), wide.len() + 100_000);
         assert!(of(&deep(900)).is_ok());
         assert!(of(&deep(5000)).is_err());
         assert!(check(&deep(5000)).is_ok());

@@ -8,10 +8,11 @@ use arrow::array::{
     make_comparator,
 };
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, FieldRef, Fields, Float32Type, Float64Type};
 use datafusion::common::Result;
 use table::json_kind;
 
+use crate::functions::intervals::lengths;
 use crate::functions::lists::types::{has, lists};
 
 /// How values are compared: NULL is the greatest, and equal to NULL.
@@ -23,10 +24,7 @@ const ORDER: SortOptions = SortOptions {
 /// Whether DataFusion compares arrays and structs of this type for equality as PostgreSQL does: floats it takes by their
 /// bits.
 pub(crate) fn is_plain(ty: &DataType) -> bool {
-    let odd = |ty: &DataType| {
-        ty.is_floating() || matches!(ty, DataType::Interval(_)) || json_kind(ty).is_some()
-    };
-    !has(ty, odd)
+    !has(ty, |ty| is_odd(ty) || json_kind(ty).is_some())
 }
 
 /// What compares values of two arrays of one type by their places.
@@ -51,7 +49,16 @@ pub(crate) fn compared(left: &ArrayRef, right: &ArrayRef) -> Result<Vec<Option<O
         .collect())
 }
 
-/// The values with one zero and one NaN.
+/// Whether values of this type are compared by others: floats, of which two zeros and all NaN are equal, and intervals, whose
+/// lengths are compared.
+fn is_odd(ty: &DataType) -> bool {
+    ty.is_floating() || matches!(ty, DataType::Interval(_))
+}
+
+/// The values by which these are compared: floats with one zero and one NaN, and the lengths of intervals.
+///
+/// # Errors
+/// Those of Arrow.
 pub(crate) fn normal(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(match values.data_type() {
         DataType::Float32 => {
@@ -64,24 +71,34 @@ pub(crate) fn normal(values: &ArrayRef) -> Result<ArrayRef> {
             let values: Float64Array = values.as_primitive::<Float64Type>().unary(one);
             Arc::new(values)
         }
-        DataType::Struct(fields) if has(values.data_type(), DataType::is_floating) => {
+        DataType::Interval(_) => lengths(values)?,
+        DataType::Struct(fields) if has(values.data_type(), is_odd) => {
             let own = values.as_struct();
-            let columns = own.columns().iter().map(normal);
-            Arc::new(StructArray::try_new(
-                fields.clone(),
-                columns.collect::<Result<_>>()?,
-                own.nulls().cloned(),
-            )?)
+            let columns: Vec<ArrayRef> = own.columns().iter().map(normal).collect::<Result<_>>()?;
+            let both = fields.iter().zip(&columns);
+            let fields: Fields = both.map(|(field, column)| of_type(field, column)).collect();
+            let nulls = own.nulls().cloned();
+            Arc::new(StructArray::try_new(fields, columns, nulls)?)
         }
-        DataType::List(field) if has(values.data_type(), DataType::is_floating) => {
+        DataType::List(field) if has(values.data_type(), is_odd) => {
             let own = lists(values);
+            let items = normal(own.values())?;
             Arc::new(ListArray::try_new(
-                field.clone(),
+                of_type(field, &items),
                 own.offsets().clone(),
-                normal(own.values())?,
+                items,
                 own.nulls().cloned(),
             )?)
         }
         _ => values.clone(),
     })
+}
+
+/// A field with the type of these values.
+fn of_type(field: &FieldRef, values: &ArrayRef) -> FieldRef {
+    if field.data_type() == values.data_type() {
+        return Arc::clone(field);
+    }
+    let field = field.as_ref().clone();
+    Arc::new(field.with_data_type(values.data_type().clone()))
 }

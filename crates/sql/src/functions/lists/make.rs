@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ListArray, MutableArrayData, make_array, new_empty_array};
+use arrow::array::{
+    Array, ArrayRef, ListArray, MutableArrayData, UInt32Array, make_array, new_empty_array,
+};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::take;
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, exec_err, plan_err};
 
+use crate::error::Error;
 use crate::functions::lists::names::MAKE;
 use crate::functions::lists::types::{
     count, dimensions, item, list_and_item, list_argument, list_of, lists, range, together,
 };
 use crate::functions::own::Own;
+use crate::functions::present;
 use crate::messages::types::type_name;
 
 pub(super) fn all() -> Vec<Own> {
@@ -251,13 +256,15 @@ fn filled(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// The most items of an array that is made in one go.
-const MOST: i64 = 1 << 26;
+const MOST: usize = 1 << 26;
 
 fn fill(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     use arrow::array::AsArray;
     use arrow::datatypes::Int64Type;
     let lengths = lists(&args[1]);
-    let mut taker = Taker::new(vec![&args[0]]);
+    // What an item takes, and its place among the values.
+    let width = 4 + args[0].get_array_memory_size() / rows.max(1);
+    let (mut places, mut ends) = (Vec::new(), vec![0]);
     for row in 0..rows {
         let own = range(lengths, row);
         let values = lengths.values().as_primitive::<Int64Type>();
@@ -267,11 +274,23 @@ fn fill(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             0 | 1 => return exec_err!("dimension array or low bound array cannot be null"),
             _ => return exec_err!("not supported: array_fill of more than one dimension"),
         };
-        if !(0..=MOST).contains(&length) {
-            return exec_err!("array size exceeds the maximum allowed ({MOST})");
-        }
-        (0..length).for_each(|_| taker.take(0, row));
-        taker.end(true);
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|length| *length <= MOST);
+        let Some(length) = length else {
+            let message = format!("array size exceeds the maximum allowed ({MOST})");
+            return Err(Error::coded("54000", message).into());
+        };
+        let all = places.len() + length;
+        let end = i32::try_from(all)
+            .map_err(|_| Error::coded("54000", "array size exceeds the maximum allowed"))?;
+        present::has_room(all.saturating_mul(width))?;
+        present::check()?;
+        places.resize(all, row as u32);
+        ends.push(end);
     }
-    taker.finish()
+    let items = take(&args[0], &UInt32Array::from(places), None)?;
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    let offsets = OffsetBuffer::new(ends.into());
+    Ok(Arc::new(ListArray::try_new(field, offsets, items, None)?))
 }

@@ -90,17 +90,17 @@ fn arrays(
 /// The parts of a text between matches. One of no letters does not count at the ends of the text and behind another.
 fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     arrays("regexp_split_to_array", (args, rows), |regex, text, out| {
-        let (mut from, mut at) = (0, Some(0));
+        let (mut from, mut last, mut at) = (0, 0, Some(0));
         while let Some(place) = at {
             let Some((start, end)) = regex.span(text, place)? else {
                 break;
             };
             at = behind(text, start, end);
-            if start == end && (start == from || end == text.len()) {
-                continue;
+            if start < text.len() && end > last {
+                out.append_value(&text[from..start]);
+                from = end;
             }
-            out.append_value(&text[from..start]);
-            from = end;
+            last = end;
         }
         out.append_value(&text[from..]);
         Ok(true)

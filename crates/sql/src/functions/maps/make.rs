@@ -224,8 +224,9 @@ pub(super) fn checked(
     if keys.logical_null_count() > 0 {
         return Err(Error::coded("22004", "a key of a map is NULL: no key of a map may be").into());
     }
-    let converter = RowConverter::new(vec![SortField::new(keys.data_type().clone())])?;
-    let rows = converter.convert_columns(&[normal(&keys)?])?;
+    let compared = normal(&keys)?;
+    let converter = RowConverter::new(vec![SortField::new(compared.data_type().clone())])?;
+    let rows = converter.convert_columns(&[compared])?;
     for ends in offsets.windows(2) {
         let mut seen = HashSet::new();
         let mut own = ends[0] as usize..ends[1] as usize;

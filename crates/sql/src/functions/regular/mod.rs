@@ -1,60 +1,51 @@
-//! Regular expressions with PostgreSQL's options, compiled once for the rows of a batch.
+//! PostgreSQL's regular expressions with its options, compiled once for the rows of a batch.
 //!
-//! What the library `regex` has is left to it. Expressions with look-around, back references and the edges of words as PostgreSQL
-//! writes them are [parsed](parse) and [judged](judge), and become a [program](program) that [searches](search) by trying one way
-//! after the other.
+//! A pattern is [parsed](parse). What the library `regex` finds as PostgreSQL does is [left to it](plain). The rest is
+//! [divided](structure) into parts, whose matches [automata](automaton) tell, and [searched](divided) for.
 
-mod judge;
+mod automaton;
+mod brackets;
+mod divided;
+mod letters;
+mod options;
 mod parse;
-mod program;
-mod search;
+mod plain;
+mod structure;
+mod work;
 
 use std::collections::HashMap;
 
 use datafusion::common::Result;
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 
-use crate::error::Error;
-pub(crate) use judge::Asked;
-use program::{Program, program};
-use search::Places;
-
-/// Whether PostgreSQL's library takes such a pattern, and `regex` does not or has another meaning of it.
-pub(crate) fn is_beyond(pattern: &str) -> bool {
-    let has = |marks: &[&str]| marks.iter().any(|mark| pattern.contains(mark));
-    if has(&["[[:<:]]", "[[:>:]]"]) {
-        return true;
-    }
-    let mut letters = pattern.chars();
-    let mut escapes = false;
-    while let Some(letter) = letters.next() {
-        escapes |= letter == '\\'
-            && matches!(
-                letters.next(),
-                Some('1'..='9' | 'm' | 'M' | 'y' | 'Y' | 'Z')
-            );
-    }
-    (escapes || has(&["(?=", "(?!", "(?<=", "(?<!"])) && Regex::new(pattern).is_err()
-}
+use divided::Places;
+use options::Options;
+use parse::Node;
+use structure::Part;
 
 /// A regular expression.
 #[derive(Debug)]
-pub(crate) enum Expression {
-    /// One that needs a time which grows with the text.
-    Plain(Regex),
-    /// One that tries one way after the other.
-    Backtracking(Program),
+pub(crate) struct Expression {
+    groups: usize,
+    /// Whether letters are alike in both cases.
+    alike: bool,
+    /// What tells whether there is a match, and where it begins.
+    plain: Option<Regex>,
+    /// What divides a match, unless `plain` does so.
+    part: Option<Part>,
+    /// Whether there are back references in it.
+    refers: bool,
 }
 
 /// What a match has found.
 pub(crate) enum Found<'t> {
     Plain(regex::Captures<'t>),
-    Backtracking(&'t str, Places),
+    Divided(&'t str, Places),
 }
 
 /// What a group has found, and where.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'t> {
+pub(crate) struct GroupMatch<'t> {
     pub(crate) text: &'t str,
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -62,17 +53,16 @@ pub(crate) struct Part<'t> {
 
 impl<'t> Found<'t> {
     /// What the group of this number has found; that of number 0 is the match.
-    pub(crate) fn get(&self, group: usize) -> Option<Part<'t>> {
+    pub(crate) fn get(&self, group: usize) -> Option<GroupMatch<'t>> {
         match self {
-            Found::Plain(found) => found.get(group).map(|own| Part {
+            Found::Plain(found) => found.get(group).map(|own| GroupMatch {
                 text: own.as_str(),
                 start: own.start(),
                 end: own.end(),
             }),
-            Found::Backtracking(text, places) => {
-                let place = |at: usize| places.get(at).copied().flatten();
-                let (start, end) = (place(2 * group)?, place(2 * group + 1)?);
-                Some(Part {
+            Found::Divided(text, places) => {
+                let (start, end) = places.get(group).copied().flatten()?;
+                Some(GroupMatch {
                     text: &text[start..end],
                     start,
                     end,
@@ -82,47 +72,94 @@ impl<'t> Found<'t> {
     }
 }
 
+/// A pattern in the syntax of the library `regex`, if that tells whether there is a match.
+///
+/// # Errors
+/// For what is no regular expression.
+pub(crate) fn plain_source(pattern: &str, alike: bool) -> crate::error::Result<Option<String>> {
+    let options = Options::of(if alike { "i" } else { "" })?;
+    let (root, ..) = parse::parse(pattern, options)?;
+    let source = plain::source(&root);
+    Ok(source.filter(|source| Regex::new(source).is_ok()))
+}
+
 impl Expression {
+    fn new(root: &Node, groups: usize, options: Options) -> crate::error::Result<Expression> {
+        // Its own limit may refuse it.
+        let plain = plain::source(root).and_then(|source| Regex::new(&source).ok());
+        let part = if plain.is_some() && plain::agrees(root) {
+            None
+        } else {
+            Some(structure::structure(root)?)
+        };
+        Ok(Expression {
+            groups,
+            alike: options.alike,
+            plain,
+            part,
+            refers: root.has(|node| matches!(node, Node::Back(_))),
+        })
+    }
+
     /// How many groups it has.
     pub(crate) fn groups(&self) -> usize {
-        match self {
-            Expression::Plain(regex) => regex.captures_len() - 1,
-            Expression::Backtracking(program) => program.groups,
-        }
+        self.groups
     }
 
     /// Whether there is a match.
     ///
     /// # Errors
-    /// If too many ways are tried.
-    pub(crate) fn is_match(&self, text: &str) -> Result<bool> {
-        match self {
-            Expression::Plain(regex) => Ok(regex.is_match(text)),
-            Expression::Backtracking(program) => Ok(program.search(text, 0)?.is_some()),
+    /// If the expression is too complex, or the statement was cancelled.
+    pub(crate) fn is_match(&self, text: &str) -> crate::error::Result<bool> {
+        match (&self.plain, &self.part) {
+            (Some(plain), _) => Ok(plain.is_match(text)),
+            (None, Some(part)) if !self.refers => divided::exists(part, text),
+            _ => Ok(self.divided(text, 0)?.is_some()),
         }
+    }
+
+    fn divided(&self, text: &str, at: usize) -> crate::error::Result<Option<Places>> {
+        let Some(part) = &self.part else {
+            return Ok(None);
+        };
+        let at = match &self.plain {
+            Some(plain) => match plain.find_at(text, at) {
+                Some(found) => found.start(),
+                None => return Ok(None),
+            },
+            None => at,
+        };
+        divided::search(part, text, at, (self.groups, self.alike))
     }
 
     /// The first match that begins at the byte `at` or behind it.
     ///
     /// # Errors
-    /// If too many ways are tried.
-    pub(crate) fn found<'t>(&self, text: &'t str, at: usize) -> Result<Option<Found<'t>>> {
-        Ok(match self {
-            Expression::Plain(regex) => regex.captures_at(text, at).map(Found::Plain),
-            Expression::Backtracking(program) => {
-                let places = program.search(text, at)?;
-                places.map(|places| Found::Backtracking(text, places))
-            }
-        })
+    /// If the expression is too complex, or the statement was cancelled.
+    pub(crate) fn found<'t>(
+        &self,
+        text: &'t str,
+        at: usize,
+    ) -> crate::error::Result<Option<Found<'t>>> {
+        if let (Some(plain), None) = (&self.plain, &self.part) {
+            return Ok(plain.captures_at(text, at).map(Found::Plain));
+        }
+        let places = self.divided(text, at)?;
+        Ok(places.map(|places| Found::Divided(text, places)))
     }
 
     /// The same, without its groups.
     ///
     /// # Errors
-    /// If too many ways are tried.
-    pub(crate) fn span(&self, text: &str, at: usize) -> Result<Option<(usize, usize)>> {
-        if let Expression::Plain(regex) = self {
-            return Ok(regex.find_at(text, at).map(|own| (own.start(), own.end())));
+    /// If the expression is too complex, or the statement was cancelled.
+    pub(crate) fn span(
+        &self,
+        text: &str,
+        at: usize,
+    ) -> crate::error::Result<Option<(usize, usize)>> {
+        if let (Some(plain), None) = (&self.plain, &self.part) {
+            let found = plain.find_at(text, at);
+            return Ok(found.map(|own| (own.start(), own.end())));
         }
         let found = self.found(text, at)?;
         Ok(found.and_then(|found| found.get(0).map(|own| (own.start, own.end))))
@@ -140,7 +177,7 @@ impl Expression {
                 Ok(found) => found?,
                 Err(e) => {
                     at = None;
-                    return Some(Err(e));
+                    return Some(Err(e.into()));
                 }
             };
             let whole = found.get(0)?;
@@ -160,126 +197,34 @@ pub(crate) fn behind(text: &str, start: usize, end: usize) -> Option<usize> {
 }
 
 /// Regular expressions, each compiled once, and whether all of their matches are wanted.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Compiled {
-    asked: Asked,
     all: HashMap<(String, String), (Expression, bool)>,
 }
 
 impl Compiled {
-    /// Expressions of which is asked only whether there is a match.
-    pub(crate) fn for_truth() -> Compiled {
-        Compiled {
-            asked: Asked::Truth,
-            ..Compiled::default()
-        }
-    }
-
     /// The expression of `pattern` with PostgreSQL's options.
     ///
     /// # Errors
     /// For an option that there is not, and for what is no regular expression.
-    pub(crate) fn of(&mut self, pattern: &str, options: &str) -> Result<&(Expression, bool)> {
+    pub(crate) fn of(
+        &mut self,
+        pattern: &str,
+        options: &str,
+    ) -> crate::error::Result<&(Expression, bool)> {
         let key = (pattern.to_string(), options.to_string());
         if !self.all.contains_key(&key) {
-            let compiled = compiled(pattern, options, self.asked)?;
+            let compiled = compiled(pattern, options)?;
             self.all.insert(key.clone(), compiled);
         }
         Ok(&self.all[&key])
     }
 }
 
-fn compiled(pattern: &str, options: &str, asked: Asked) -> Result<(Expression, bool)> {
-    if !options.contains('q') && is_beyond(pattern) {
-        return Ok(backtracking(pattern, options, asked)?);
-    }
-    let (regex, all) = plain(pattern, options)?;
-    Ok((Expression::Plain(regex), all))
-}
-
-fn backtracking(
-    pattern: &str,
-    options: &str,
-    asked: Asked,
-) -> crate::error::Result<(Expression, bool)> {
-    let (mut all, mut alike) = (false, false);
-    for option in options.chars() {
-        match option {
-            'g' => all = true,
-            'i' => alike = true,
-            'c' => alike = false,
-            's' | 't' => {}
-            'b' | 'e' | 'm' | 'n' | 'p' | 'w' | 'x' => {
-                return Err(Error::unsupported(format!(
-                    "the regular expression option \"{option}\" is not supported with look-around or back references"
-                )));
-            }
-            other => return Err(unknown_option(other)),
-        }
-    }
-    let root = parse::parse(pattern)?;
-    judge::judge(&root, asked)?;
-    Ok((Expression::Backtracking(program(&root, alike)?), all))
-}
-
-fn unknown_option(option: char) -> Error {
-    Error::coded(
-        "22023",
-        format!("invalid regular expression option: \"{option}\""),
-    )
-}
-
-fn plain(pattern: &str, options: &str) -> Result<(Regex, bool)> {
-    let mut all = false;
-    // A point takes a line's end, too, as in PostgreSQL.
-    let quoted = options.contains('q');
-    let source = if quoted {
-        regex::escape(pattern)
-    } else {
-        pattern.to_string()
-    };
-    let mut builder = RegexBuilder::new(&source);
-    builder.dot_matches_new_line(true);
-    for option in options.chars() {
-        match option {
-            'g' => all = true,
-            'i' => _ = builder.case_insensitive(true),
-            'c' => _ = builder.case_insensitive(false),
-            'x' => _ = builder.ignore_whitespace(true),
-            's' => _ = builder.dot_matches_new_line(true).multi_line(false),
-            'q' | 't' => {}
-            // What is none of some letters is no end of a line there, where a point is none.
-            'm' | 'n' | 'p' if pattern.contains("[^") && !quoted => {
-                return Err(Error::unsupported(format!(
-                    "the regular expression option \"{option}\" is not supported with [^...]"
-                ))
-                .into());
-            }
-            'm' | 'n' => _ = builder.dot_matches_new_line(false).multi_line(true),
-            'p' => _ = builder.dot_matches_new_line(false).multi_line(false),
-            'w' => _ = builder.dot_matches_new_line(true).multi_line(true),
-            'b' | 'e' => {
-                return Err(Error::unsupported(format!(
-                    "the regular expression option \"{option}\" is not supported: there are c, g, i, m, n, p, q, s, w and x"
-                ))
-                .into());
-            }
-            other => return Err(unknown_option(other).into()),
-        }
-    }
-    match builder.build() {
-        Ok(regex) => Ok((regex, all)),
-        Err(e) => {
-            let text = e.to_string();
-            let reason = text.lines().last().unwrap_or_default();
-            let reason = reason.trim_start_matches("error: ");
-            Err(Error::coded(
-                "2201B",
-                format!("invalid regular expression '{pattern}': {reason}"),
-            )
-            .into())
-        }
-    }
+fn compiled(pattern: &str, options: &str) -> crate::error::Result<(Expression, bool)> {
+    let options = Options::of(options)?;
+    let (root, groups, options) = parse::parse(pattern, options)?;
+    Ok((Expression::new(&root, groups, options)?, options.all))
 }
 
 #[cfg(test)]

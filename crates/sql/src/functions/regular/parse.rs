@@ -1,22 +1,27 @@
-//! PostgreSQL's regular expressions as a tree, of which can be told how an engine that backtracks would answer.
+//! PostgreSQL's regular expressions as a tree.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::functions::regular::brackets;
+use crate::functions::regular::letters::{Class, Test, named};
+use crate::functions::regular::options::{Options, invalid};
 
 /// Most levels of parentheses.
-const MAX_DEPTH: usize = 50;
+const MAX_DEPTH: usize = 100;
 /// The greatest number of repetitions that may be written.
 const MAX_COUNT: u32 = 255;
-
-/// How many characters something takes, at least and at most; none is any number.
-pub(super) type Width = (u32, Option<u32>);
 
 /// A place in a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Edge {
     Start,
     End,
+    /// The beginning of the text or of a line.
+    LineStart,
+    /// The end of the text or of a line.
+    LineEnd,
     WordStart,
     WordEnd,
     /// Either of the two.
@@ -25,17 +30,22 @@ pub(super) enum Edge {
     NoWord,
 }
 
+/// Which of several matches a part prefers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Prefers {
+    Longer,
+    Shorter,
+    /// What the part that is repeated prefers.
+    Same,
+}
+
 /// Part of a regular expression.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// A character.
-    Letter(char),
-    /// One of some characters, in the syntax of the library `regex`.
-    Class(String),
+    /// A character that passes.
+    Take(Arc<Test>),
     /// A place in the text.
     Place(Edge),
-    /// Any character.
-    Any,
     /// Parts that follow one another.
     Sequence(Vec<Node>),
     /// Alternatives.
@@ -49,65 +59,21 @@ pub(super) enum Node {
         inner: Box<Node>,
     },
     /// The text that a group has found.
-    Back { group: usize, width: Width },
+    Back(usize),
     /// A part with a quantifier.
     Repeat {
         inner: Box<Node>,
         least: u32,
         most: Option<u32>,
-        greedy: bool,
+        prefers: Prefers,
     },
 }
 
 impl Node {
-    /// How many characters it takes.
-    pub(super) fn width(&self) -> Width {
-        match self {
-            Node::Letter(_) | Node::Class(_) | Node::Any => (1, Some(1)),
-            Node::Place(_) | Node::Look { .. } => (0, Some(0)),
-            Node::Back { width, .. } => *width,
-            Node::Group(inner, _) => inner.width(),
-            Node::Sequence(items) => items.iter().fold((0, Some(0)), |(least, most), item| {
-                let own = item.width();
-                let most = most
-                    .zip(own.1)
-                    .map(|(most, own): (u32, u32)| most.saturating_add(own));
-                (own.0.saturating_add(least), most)
-            }),
-            Node::Either(all) => {
-                let widths = || all.iter().map(Node::width);
-                let most = widths().map(|own| own.1).collect::<Option<Vec<u32>>>();
-                (
-                    widths().map(|own| own.0).min().unwrap_or(0),
-                    most.and_then(|all| all.into_iter().max()),
-                )
-            }
-            Node::Repeat {
-                inner, least, most, ..
-            } => {
-                let own = inner.width();
-                let upper = match (own.1, most) {
-                    (Some(0), _) => Some(0),
-                    (Some(width), Some(most)) => Some(width.saturating_mul(*most)),
-                    _ => None,
-                };
-                (own.0.saturating_mul(*least), upper)
-            }
-        }
-    }
-
-    /// How many characters it takes, if it is always so many.
-    pub(super) fn fixed(&self) -> Option<u32> {
-        let (least, most) = self.width();
-        most.filter(|most| *most == least)
-    }
-
     /// The parts that it consists of.
     pub(super) fn parts(&self) -> &[Node] {
         match self {
-            Node::Letter(_) | Node::Class(_) | Node::Any | Node::Place(_) | Node::Back { .. } => {
-                &[]
-            }
+            Node::Take(_) | Node::Place(_) | Node::Back(_) => &[],
             Node::Sequence(all) | Node::Either(all) => all,
             Node::Group(inner, _) | Node::Look { inner, .. } | Node::Repeat { inner, .. } => {
                 std::slice::from_ref(inner.as_ref())
@@ -121,51 +87,45 @@ impl Node {
     }
 }
 
-/// The tree of a pattern.
+/// The tree of a pattern, how many groups it has, and its options.
 ///
 /// # Errors
-/// For what is no regular expression of PostgreSQL, with its words, and for what is refused here.
-pub(super) fn parse(pattern: &str) -> Result<Node> {
-    let options = pattern.starts_with("(?")
-        && !["(?:", "(?=", "(?!", "(?<"]
-            .iter()
-            .any(|own| pattern.starts_with(own));
-    if options || pattern.starts_with("***") {
-        return Err(Error::unsupported(
-            "options within a regular expression are not supported beside look-around, back references and \\m, \\M, \\y, \\Y and \\Z: give them as an argument of a function",
-        ));
+/// For what is no regular expression of PostgreSQL, with its words.
+pub(super) fn parse(pattern: &str, options: Options) -> Result<(Node, usize, Options)> {
+    let (options, rest) = options.within(pattern)?;
+    if options.literal {
+        let letters = rest.chars().map(|c| Test::letter(c, options.alike));
+        let letters = letters.map(Node::Take).collect();
+        return Ok((Node::Sequence(letters), 0, options));
     }
     let mut parser = Parser {
-        rest: pattern,
+        rest,
+        options,
         groups: 0,
-        closed: HashMap::new(),
+        closed: HashSet::new(),
         looks: false,
         depth: 0,
     };
     let root = parser.alternatives()?;
-    if parser.rest.is_empty() {
-        Ok(root)
-    } else {
-        Err(invalid("parentheses () not balanced"))
+    if !parser.rest.is_empty() {
+        return Err(invalid("parentheses () not balanced"));
     }
+    Ok((root, parser.groups, options))
 }
 
-fn invalid(reason: &str) -> Error {
-    Error::coded("2201B", format!("invalid regular expression: {reason}"))
-}
-
-struct Parser<'a> {
-    rest: &'a str,
+pub(super) struct Parser<'a> {
+    pub(super) rest: &'a str,
+    pub(super) options: Options,
     groups: usize,
-    /// The groups that are complete, and how many characters they take.
-    closed: HashMap<usize, Width>,
+    /// The groups that are complete.
+    closed: HashSet<usize>,
     /// Whether it reads a condition on what is around.
     looks: bool,
     depth: usize,
 }
 
 impl Parser<'_> {
-    fn eat(&mut self, text: &str) -> bool {
+    pub(super) fn eat(&mut self, text: &str) -> bool {
         match self.rest.strip_prefix(text) {
             Some(rest) => {
                 self.rest = rest;
@@ -175,11 +135,32 @@ impl Parser<'_> {
         }
     }
 
-    fn next(&mut self) -> Option<char> {
+    pub(super) fn next(&mut self) -> Option<char> {
         let mut letters = self.rest.chars();
         let next = letters.next();
         self.rest = letters.as_str();
         next
+    }
+
+    /// Passes comments, and white space where that means nothing.
+    fn skip(&mut self) {
+        loop {
+            if let Some(comment) = self.rest.strip_prefix("(?#") {
+                self.rest = comment.split_once(')').map_or("", |(_, rest)| rest);
+                continue;
+            }
+            if !self.options.expanded {
+                return;
+            }
+            let rest = self.rest.trim_start();
+            if let Some(comment) = rest.strip_prefix('#') {
+                self.rest = comment.split_once('\n').map_or("", |(_, rest)| rest);
+            } else if rest.len() < self.rest.len() {
+                self.rest = rest;
+            } else {
+                return;
+            }
+        }
     }
 
     fn alternatives(&mut self) -> Result<Node> {
@@ -196,29 +177,30 @@ impl Parser<'_> {
 
     fn branch(&mut self) -> Result<Node> {
         let mut items = Vec::new();
-        while !self.rest.is_empty() && !self.rest.starts_with(['|', ')']) {
+        loop {
+            self.skip();
+            if self.rest.is_empty() || self.rest.starts_with(['|', ')']) {
+                return Ok(Node::Sequence(items));
+            }
             let atom = self.atom()?;
+            self.skip();
             items.push(self.quantified(atom)?);
         }
-        Ok(Node::Sequence(items))
     }
 
     fn quantified(&mut self, atom: Node) -> Result<Node> {
-        let Some((least, most)) = self.bounds()? else {
+        let is_condition = matches!(atom, Node::Place(_) | Node::Look { .. });
+        let Some((least, most, prefers)) = self.bounds()? else {
             return Ok(atom);
         };
-        if matches!(atom, Node::Place(_) | Node::Look { .. }) {
-            return Err(invalid("quantifier operand invalid"));
-        }
-        let greedy = !self.eat("?");
-        if self.bounds()?.is_some() {
+        if is_condition {
             return Err(invalid("quantifier operand invalid"));
         }
         Ok(Node::Repeat {
             inner: Box::new(atom),
             least,
             most,
-            greedy,
+            prefers,
         })
     }
 
@@ -228,10 +210,11 @@ impl Parser<'_> {
         inside.is_some_and(|inside| inside.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    fn bounds(&mut self) -> Result<Option<Width>> {
-        for (mark, bounds) in [("*", (0, None)), ("+", (1, None)), ("?", (0, Some(1)))] {
+    /// How often what stands before is repeated.
+    fn bounds(&mut self) -> Result<Option<(u32, Option<u32>, Prefers)>> {
+        for (mark, least, most) in [("*", 0, None), ("+", 1, None), ("?", 0, Some(1))] {
             if self.eat(mark) {
-                return Ok(Some(bounds));
+                return Ok(Some((least, most, self.preference())));
             }
         }
         if !self.is_brace() {
@@ -248,26 +231,40 @@ impl Parser<'_> {
                 .filter(|number| *number <= MAX_COUNT)
                 .ok_or_else(|| invalid("invalid repetition count(s)"))
         };
-        let (least, most) = match inside.split_once(',') {
-            None => (number(inside)?, Some(number(inside)?)),
-            Some((least, "")) => (number(least)?, None),
-            Some((least, most)) => (number(least)?, Some(number(most)?)),
+        let prefers = self.preference();
+        let (least, most, prefers) = match inside.split_once(',') {
+            None => (number(inside)?, Some(number(inside)?), Prefers::Same),
+            Some((least, "")) => (number(least)?, None, prefers),
+            Some((least, most)) => (number(least)?, Some(number(most)?), prefers),
         };
         if most.is_some_and(|most| most < least) {
             return Err(invalid("invalid repetition count(s)"));
         }
-        Ok(Some((least, most)))
+        Ok(Some((least, most, prefers)))
+    }
+
+    fn preference(&mut self) -> Prefers {
+        if self.eat("?") {
+            Prefers::Shorter
+        } else {
+            Prefers::Longer
+        }
     }
 
     fn atom(&mut self) -> Result<Node> {
         if self.is_brace() {
             return Err(invalid("quantifier operand invalid"));
         }
+        let (start, end) = if self.options.lines {
+            (Edge::LineStart, Edge::LineEnd)
+        } else {
+            (Edge::Start, Edge::End)
+        };
         for (mark, place) in [
             ("[[:<:]]", Edge::WordStart),
             ("[[:>:]]", Edge::WordEnd),
-            ("^", Edge::Start),
-            ("$", Edge::End),
+            ("^", start),
+            ("$", end),
         ] {
             if self.eat(mark) {
                 return Ok(Node::Place(place));
@@ -277,21 +274,26 @@ impl Parser<'_> {
             return self.group();
         }
         if self.eat("[") {
-            return self.class();
+            return Ok(Node::Take(Arc::new(Test::Class(brackets::class(self)?))));
         }
         match self.next() {
             Some('\\') => self.escape(),
-            Some('.') => Ok(Node::Any),
+            Some('.') if self.options.stops => Ok(Node::Take(Arc::new(Test::InLine))),
+            Some('.') => Ok(Node::Take(Arc::new(Test::Any))),
             Some('*' | '+' | '?') | None => Err(invalid("quantifier operand invalid")),
-            Some(letter) => Ok(Node::Letter(letter)),
+            Some(letter) => Ok(self.letter(letter)),
         }
+    }
+
+    fn letter(&self, letter: char) -> Node {
+        Node::Take(Test::letter(letter, self.options.alike))
     }
 
     fn group(&mut self) -> Result<Node> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Error::unsupported(format!(
-                "a regular expression with more than {MAX_DEPTH} levels of parentheses beside look-around or back references is not supported"
+                "a regular expression with more than {MAX_DEPTH} levels of parentheses is not supported"
             )));
         }
         let node = self.parentheses()?;
@@ -322,7 +324,7 @@ impl Parser<'_> {
         }
         self.eat("(");
         if self.rest.starts_with('?') {
-            return Err(invalid("invalid embedded option"));
+            return Err(invalid("quantifier operand invalid"));
         }
         // What is found in a condition is not kept.
         if self.looks {
@@ -331,7 +333,7 @@ impl Parser<'_> {
         self.groups += 1;
         let number = self.groups;
         let inner = self.closed()?;
-        self.closed.insert(number, inner.width());
+        self.closed.insert(number);
         Ok(Node::Group(Box::new(inner), Some(number)))
     }
 
@@ -345,164 +347,120 @@ impl Parser<'_> {
         }
     }
 
+    /// What stands behind a backslash.
     fn escape(&mut self) -> Result<Node> {
-        let Some(letter) = self.next() else {
-            return Err(invalid("invalid escape \\ sequence"));
+        let place = |edge| Ok(Node::Place(edge));
+        let behind = self.rest.chars().next();
+        let edge = match behind {
+            Some('A') => Some(Edge::Start),
+            Some('Z') => Some(Edge::End),
+            Some('m') => Some(Edge::WordStart),
+            Some('M') => Some(Edge::WordEnd),
+            Some('y') => Some(Edge::Word),
+            Some('Y') => Some(Edge::NoWord),
+            _ => None,
         };
-        let class = |text: &str| Ok(Node::Class(text.to_string()));
-        match letter {
-            'd' => class("[0-9]"),
-            'D' => class("[^0-9]"),
-            'w' => class(r"\w"),
-            'W' => class(r"\W"),
-            's' => class(r"\s"),
-            'S' => class(r"\S"),
-            'A' => Ok(Node::Place(Edge::Start)),
-            'Z' => Ok(Node::Place(Edge::End)),
-            'm' => Ok(Node::Place(Edge::WordStart)),
-            'M' => Ok(Node::Place(Edge::WordEnd)),
-            'y' => Ok(Node::Place(Edge::Word)),
-            'Y' => Ok(Node::Place(Edge::NoWord)),
-            '1'..='9' => self.back(letter as usize - '0' as usize),
-            letter => written(letter).map(Node::Letter),
+        if let Some(edge) = edge {
+            self.next();
+            return place(edge);
         }
+        if let Some(class) = behind.and_then(|letter| self.shorthand(letter)) {
+            self.next();
+            let class = Class::new(format!("[{class}]"))?;
+            return Ok(Node::Take(Arc::new(Test::Class(class))));
+        }
+        if let Some(group) = self.back()? {
+            return Ok(Node::Back(group));
+        }
+        let letter = self.written()?;
+        Ok(self.letter(letter))
     }
 
-    fn back(&self, group: usize) -> Result<Node> {
-        if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(Error::unsupported(
-                "back references of two digits are not supported in a regular expression",
-            ));
-        }
-        match self.closed.get(&group) {
-            Some(width) if !self.looks => Ok(Node::Back {
-                group,
-                width: *width,
-            }),
-            _ => Err(invalid("invalid backreference number")),
-        }
-    }
-
-    /// The rest of `[abc]`.
-    fn class(&mut self) -> Result<Node> {
-        let mut text = String::from("[");
-        if self.eat("^") {
-            text.push('^');
-        }
-        let mut first = true;
-        while first || !self.rest.starts_with(']') {
-            first = false;
-            if self.eat("[:") {
-                text.push_str(self.named()?);
-                continue;
-            }
-            let from = match self.letter(&mut text)? {
-                Some(letter) => letter,
-                None => continue,
-            };
-            let to = if self.rest.starts_with('-') && !self.rest.starts_with("-]") {
-                self.eat("-");
-                self.letter(&mut String::new())?
-                    .filter(|to| *to >= from)
-                    .ok_or_else(|| invalid("invalid character range"))?
-            } else {
-                from
-            };
-            text.push_str(&escaped(from));
-            if to != from {
-                text.push('-');
-                text.push_str(&escaped(to));
-            }
-        }
-        self.eat("]");
-        text.push(']');
-        Ok(Node::Class(text))
-    }
-
-    /// The next character within brackets; none for a class, which is appended to `text`.
-    fn letter(&mut self, text: &mut String) -> Result<Option<char>> {
-        if ["[=", "[.", "[:"]
-            .iter()
-            .any(|mark| self.rest.starts_with(mark))
-        {
-            return Err(Error::unsupported(
-                "[. .], [= =] and a range to a class are not supported beside look-around or back references",
-            ));
-        }
-        match self.next() {
-            None => Err(invalid("brackets [] not balanced")),
-            Some('\\') => {
-                let Some(letter) = self.next() else {
-                    return Err(invalid("brackets [] not balanced"));
-                };
-                match letter {
-                    'd' => text.push_str("0-9"),
-                    'w' => text.push_str(r"\w"),
-                    's' => text.push_str(r"\s"),
-                    letter => return written(letter).map(Some),
-                }
-                Ok(None)
-            }
-            letter => Ok(letter),
-        }
-    }
-
-    /// The rest of `[:alpha:]`.
-    fn named(&mut self) -> Result<&'static str> {
-        let Some((name, rest)) = self.rest.split_once(":]") else {
-            return Err(invalid("brackets [] not balanced"));
+    /// The characters of `\d` and its kin, as the library writes them within brackets.
+    pub(super) fn shorthand(&self, letter: char) -> Option<String> {
+        let name = match letter.to_ascii_lowercase() {
+            'd' => "digit",
+            's' => "space",
+            'w' => "word",
+            _ => return None,
         };
-        self.rest = rest;
-        Ok(match name {
-            "alpha" => r"\p{L}",
-            "alnum" => r"\p{L}\p{Nd}",
-            "lower" => r"\p{Ll}",
-            "upper" => r"\p{Lu}",
-            "word" => r"\w",
-            "space" => r"\s",
-            "blank" => r"\x{20}\x{9}",
-            "digit" => "0-9",
-            "xdigit" => "0-9a-fA-F",
-            "punct" => "[:punct:]",
-            "ascii" | "cntrl" | "graph" | "print" => {
-                return Err(Error::unsupported(format!(
-                    "[:{name}:] is not supported beside look-around or back references"
-                )));
-            }
-            _ => return Err(invalid("invalid character class")),
+        let own = named(name)?;
+        Some(if letter.is_ascii_uppercase() {
+            format!("[^{own}]")
+        } else {
+            own.to_string()
         })
     }
-}
 
-/// The character that a letter behind a backslash is.
-fn written(letter: char) -> Result<char> {
-    Ok(match letter {
-        't' => '\t',
-        'n' => '\n',
-        'r' => '\r',
-        'f' => '\u{c}',
-        'v' => '\u{b}',
-        'a' => '\u{7}',
-        'e' => '\u{1b}',
-        'b' => {
-            return Err(Error::unsupported(
-                "\\b is a backspace in PostgreSQL's regular expressions: write \\y for the edge of a word",
-            ));
+    /// The group that a back reference names, if one comes next.
+    fn back(&mut self) -> Result<Option<usize>> {
+        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let text = &self.rest[..digits];
+        if digits == 0 || text.starts_with('0') {
+            return Ok(None);
         }
-        c if c.is_alphanumeric() => {
-            return Err(Error::unsupported(format!(
-                "\\{c} is not supported in a regular expression beside look-around or back references"
-            )));
+        let number = text.parse::<usize>().unwrap_or(usize::MAX);
+        // Others are characters by their numbers.
+        if digits > 1 && number > self.groups {
+            return Ok(None);
         }
-        c => c,
-    })
-}
+        self.rest = &self.rest[digits..];
+        if self.looks || !self.closed.contains(&number) {
+            return Err(invalid("invalid backreference number"));
+        }
+        Ok(Some(number))
+    }
 
-/// A character of a class in the syntax of the library, whatever it means there.
-fn escaped(letter: char) -> String {
-    if letter.is_ascii_alphanumeric() {
-        letter.to_string()
-    } else {
-        format!("\\x{{{:x}}}", letter as u32)
+    /// The character that what follows a backslash stands for.
+    pub(super) fn written(&mut self) -> Result<char> {
+        let wrong = || invalid("invalid escape \\ sequence");
+        let first = self.rest.chars().next().ok_or_else(wrong)?;
+        if first.is_ascii_digit() {
+            return self.octal().ok_or_else(wrong);
+        }
+        self.next();
+        Ok(match first {
+            't' => '\t',
+            'n' => '\n',
+            'r' => '\r',
+            'f' => '\u{c}',
+            'v' => '\u{b}',
+            'a' => '\u{7}',
+            'e' => '\u{1b}',
+            'b' => '\u{8}',
+            'B' => '\\',
+            'c' => {
+                let letter = self.next().ok_or_else(wrong)?;
+                char::from_u32(letter as u32 & 0o37).ok_or_else(wrong)?
+            }
+            'x' => self.hexadecimal(1, usize::MAX).ok_or_else(wrong)?,
+            'u' => self.hexadecimal(4, 4).ok_or_else(wrong)?,
+            'U' => self.hexadecimal(8, 8).ok_or_else(wrong)?,
+            letter if letter.is_alphanumeric() => return Err(wrong()),
+            letter => letter,
+        })
+    }
+
+    fn hexadecimal(&mut self, least: usize, most: usize) -> Option<char> {
+        let digits = self.rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let digits = digits.min(most);
+        let (text, rest) = self.rest.split_at(digits);
+        self.rest = rest;
+        if digits < least {
+            return None;
+        }
+        char::from_u32(u32::from_str_radix(text, 16).ok()?)
+    }
+
+    /// Up to three digits, which say no more than a byte.
+    fn octal(&mut self) -> Option<char> {
+        let digits = |c: &u8| matches!(c, b'0'..=b'7');
+        let mut count = self.rest.bytes().take_while(digits).count().min(3);
+        let mut code = u32::from_str_radix(self.rest.get(..count)?, 8).ok()?;
+        if code > 0xff {
+            (count, code) = (count - 1, code >> 3);
+        }
+        self.rest = &self.rest[count..];
+        char::from_u32(code)
     }
 }

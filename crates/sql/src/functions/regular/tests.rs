@@ -1,43 +1,110 @@
 use super::*;
+use crate::error::Error;
 
-fn parts(pattern: &str, options: &str) -> Expression {
-    compiled(pattern, options, Asked::Parts).unwrap().0
+fn expression(pattern: &str, options: &str) -> Expression {
+    compiled(pattern, options).unwrap().0
 }
 
-fn refusal(pattern: &str, options: &str, asked: Asked) -> String {
-    Error::from(compiled(pattern, options, asked).unwrap_err()).to_string()
+fn refusal(pattern: &str, options: &str) -> String {
+    compiled(pattern, options).unwrap_err().to_string()
+}
+
+/// What the groups of the first match found, or the match where there are none.
+fn groups(text: &str, pattern: &str) -> Option<Vec<Option<String>>> {
+    let regex = expression(pattern, "");
+    let found = regex.found(text, 0).unwrap()?;
+    let first = regex.groups().min(1);
+    let groups = (first..=regex.groups()).map(|group| found.get(group).map(|own| own.text.into()));
+    Some(groups.collect())
 }
 
 #[test]
 fn options_are_those_of_postgresql() {
-    let is_match =
-        |pattern: &str, options: &str, text: &str| parts(pattern, options).is_match(text).unwrap();
+    let is_match = |pattern: &str, options: &str, text: &str| {
+        expression(pattern, options).is_match(text).unwrap()
+    };
     assert!(is_match("A", "i", "a"));
     assert!(!is_match("A", "ic", "a"));
+    assert!(!is_match("s", "i", "ſ"));
     assert!(is_match("a.b", "", "a\nb"));
-    assert!(compiled("a", "g", Asked::Parts).unwrap().1);
-    let message = |options: &str| refusal("a", options, Asked::Parts);
-    assert_eq!(message("z"), "invalid regular expression option: \"z\"");
-    assert!(message("b").contains("not supported"));
+    assert!(compiled("a", "g").unwrap().1);
+    assert_eq!(
+        refusal("a", "z"),
+        "invalid regular expression option: \"z\""
+    );
+    assert!(refusal("a", "b").contains("not supported"));
     assert!(!is_match("a.b", "n", "a\nb"));
+    assert!(!is_match("a[^x]b", "n", "a\nb"));
+    assert!(is_match(r"a\Db", "n", "a\nb"));
     assert!(is_match("^b", "m", "a\nb"));
+    assert!(!is_match("^b", "p", "a\nb"));
     assert!(is_match("a.b", "w", "a\nb"));
     assert!(!is_match("a.b", "q", "axb"));
     assert!(is_match("a(?=B)", "i", "Ab"));
     assert!(is_match("(?=a", "q", "x(?=ax"));
-    let e = refusal("(", "", Asked::Parts);
-    assert!(e.starts_with("invalid regular expression '('"), "{e}");
+    assert!(is_match("a b # c", "x", "ab"));
+    assert!(is_match("(?i)a", "", "A"));
+    assert!(is_match("***=a.b", "", "a.b") && !is_match("***=a.b", "", "axb"));
+    assert!(is_match("***:a", "", "a"));
 }
 
 #[test]
-fn only_what_the_plain_library_cannot_do_backtracks() {
-    for plain in ["a|b", "[(?=]", r"\\1", r"a\.b", "(?:a)", r"\d\w"] {
-        assert!(!is_beyond(plain), "{plain}");
-    }
-    for beyond in [
-        r"(a)\1", "a(?=b)", "a(?!b)", "(?<=a)b", "(?<!a)b", r"\mab", "[[:<:]]a",
+fn classes_are_those_of_postgresql() {
+    let is_match = |pattern: &str, text: &str| expression(pattern, "").is_match(text).unwrap();
+    for (pattern, text, wanted) in [
+        ("[[:alpha:]]", "é", true),
+        ("[[:alpha:]]", "٣", true),
+        ("[[:alpha:]]", "3", false),
+        (r"\d", "٣", false),
+        (r"\w", "é", true),
+        (r"\w", "\u{203f}", false),
+        (r"[\s]", "\u{a0}", false),
+        ("[]]", "a]b", true),
+        ("[a-]", "-", true),
+        (r"[\w-]", "-", true),
+        (r"[^\d]", "1", false),
+        ("[[:punct:]]", "!", true),
+        (r"[\x61-\x63]", "b", true),
+        (r"\u00e9", "é", true),
+        (r"\123", "S", true),
+        ("a{", "a{", true),
+        (r"\B", r"\", true),
+        (r"\.", ".", true),
+        (r"\mab\M", "x ab y", true),
+        (r"\mab\M", "xab", false),
+        ("(?#comment)a", "a", true),
     ] {
-        assert!(is_beyond(beyond), "{beyond}");
+        assert_eq!(is_match(pattern, text), wanted, "{pattern} {text}");
+    }
+    for (pattern, reason) in [
+        ("(", "parentheses () not balanced"),
+        (")", "parentheses () not balanced"),
+        ("[a", "brackets [] not balanced"),
+        ("[b-a]", "invalid character range"),
+        ("[a-c-e]", "invalid character range"),
+        ("[[:foo:]]", "invalid character class"),
+        ("*", "quantifier operand invalid"),
+        ("a**", "quantifier operand invalid"),
+        ("^*", "quantifier operand invalid"),
+        ("(?=a)*b", "quantifier operand invalid"),
+        ("a(?i)", "quantifier operand invalid"),
+        ("(?y)a", "invalid embedded option"),
+        (r"\q", r"invalid escape \ sequence"),
+        (r"[\1]", r"invalid escape \ sequence"),
+        ("a{256}", "invalid repetition count(s)"),
+        ("a{2,1}", "invalid repetition count(s)"),
+        (r"\1(a)", "invalid backreference number"),
+        (r"x(\w)(?=\1)", "invalid backreference number"),
+        (
+            "((((a{255}){255}){255}){255})*?b*",
+            "regular expression is too complex",
+        ),
+    ] {
+        assert_eq!(
+            refusal(pattern, ""),
+            format!("invalid regular expression: {reason}"),
+            "{pattern}"
+        );
     }
 }
 
@@ -53,8 +120,6 @@ fn whether_there_is_a_match_is_found() {
         ("one two", r"\mtwo\M", true),
         ("onetwo", "[[:<:]]two", false),
         ("a-b", r"a(?=[-x])", true),
-        ("a]b", r"a(?=[]x])", true),
-        ("a.b", r"a(?=\.)", true),
         ("a\nb", "a(?=.b)", true),
         ("aab", r"(a|ab)\1b", true),
         ("xaab", "(?<=xa+)b", true),
@@ -63,77 +128,129 @@ fn whether_there_is_a_match_is_found() {
         ("aaxaa", r"^(a+)x\1$", true),
         ("aaxa", r"^(a+)x\1$", false),
     ] {
-        let (regex, _) = compiled(pattern, "", Asked::Truth).unwrap();
+        let regex = expression(pattern, "");
         assert_eq!(regex.is_match(text).unwrap(), wanted, "{text} {pattern}");
     }
+    let alike = expression(r"^(ä.)\1$", "i");
+    assert!(alike.is_match("äxÄX").unwrap());
+    assert!(!alike.is_match("äxÄy").unwrap());
+}
+
+/// The answers are PostgreSQL's.
+#[test]
+fn matches_are_divided_as_postgresql_divides_them() {
+    let some = |texts: &[&str]| texts.iter().map(|text| Some((*text).into())).collect();
+    for (text, pattern, wanted) in [
+        ("XY1234Z", "Y*([0-9]{1,3})", some(&["123"])),
+        ("XY1234Z", "Y*?([0-9]{1,3})", some(&["1"])),
+        (
+            "abc01234xyz",
+            r"(.*)(\d+)(.*)",
+            some(&["abc0123", "4", "xyz"]),
+        ),
+        ("abc01234xyz", r"(.*?)(\d+)(.*)", some(&["abc", "0", ""])),
+        (
+            "abc01234xyz",
+            r"(?:(.*?)(\d+)(.*)){1,1}",
+            some(&["abc", "01234", "xyz"]),
+        ),
+        ("foobar", "foo|foobar", some(&["foobar"])),
+        ("abc", "(x)?b", vec![None]),
+        ("b", "(a?)*b", some(&[""])),
+        ("b", "(a)*b", vec![None]),
+        ("cbb", "(?:[ab]){0,2}?(a??)*", vec![None]),
+        ("ab", "(?:(a)|b)*", vec![None]),
+        ("aab", r"(a|ab)\1b", some(&["a"])),
+        ("xaay", "(a*?)y", some(&["aa"])),
+        ("aaab", "a{2,}?b", some(&["aaab"])),
+        ("ab", "a?(?:ab)?", some(&["ab"])),
+        ("abcc", "(a|ab)(c|bcc)", some(&["a", "bcc"])),
+        (
+            "http://www.a.b/c/d",
+            r"^https?://(?:www\.)?([^/]+)/.*$",
+            some(&["a.b"]),
+        ),
+        ("aaa", "(a)(a)?(a)*", some(&["a", "a", "a"])),
+    ] {
+        assert_eq!(groups(text, pattern), Some(wanted), "{text} {pattern}");
+    }
+    let foobar: Vec<Option<String>> = vec![Some("foobar".into()), None];
+    assert_eq!(groups("foobar", "(foo|foobar)(bar)?"), Some(foobar));
 }
 
 #[test]
-fn what_is_found_is_what_postgresql_finds() {
+fn matches_follow_one_another() {
     for (text, pattern, wanted) in [
         ("Programmer", r"(\w)(.*?\1)", vec!["rogr", "mm"]),
         ("ab", "a*(?<!a)b*", vec!["", ""]),
         ("foobarrbazz", r"(.)\1", vec!["oo", "rr", "zz"]),
         ("price 12, 345 each", r"\d+(?= each)", vec!["345"]),
         ("a1b2", r"(?<=[a-z])\d", vec!["1", "2"]),
+        ("aaa", "a*", vec!["aaa", ""]),
+        ("baac", "a*", vec!["", "aa", "", ""]),
     ] {
-        let regex = parts(pattern, "");
+        let regex = expression(pattern, "");
         let found = regex.matches(text, Some(0));
         let found: Vec<&str> = found.map(|own| own.unwrap().get(0).unwrap().text).collect();
         assert_eq!(found, wanted, "{pattern}");
     }
 }
 
+/// What is left to the library is found as by the parts.
 #[test]
-fn what_may_differ_is_refused() {
-    for (pattern, asked) in [
-        (r"((a*)a*)b\2", Asked::Truth),
-        (r"$()|^\1", Asked::Truth),
-        (r"^(.)\1|\1.", Asked::Truth),
-        (r"(b|$)\1", Asked::Truth),
-        (r"((.)\2|..)\2", Asked::Truth),
-        ("(?:a*)*(?=b)", Asked::Truth),
-        ("(?i)a(?=b)", Asked::Truth),
-        (r"a(?=b)|cc", Asked::Parts),
-        ("a*?b*(?=c)", Asked::Parts),
-        ("a?(?:ab)?(?=c)", Asked::Parts),
-        (r"(a*)b\1", Asked::Parts),
-        (r"\by(?=z)", Asked::Truth),
-    ] {
-        let message = refusal(pattern, "", asked);
-        assert!(
-            message.contains("not supported") || message.contains("backspace"),
-            "{message}"
-        );
+fn the_library_agrees_where_it_is_asked() {
+    let patterns = [
+        "a*b?",
+        "(a*)(b?)c*",
+        "^(a?)(?:ab)?(b*)$",
+        "(?:ab)*",
+        "(a|b)c?",
+        "a+?b+?",
+        "[^b]*b",
+        "(a)?b",
+        "(?:a{2}|bc)a*",
+        "^([ab]+)(c*)$",
+        "(a*)*",
+        "^(?:ab)?(a*)(?:bc)*(b|c)*$",
+    ];
+    let letters = ["", "a", "b", "c"];
+    for pattern in patterns {
+        let (root, count, options) = parse::parse(pattern, Options::default()).unwrap();
+        let own = Expression::new(&root, count, options).unwrap();
+        let part = structure::structure(&root).unwrap();
+        for number in 0..4usize.pow(6) {
+            let text: String = (0..6).map(|at| letters[number >> (2 * at) & 3]).collect();
+            let found = own.found(&text, 0).unwrap();
+            let wanted = divided::search(&part, &text, 0, (count, false)).unwrap();
+            let wanted = wanted.map(|places| Found::Divided(&text, places));
+            let shown = |found: &Option<Found<'_>>| {
+                let found = found.as_ref()?;
+                let all = (0..=count).map(|group| found.get(group).map(|own| (own.start, own.end)));
+                Some(all.collect::<Vec<_>>())
+            };
+            assert_eq!(shown(&found), shown(&wanted), "{text} {pattern}");
+        }
     }
-    for pattern in [
-        r"x(\w)(?=\1)",
-        r"\1(a)",
-        "(a(?=b)",
-        "(?=a)*b",
-        "a**(?=b)",
-        "a{2,1}(?=b)",
+    for (pattern, agrees) in [
+        ("a*b", true),
+        ("foo|foobar", false),
+        ("foo|bar", true),
+        ("a*?b*", false),
+        (r"^https?://(?:www\.)?([^/]+)/.*$", true),
+        ("(?:ab)*a*", false),
+        ("(?:(a)|b)*", false),
     ] {
-        let message = refusal(pattern, "", Asked::Truth);
-        assert!(
-            message.starts_with("invalid regular expression: "),
-            "{message}"
-        );
+        let (root, ..) = parse::parse(pattern, Options::default()).unwrap();
+        assert_eq!(plain::agrees(&root), agrees, "{pattern}");
     }
 }
 
 #[test]
-fn steps_are_limited() {
-    let (regex, _) = compiled(r"^(\w+)\w+\w+\w+\1$", "", Asked::Truth).unwrap();
-    let text = format!("{}!", "ab".repeat(400));
-    let message = Error::from(regex.is_match(&text).unwrap_err()).to_string();
-    assert!(message.contains("1000000 ways"), "{message}");
-}
-
-#[test]
-fn letters_are_alike_where_it_is_said() {
-    let (regex, _) = compiled(r"^(ä.)\1$", "i", Asked::Truth).unwrap();
-    assert!(regex.is_match("äxÄX").unwrap());
-    assert!(!regex.is_match("äxÄy").unwrap());
-    assert!(parts("[a-c](?=D)", "i").is_match("Bd").unwrap());
+fn searches_are_cancelled() {
+    let regex = expression(r"^(\w+)\w+\w+\w+\1$", "");
+    let text = format!("{}!", "ab".repeat(4_000));
+    let stop = engine::Stop::default();
+    stop.stop();
+    let found = stop.within(|| regex.is_match(&text));
+    assert!(matches!(found, Err(Error::Cancelled)));
 }

@@ -5,6 +5,7 @@ use table::{Deferral, Domain, Tables, is_enum};
 
 use crate::frontend::domains::data_type;
 use crate::frontend::lengths;
+use crate::messages::keywords::{Reserved, reserved};
 use crate::messages::types;
 use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
@@ -313,24 +314,29 @@ fn routine_privileges() -> Built {
 
 /// `pg_get_keywords()`.
 pub(super) fn keywords() -> Built {
-    let reserved = |word: &str| {
-        RESERVED_FOR_COLUMN_ALIAS
-            .iter()
-            .any(|own| own.to_string().eq_ignore_ascii_case(word))
+    let kind = |word: &str| reserved(&word.to_lowercase());
+    let code = |word: &&str| match kind(word) {
+        Some(Reserved::Fully) => "R",
+        Some(Reserved::OnlyFunction) => "T",
+        Some(Reserved::NoFunction) => "C",
+        None => "U",
     };
-    let code = |word: &&str| if reserved(word) { "R" } else { "U" };
-    let told = |word: &&str| {
-        if reserved(word) {
-            "reserved"
-        } else {
-            "unreserved"
-        }
+    let told = |word: &&str| match kind(word) {
+        Some(Reserved::Fully) => "reserved",
+        Some(Reserved::OnlyFunction) => "reserved (can be function or type name)",
+        Some(Reserved::NoFunction) => "unreserved (cannot be function or type name)",
+        None => "unreserved",
+    };
+    // In this grammar, where an alias may stand without `as`.
+    let bare = |word: &&str| {
+        let mut all = RESERVED_FOR_COLUMN_ALIAS.iter();
+        !all.any(|own| own.to_string().eq_ignore_ascii_case(word))
     };
     let rows = ALL_KEYWORDS.len();
     Built::default()
         .names("word", ALL_KEYWORDS.iter().map(|word| word.to_lowercase()))
         .names("catcode", ALL_KEYWORDS.iter().map(code))
-        .truths("barelabel", ALL_KEYWORDS.iter().map(|word| !reserved(word)))
+        .truths("barelabel", ALL_KEYWORDS.iter().map(bare))
         .names("catdesc", ALL_KEYWORDS.iter().map(told))
         .nothing("baredesc", rows)
 }

@@ -30,6 +30,7 @@ use crate::functions::json::path::tree::Path;
 use crate::functions::json::value::{texts, values};
 use crate::functions::lists::types::list_of;
 use crate::functions::own::Own;
+use crate::functions::regular::Compiled;
 
 /// The function that a cast to `jsonpath` becomes.
 pub(crate) const OF: &str = "jsonpath of";
@@ -110,7 +111,7 @@ struct Rows {
     vars: Option<StringViewArray>,
     silent: Option<BooleanArray>,
     parsed: HashMap<String, Path>,
-    patterns: HashMap<(String, String), regex::Regex>,
+    patterns: Compiled,
 }
 
 /// What following a path found.
@@ -128,7 +129,7 @@ impl Rows {
             vars: args.get(2).map(texts),
             silent: args.get(3).map(|own| own.as_boolean().clone()),
             parsed: HashMap::new(),
-            patterns: HashMap::new(),
+            patterns: Compiled::default(),
         })
     }
 
@@ -261,7 +262,7 @@ mod tests {
 
     fn query(json: &str, path: &str) -> Own<Vec<String>> {
         let path = parse::parse(path)?;
-        let mut patterns = HashMap::new();
+        let mut patterns = Compiled::default();
         let mut found = Vec::new();
         Run::new(&path, Item::of(json)?, None, true, &mut patterns).all(&mut found)?;
         Ok(found.iter().map(Item::text).collect())

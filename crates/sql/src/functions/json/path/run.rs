@@ -1,15 +1,13 @@
 //! A path followed through a value, with PostgreSQL's meaning.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-
-use regex::Regex;
 
 use crate::error::{Error, Result};
 use crate::functions::json::cut;
 use crate::functions::json::path::item::Item;
 use crate::functions::json::path::number;
 use crate::functions::json::path::tree::{Base, Chain, Method, Path, Step};
+use crate::functions::regular::Compiled;
 
 /// What is true, false or, as none, unknown.
 pub(super) type Truth = Option<bool>;
@@ -22,7 +20,7 @@ pub(super) enum Outcome {
 }
 
 /// Expressions of `like_regex`, each compiled once.
-pub(super) type Patterns = HashMap<(String, String), Regex>;
+pub(super) type Patterns = Compiled;
 
 /// What a path is followed through.
 pub(super) struct Run<'p, 't> {

@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use regex::{Regex, RegexBuilder};
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::functions::json::path::item::Item;
 use crate::functions::json::path::number;
 use crate::functions::json::path::run::{Patterns, Run, Truth};
@@ -53,10 +51,7 @@ impl<'p, 't> Run<'p, 't> {
             }
             Predicate::Like(value, pattern, flags) => {
                 self.pairs(value, None, |patterns, value, _| match value {
-                    Item::Text(text) => {
-                        let regex = pattern_of(patterns, pattern, flags)?;
-                        Ok(Some(regex.is_match(text)))
-                    }
+                    Item::Text(text) => Ok(Some(is_like(patterns, text, pattern, flags)?)),
                     _ => Ok(None),
                 })
             }
@@ -123,33 +118,18 @@ fn compared(comparison: Comparison, left: &Item<'_>, right: &Item<'_>) -> Truth 
     })
 }
 
-fn pattern_of<'r>(patterns: &'r mut Patterns, pattern: &str, flags: &str) -> Result<&'r Regex> {
-    let key = (pattern.to_string(), flags.to_string());
-    if !patterns.contains_key(&key) {
-        let literal = flags.contains('q');
-        let source = if literal {
-            regex::escape(pattern)
-        } else {
-            pattern.to_string()
-        };
-        // What is none of some letters is no end of a line there, where a point is none.
-        if !literal && !flags.contains('s') && pattern.contains("[^") {
-            return Err(Error::unsupported(
-                "not supported: [^...] in a like_regex without the flag \"s\"",
-            ));
-        }
-        let built = RegexBuilder::new(&source)
-            .case_insensitive(flags.contains('i'))
-            .dot_matches_new_line(flags.contains('s'))
-            .multi_line(flags.contains('m') && !literal)
-            .build();
-        let regex = built.map_err(|e| {
-            let text = e.to_string();
-            let reason = text.lines().last().unwrap_or_default();
-            let reason = reason.trim_start_matches("error: ");
-            Error::coded("2201B", format!("invalid regular expression: {reason}"))
-        })?;
-        patterns.insert(key.clone(), regex);
+/// Whether a text matches the pattern of `like_regex`, with XQuery's flags: a point takes no end of a line but with `s`, and lines
+/// count but for `^` and `$` with `m`.
+fn is_like(patterns: &mut Patterns, text: &str, pattern: &str, flags: &str) -> Result<bool> {
+    let has = |flag: char| flags.contains(flag);
+    let mut options = match (has('s'), has('m')) {
+        (false, false) => "p",
+        (false, true) => "n",
+        (true, false) => "s",
+        (true, true) => "w",
     }
-    Ok(&patterns[&key])
+    .to_string();
+    options.extend(['i', 'q'].into_iter().filter(|flag| has(*flag)));
+    let (regex, _) = patterns.of(pattern, &options)?;
+    regex.is_match(text)
 }

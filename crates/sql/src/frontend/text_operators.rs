@@ -1,0 +1,69 @@
+//! Operators of texts that PostgreSQL means otherwise than the planner: `~` and its kin, and `substring`.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, ScalarUDF, lit};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use crate::functions::regexps;
+use crate::functions::regular::plain_source;
+use crate::functions::unknown::quoted;
+use crate::functions::widened::substr;
+
+/// The planner of these operators.
+#[derive(Debug)]
+pub(crate) struct TextOperators;
+
+impl ExprPlanner for TextOperators {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        _: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let (alike, negated) = match expr.op {
+            BinaryOperator::PGRegexMatch => (false, false),
+            BinaryOperator::PGRegexIMatch => (true, false),
+            BinaryOperator::PGRegexNotMatch => (false, true),
+            BinaryOperator::PGRegexNotIMatch => (true, true),
+            _ => return Ok(PlannerResult::Original(expr)),
+        };
+        let found = matched(expr.left, expr.right, alike, negated)?;
+        Ok(PlannerResult::Planned(found))
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(substr().call(args)))
+    }
+}
+
+/// `text ~ pattern`: the planner's operator where the pattern is written out and the library that this one has tells what
+/// matches it, since that operator finds rows by the beginning of a text; a function otherwise.
+fn matched(text: Expr, pattern: Expr, alike: bool, negated: bool) -> Result<Expr> {
+    static IS_MATCH: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Arc::new(regexps::matching().into()));
+    let source = match quoted(&pattern) {
+        Some(pattern) => plain_source(pattern, alike)?,
+        None => None,
+    };
+    if let Some(source) = source {
+        let op = if negated {
+            Operator::RegexNotMatch
+        } else {
+            Operator::RegexMatch
+        };
+        return Ok(Expr::BinaryExpr(BinaryExpr::new(
+            Box::new(text),
+            op,
+            Box::new(lit(source)),
+        )));
+    }
+    let options = lit(if alike { "i" } else { "" });
+    let found = IS_MATCH.call(vec![text, pattern, options]);
+    Ok(if negated {
+        Expr::Not(Box::new(found))
+    } else {
+        found
+    })
+}
