@@ -253,6 +253,24 @@ pub(crate) fn swap(width: usize, bytes: &mut [u8]) {
     }
 }
 
+/// The values of a chunk in row-major order; `order` is that of the dimensions as they lie in it, `width` the bytes of a
+/// value.
+pub(crate) fn turned(values: Vec<u8>, chunk: &[u64], order: &[usize], width: usize) -> Vec<u8> {
+    if order.iter().enumerate().all(|(at, &of)| at == of) {
+        return values;
+    }
+    let lengths: Vec<usize> = chunk.iter().map(|&of| of as usize).collect();
+    let mut strides = vec![0; lengths.len()];
+    let mut stride = 1;
+    for &at in order.iter().rev() {
+        strides[at] = stride;
+        stride *= lengths[at];
+    }
+    let mut turned = vec![0; values.len()];
+    gather(width, &lengths, &strides, &values, &mut turned);
+    turned
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use array::{Array, Attribute, DataType, Layout, Region, Scalar};
+use array::{Array, Attribute, DataType, Layout, Region, Scalar, Schema};
 use store::Snapshot;
 
 use crate::classic::{self, ClassicTarget};
@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::npy::NpyTarget;
 use crate::options::{ExportOptions, Format, Packing};
 use crate::target::Target;
-use crate::zarr::{Version, ZarrTarget};
+use crate::zarr::{Version, ZarrAttribute, ZarrTarget};
 
 /// The most bytes of a region that is read in one go for a file without chunks.
 const SLAB: u64 = 128 << 20;
@@ -53,13 +53,19 @@ pub async fn export(
     mut job: Job<'_>,
 ) -> Result<Exported> {
     let begun = Instant::now();
+    Format::refuse_compressed(path)?;
     let format = match options.format {
         Some(format) => format,
         None => Format::of_name(path)?,
     };
     let array = Array::open(snapshot, name)?;
+    if options.group && !matches!(format, Format::Zarr2 | Format::Zarr3) {
+        return Err(Error::Options {
+            what: format!("groups are of Zarr, and this is {format}; leave --group out"),
+        });
+    }
     let fields = fields(&array, format, options)?;
-    let mut target = target(format, path, &array, &fields, options.packing)?;
+    let mut target = target((format, path), &array, &fields, options)?;
     let shape = array.schema().shape();
     let chunk = array
         .schema()
@@ -123,7 +129,7 @@ struct Exporting {
 /// The attributes that are exported: the one that was chosen, or the only one; a file of variables has all.
 fn fields(array: &Arc<Array>, format: Format, options: &ExportOptions) -> Result<Vec<Exporting>> {
     let schema = array.schema();
-    let variables = format.has_variables();
+    let variables = format.has_variables() || options.group;
     let numbers = if variables && options.attribute.is_none() {
         (0..schema.attributes().len()).collect()
     } else {
@@ -165,15 +171,14 @@ fn stand_in(attribute: &Attribute, options: &ExportOptions) -> Result<Option<Sca
 
 /// Begins the file.
 fn target(
-    format: Format,
-    path: &Path,
+    (format, path): (Format, &Path),
     array: &Array,
     fields: &[Exporting],
-    packing: Packing,
+    options: &ExportOptions,
 ) -> Result<Box<dyn Target>> {
+    let packing = options.packing;
     let schema = array.schema();
-    let attribute = &schema.attributes()[fields[0].number];
-    let data_type = attribute.data_type();
+    let data_type = schema.attributes()[fields[0].number].data_type();
     let version = match format {
         Format::Npz => {
             return Err(Error::Options {
@@ -214,16 +219,37 @@ fn target(
         Format::Zarr2 => Version::V2,
         Format::Zarr3 => Version::V3,
     };
+    let of = |field: &Exporting| zarr_attribute(schema, field);
+    let target = if options.group {
+        let all: Vec<_> = fields.iter().map(of).collect();
+        ZarrTarget::create_group(path, (array.name(), schema), &all, packing, version)?
+    } else {
+        ZarrTarget::create(path, schema, &of(&fields[0]), packing, version)?
+    };
+    Ok(Box::new(target))
+}
+
+/// An attribute as an array of Zarr.
+fn zarr_attribute<'a>(schema: &'a Schema, field: &Exporting) -> ZarrAttribute<'a> {
+    let attribute = &schema.attributes()[field.number];
+    let data_type = match (attribute.data_type(), field.stand_in) {
+        // Truth values of which some are missing are numbers.
+        (DataType::Bool, Some(Scalar::Int(_))) => DataType::I8,
+        (of, _) => of,
+    };
     let fill = match attribute.fill_value() {
         fill if !fill.is_null() && schema.layout() == Layout::Dense => fill,
-        _ => fields[0]
+        _ => field
             .stand_in
             .or(Scalar::Int(0).cast(data_type))
             .unwrap_or(Scalar::Int(0)),
     };
-    Ok(Box::new(ZarrTarget::create(
-        path, schema, data_type, fill, packing, version,
-    )?))
+    ZarrAttribute {
+        name: attribute.name(),
+        data_type,
+        fill,
+        missing: field.stand_in,
+    }
 }
 
 /// The attribute that is exported, and its number.

@@ -64,7 +64,7 @@ pub async fn import(
     if member.is_some() && !format.has_members() {
         return Err(Error::Options {
             what: format!(
-                "{}: only NPZ, HDF5 and NetCDF have members, and this is {format}",
+                "{}: only NPZ, HDF5, NetCDF and groups of Zarr have members, and this is {format}",
                 path.display()
             ),
         });
@@ -73,8 +73,8 @@ pub async fn import(
     let kept = (job.free() / 8).min(MOST_KEPT);
     let mut source = match format {
         Format::Npy => npy::open(path)?,
-        Format::Npz => npy::open_member(path, member)?,
-        Format::Zarr2 | Format::Zarr3 => zarr::open(path, &job, kept)?,
+        Format::Npz => npy::open_member(path, member, &job)?,
+        Format::Zarr2 | Format::Zarr3 => zarr::open(path, member, (&job, kept))?,
         Format::Hdf5 | Format::NetCdf4 => variables::open(hdf5::open(path)?, member, (&job, kept))?,
         Format::NetCdf3 => variables::open(classic::open(path)?, member, (&job, kept))?,
     };

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub enum Format {
     /// A file of NumPy with one array.
     Npy,
-    /// A zip of such files, not compressed; it is read, not written.
+    /// A zip of such files; it is read, not written.
     Npz,
     /// A folder in the format Zarr 2.
     Zarr2,
@@ -42,7 +42,7 @@ impl Format {
 
     /// Whether a file may have several arrays, of which one is chosen by its name.
     pub(crate) fn has_members(self) -> bool {
-        self == Format::Npz || self.has_variables()
+        matches!(self, Format::Npz | Format::Zarr2 | Format::Zarr3) || self.has_variables()
     }
 
     /// Whether a file has variables by name, with dimensions and coordinates.
@@ -100,6 +100,28 @@ impl Format {
             )),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Refuses the name of a compression that is not written, for a file of whatever format.
+    ///
+    /// # Errors
+    /// [`Error::Options`].
+    pub(crate) fn refuse_compressed(path: &Path) -> Result<()> {
+        const COMPRESSIONS: [&str; 14] = [
+            "7z", "br", "bz2", "gz", "gzip", "lz4", "lzma", "snappy", "sz", "xz", "z", "zip",
+            "zst", "zstd",
+        ];
+        let extension = path.extension().and_then(|of| of.to_str()).unwrap_or("");
+        let is = |of: &&str| extension.eq_ignore_ascii_case(of);
+        if COMPRESSIONS.iter().any(is) {
+            return Err(Error::Options {
+                what: format!(
+                    "{}: a file of arrays is not compressed as a whole; leave .{extension} out, and pack its chunks instead",
+                    path.display()
+                ),
+            });
+        }
+        Ok(())
     }
 
     /// What a file that is to be written becomes, by its name: `.npy`; `.h5`, `.hdf5` or `.he5`; `.nc` or `.nc4`, which is
@@ -190,6 +212,9 @@ pub enum Packing {
 /// What may be said about an export.
 #[derive(Debug, Clone, Default)]
 pub struct ExportOptions {
+    /// Zarr: write a group, as xarray reads it: an array for each attribute, and one for the coordinates of each dimension
+    /// that has some.
+    pub group: bool,
     /// The format; without, the one that the name says.
     pub format: Option<Format>,
     /// Which attribute, if there are several; without, an HDF5 or NetCDF has all of them.

@@ -49,7 +49,7 @@ pub use database::{Database, Statistics};
 pub use error::{Error, Result};
 pub use governor::Decision;
 pub use import::options::{
-    Compression, Existing, FileFormat, FileOptions, ImportOptions, Reference,
+    Compression, DateForm, Existing, FileFormat, FileOptions, ImportOptions, Reference,
 };
 pub use import::{ImportReport, import};
 pub use laq;

@@ -276,10 +276,14 @@ fn unreadable_files_are_refused() {
     folder
         .run(&["import", "s.atoll", "t", "a.csv.gz"])
         .failed(1, &["decompress"]);
+    folder.write("a.csv.xz", b"\xfd7zXZ\x00");
+    folder
+        .run(&["import", "s.atoll", "t", "a.csv.xz"])
+        .failed(1, &["xz", "decompress"]);
     folder.write("a.csv.bz2", "BZh91AY&SY");
     folder
         .run(&["import", "s.atoll", "t", "a.csv.bz2"])
-        .failed(1, &["bzip2", "decompress"]);
+        .failed(1, &["a.csv.bz2", "damaged or cut off"]);
     folder.write("empty.csv", "");
     folder
         .run(&["import", "s.atoll", "t", "empty.csv"])

@@ -68,6 +68,12 @@ fn the_extension_tells_the_format() {
         ]);
         assert_eq!(sum.succeeded(), "s\n3\n", "{name}");
     }
+    // A name says of a file how it is compressed, whatever is said of its format.
+    for name in ["o.csv.gz", "o.csv.zst", "o.csv.bz2", "o.csv.xz", "o.csv.lz4", "o.csv.snappy"] {
+        write(&["-o", name]).failed(1, &[name, "compress"]);
+        write(&["-o", name, "--format", "csv"]).failed(1, &[name, "compress"]);
+        assert!(!folder.path(name).exists());
+    }
     write(&["-o", "o.xlsx"]).failed(1, &["o.xlsx", "--format", ".csv"]);
     assert!(!folder.path("o.xlsx").exists());
 }

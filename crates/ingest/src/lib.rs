@@ -31,8 +31,10 @@
 mod ahead;
 mod batches;
 mod columns;
+mod compress;
 mod csv;
 mod dataset;
+mod dates;
 mod error;
 mod ipc;
 mod json;
@@ -40,12 +42,15 @@ mod options;
 mod parquet;
 mod piece;
 mod stream;
+mod texts;
 
 pub use ahead::ahead;
 pub use batches::Reader;
 pub use columns::Columns;
+pub use compress::Compressing;
 pub use dataset::find::is_pattern;
 pub use dataset::{Dataset, Request, Wanted};
+pub use dates::DateForm;
 pub use error::{Error, Result};
 pub use options::{Compression, Format, Options};
 pub use parquet::RowGroups;

@@ -2,6 +2,7 @@
 
 use arrow::datatypes::DataType;
 
+use crate::dates::DateForm;
 use crate::error::{Error, Result};
 
 /// The format of a file.
@@ -83,6 +84,8 @@ pub enum Compression {
     Gzip,
     /// Zstandard, of one or more frames.
     Zstd,
+    /// bzip2, of one or more streams.
+    Bzip2,
 }
 
 impl Compression {
@@ -95,16 +98,48 @@ impl Compression {
             "none" | "uncompressed" => Ok(Compression::None),
             "gzip" | "gz" => Ok(Compression::Gzip),
             "zstd" | "zst" => Ok(Compression::Zstd),
+            "bzip2" | "bz2" => Ok(Compression::Bzip2),
             _ => Err(Error::Options(format!(
-                "no compression {name:?}; there are gzip, zstd and none"
+                "no compression {name:?}; there are gzip, zstd, bzip2 and none"
             ))),
         }
+    }
+
+    /// The compression that a file is to be written with: that of its name's extension, none without one.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for a name that ends in a compression that is not written.
+    ///
+    /// ```
+    /// use ingest::Compression;
+    /// assert_eq!(Compression::to_write("a.csv.gz")?, Compression::Gzip);
+    /// assert_eq!(Compression::to_write("a.csv")?, Compression::None);
+    /// assert!(Compression::to_write("a.csv.xz").is_err());
+    /// # Ok::<(), ingest::Error>(())
+    /// ```
+    pub fn to_write(name: &str) -> Result<Compression> {
+        /// Extensions of compressions that are not written.
+        const OTHERS: [&str; 14] = [
+            "7z", "br", "lz", "lz4", "lzma", "lzo", "rar", "snappy", "sz", "tbz2", "txz", "xz",
+            "z", "zip",
+        ];
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let Some((_, extension)) = file.rsplit_once('.') else {
+            return Ok(Compression::None);
+        };
+        if OTHERS.contains(&extension.to_ascii_lowercase().as_str()) {
+            return Err(Error::Options(format!(
+                "{name}: no file is written as .{extension}; end its name in .gz, .zst or .bz2, or in none of them"
+            )));
+        }
+        Ok(Compression::of_extension(extension).unwrap_or(Compression::None))
     }
 
     pub(crate) fn of_extension(extension: &str) -> Option<Compression> {
         match extension.to_ascii_lowercase().as_str() {
             "gz" | "gzip" => Some(Compression::Gzip),
             "zst" | "zstd" => Some(Compression::Zstd),
+            "bz2" | "bzip2" => Some(Compression::Bzip2),
             _ => None,
         }
     }
@@ -131,6 +166,8 @@ pub struct Options {
     pub nulls: Vec<String>,
     /// Types of columns that are not to be inferred, by name in any case.
     pub types: Vec<(String, DataType)>,
+    /// Text: how dates are written; with year, month and day (`2024-03-05`) where absent.
+    pub dates: Option<DateForm>,
     /// Text: every column whose type is not given is text.
     pub all_text: bool,
     /// Text without a header: the columns' names, the first ones at least.
@@ -139,6 +176,8 @@ pub struct Options {
     pub hive: Option<bool>,
     /// Text that nothing tells to be of another format, with tabs between its fields, is [`Format::Text`].
     pub tabs_escape: bool,
+    /// CSV of a single column: an empty line is a row whose value is an empty field, as in PostgreSQL's `copy`.
+    pub empty_lines: bool,
     /// Names of columns that are known already: a first line of text that has them all is a header. Not for users.
     pub expected: Vec<String>,
 }

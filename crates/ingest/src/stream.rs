@@ -20,9 +20,20 @@ const HEAD: usize = 4096;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
+/// Whether a file begins as one of bzip2 does: with its size of blocks, and the mark of a block or of the end.
+fn is_bzip2(head: &[u8]) -> bool {
+    const BLOCK: &[u8] = &[0x31, 0x41, 0x59, 0x26, 0x53, 0x59];
+    const END: &[u8] = &[0x17, 0x72, 0x45, 0x38, 0x50, 0x90];
+    match head {
+        [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..] => {
+            rest.starts_with(BLOCK) || rest.starts_with(END)
+        }
+        _ => false,
+    }
+}
+
 /// Beginnings of compressions that are not read.
-const UNREAD: [(&[u8], &str); 3] = [
-    (b"BZh", "bzip2"),
+const UNREAD: [(&[u8], &str); 2] = [
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz"),
     (b"PK\x03\x04", "zip"),
 ];
@@ -275,6 +286,9 @@ fn decompressed(stream: Stream, compression: Compression) -> io::Result<Stream> 
         Compression::Zstd => Stream::new(Box::new(zstd::stream::read::Decoder::new(
             stream.into_read(),
         )?)),
+        Compression::Bzip2 => Stream::new(Box::new(bzip2::read::MultiBzDecoder::new(
+            stream.into_read(),
+        ))),
     })
 }
 
@@ -283,6 +297,7 @@ fn compression(path: &Path, options: &Options, head: &[u8]) -> Result<Compressio
     let seen = match head {
         head if head.starts_with(GZIP) => Compression::Gzip,
         head if head.starts_with(ZSTD) => Compression::Zstd,
+        head if is_bzip2(head) => Compression::Bzip2,
         _ => Compression::None,
     };
     if let Some(given) = options.compression {
@@ -299,7 +314,7 @@ fn compression(path: &Path, options: &Options, head: &[u8]) -> Result<Compressio
         return Err(Error::file(
             path,
             format!(
-                "is compressed with {name}, which is not read; decompress it first, or use gzip or zstd"
+                "is compressed with {name}, which is not read; decompress it first, or use gzip, zstd or bzip2"
             ),
         ));
     }

@@ -32,6 +32,7 @@ pub(super) struct HdfContainer {
     hdf: Hdf,
     sets: Vec<Option<DataSet>>,
     variables: Vec<Variable>,
+    aliases: Vec<(String, String)>,
     prepared: BTreeMap<usize, Prepared>,
 }
 
@@ -73,15 +74,16 @@ impl HdfContainer {
     pub fn open(device: Arc<dyn Device>) -> Result<HdfContainer> {
         let path = device.path().to_owned();
         let opened = Hdf::open(device).and_then(|hdf| {
-            let (sets, variables) = variables(&hdf)?;
-            Ok((hdf, sets, variables))
+            let listed = variables(&hdf)?;
+            Ok((hdf, listed))
         });
-        let (hdf, sets, variables) = opened.map_err(|fault| error(&path, "", fault))?;
+        let (hdf, listed) = opened.map_err(|fault| error(&path, "", fault))?;
         Ok(HdfContainer {
             path,
             hdf,
-            sets,
-            variables,
+            sets: listed.sets,
+            variables: listed.variables,
+            aliases: listed.aliases,
             prepared: BTreeMap::new(),
         })
     }
@@ -107,6 +109,10 @@ impl Container for HdfContainer {
 
     fn variables(&self) -> &[Variable] {
         &self.variables
+    }
+
+    fn aliases(&self) -> &[(String, String)] {
+        &self.aliases
     }
 
     fn prepare(&mut self, variable: usize, job: &Job<'_>, kept: u64) -> Result<()> {
@@ -175,6 +181,7 @@ impl Container for HdfContainer {
             sets,
             variables,
             prepared,
+            ..
         } = self;
         let name = &variables[variable].name;
         let (Some(prepared), Some(set)) = (prepared.get_mut(&variable), &sets[variable]) else {

@@ -12,8 +12,17 @@ const MOST_MEMBERS: usize = 1 << 16;
 /// The most levels of a B-tree.
 const MOST_LEVELS: u8 = 32;
 
-/// A name in a group and the address of its object. Links by name, and into other files, are left out.
-pub(super) type Member = (String, u64);
+/// A name in a group and what it stands for. Links into other files are left out.
+pub(super) type Member = (String, Link);
+
+/// What a name in a group stands for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Link {
+    /// The object at this address.
+    Hard(u64),
+    /// What has this path, from the group on, or from the root if it begins with `/`: a soft link.
+    Soft(String),
+}
 
 /// The members of a group, in the order in which they were made if the file has it, else by name; `None` if the object is
 /// none.
@@ -75,10 +84,16 @@ fn link_of(mut cursor: Cursor<'_>) -> Parsed<Option<(u64, Member)>> {
     let length = cursor.number(1 << (flags & 3))?;
     let length = usize::try_from(length).unwrap_or(usize::MAX);
     let name = String::from_utf8_lossy(cursor.take(length)?).into_owned();
-    if form != 0 {
-        return Ok(None);
-    }
-    Ok(cursor.address()?.map(|at| (order, (name, at))))
+    let link = match form {
+        0 => cursor.address()?.map(Link::Hard),
+        1 => {
+            let length = usize::from(cursor.u16()?);
+            let path = String::from_utf8_lossy(cursor.take(length)?).into_owned();
+            Some(Link::Soft(path))
+        }
+        _ => None,
+    };
+    Ok(link.map(|link| (order, (name, link))))
 }
 
 /// The members of a group of the old kind.
@@ -127,9 +142,13 @@ fn leaf(hdf: &Hdf, at: u64, names: &Names, found: &mut Vec<Member>) -> Parsed<()
         let name = cursor.address()?.unwrap_or(u64::MAX);
         let object = cursor.address()?;
         let form = cursor.u32()?;
-        cursor.skip(20)?;
-        if let (Some(object), true) = (object, form != BY_NAME) {
-            add(found, Some((names.at(name)?, object)))?;
+        cursor.skip(4)?;
+        let path = u64::from(cursor.u32()?);
+        cursor.skip(12)?;
+        if form == BY_NAME {
+            add(found, Some((names.at(name)?, Link::Soft(names.at(path)?))))?;
+        } else if let Some(object) = object {
+            add(found, Some((names.at(name)?, Link::Hard(object))))?;
         }
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! All data sets of a file, group by group, as variables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::hdf5::attribute::{Content, attributes};
 use crate::hdf5::bytes::{Fault, Parsed, damaged};
 use crate::hdf5::dataset::{DataSet, Layout};
 use crate::hdf5::datatype::Class;
 use crate::hdf5::file::Hdf;
-use crate::hdf5::group::members;
+use crate::hdf5::group::{Link, members};
 use crate::hdf5::heap::Collections;
 use crate::hdf5::object::Object;
 use crate::hdf5::values::scalars;
@@ -35,8 +35,8 @@ struct Found {
 ///
 /// # Errors
 /// If the file is damaged.
-pub(super) fn variables(hdf: &Hdf) -> Parsed<(Vec<Option<DataSet>>, Vec<Variable>)> {
-    let found = find(hdf)?;
+pub(super) fn variables(hdf: &Hdf) -> Parsed<Listed> {
+    let (found, aliases) = find(hdf)?;
     let places: BTreeMap<u64, usize> = found
         .iter()
         .enumerate()
@@ -45,31 +45,47 @@ pub(super) fn variables(hdf: &Hdf) -> Parsed<(Vec<Option<DataSet>>, Vec<Variable
     let variables = found.iter().map(|of| variable(of, &found, &places));
     let variables = variables.collect::<Parsed<Vec<Variable>>>()?;
     let sets = found.into_iter().map(|of| of.set.ok()).collect();
-    Ok((sets, variables))
+    Ok(Listed {
+        sets,
+        variables,
+        aliases,
+    })
 }
 
-fn find(hdf: &Hdf) -> Parsed<Vec<Found>> {
+/// What a file has.
+pub(super) struct Listed {
+    pub sets: Vec<Option<DataSet>>,
+    pub variables: Vec<Variable>,
+    /// Further names of variables and groups, and the names that they stand for.
+    pub aliases: Vec<(String, String)>,
+}
+
+/// The data sets, and the further names that objects have.
+fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Vec<(String, String)>)> {
     let mut heaps = Collections::default();
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeMap::new();
+    let mut aliases = Vec::new();
     let mut next = vec![(String::new(), hdf.root)];
     let mut found = Vec::new();
     while let Some((name, at)) = next.pop() {
         // An object with two names counts once: also a group that lies in itself.
-        if !seen.insert(at) {
+        if let Some(first) = seen.get(&at) {
+            aliases.push((name, String::clone(first)));
             continue;
         }
-        if seen.len() > MOST_OBJECTS {
+        seen.insert(at, name.clone());
+        if seen.len() + aliases.len() > MOST_OBJECTS {
             return damaged(format!("has more than {MOST_OBJECTS} objects"));
         }
         let object = Object::read(hdf, at).map_err(named(&name))?;
         if let Some(members) = members(hdf, &object).map_err(named(&name))? {
             // The last is taken first.
-            for (member, at) in members.into_iter().rev() {
-                let name = match name.as_str() {
-                    "" => member,
-                    name => format!("{name}/{member}"),
-                };
-                next.push((name, at));
+            for (member, link) in members.into_iter().rev() {
+                let of = within(&name, &member);
+                match link {
+                    Link::Hard(at) => next.push((of, at)),
+                    Link::Soft(path) => aliases.push((of, within(&name, &path))),
+                }
             }
             continue;
         }
@@ -87,7 +103,15 @@ fn find(hdf: &Hdf) -> Parsed<Vec<Found>> {
             attributes,
         });
     }
-    Ok(found)
+    Ok((found, aliases))
+}
+
+/// A path from the group `group` on, as one from the root on.
+fn within(group: &str, path: &str) -> String {
+    let from = if path.starts_with('/') { "" } else { group };
+    let parts = from.split('/').chain(path.split('/'));
+    let parts: Vec<&str> = parts.filter(|part| !matches!(*part, "" | ".")).collect();
+    parts.join("/")
 }
 
 /// Says of a fault in which object it is.

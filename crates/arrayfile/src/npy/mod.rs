@@ -5,13 +5,16 @@ mod source;
 mod write;
 mod zip;
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use io::{Access, Device, File};
 
 use crate::error::{Error, Result};
-use crate::npy::source::NpySource;
+use crate::job::Job;
+use crate::npy::source::{NpySource, Values};
+use crate::npy::zip::{Member, Packing};
 use crate::source::Source;
 
 pub(crate) use write::NpyTarget;
@@ -23,14 +26,18 @@ pub(crate) use write::NpyTarget;
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Source>> {
     let device: Arc<dyn Device> = Arc::new(File::open(path, Access::Read)?);
     let length = device.len()?;
-    Ok(Box::new(NpySource::open(device, 0, length)?))
+    Ok(Box::new(NpySource::open(Values::part(device, 0, length))?))
 }
 
 /// An array of an NPZ: the member of that name, or the only one.
 ///
 /// # Errors
-/// As [`open`]; [`Error::Options`] if there is no such member, or several and no name.
-pub(crate) fn open_member(path: &Path, name: Option<&str>) -> Result<Box<dyn Source>> {
+/// As [`open`]; [`Error::Options`] if there is no such member, or several and no name; [`Error::Memory`].
+pub(crate) fn open_member(
+    path: &Path,
+    name: Option<&str>,
+    job: &Job<'_>,
+) -> Result<Box<dyn Source>> {
     let device: Arc<dyn Device> = Arc::new(File::open(path, Access::Read)?);
     let members = zip::members(&*device)?;
     let known = || {
@@ -54,13 +61,41 @@ pub(crate) fn open_member(path: &Path, name: Option<&str>) -> Result<Box<dyn Sou
             .find(|of| of.name == name.strip_suffix(".npy").unwrap_or(name))
             .ok_or_else(|| what(format!("has no member '{name}'; there are {}", known())))?,
     };
-    if !found.plain {
-        let name = &found.name;
-        let what = format!(
-            "member '{name}' is compressed; write it with numpy.savez, or unzip it and import the .npy"
-        );
-        return Err(Error::unsupported(path, what));
-    }
     let start = found.start(&*device)?;
-    Ok(Box::new(NpySource::open(device, start, found.length)?))
+    let name = &found.name;
+    let values = match found.packing {
+        Packing::Plain => Values::part(device, start, found.length),
+        Packing::Deflate => {
+            let all = found.bytes.saturating_add(found.length);
+            let reserved = job.reserve("a member that is unpacked", all)?;
+            let bytes = inflated(&*device, start, found)?;
+            Values::unpacked(path, bytes, reserved)
+        }
+        Packing::Other => {
+            let what = format!(
+                "member '{name}' is compressed in a way that is not read; write it with numpy.savez_compressed, or unzip it and import the .npy"
+            );
+            return Err(Error::unsupported(path, what));
+        }
+    };
+    Ok(Box::new(NpySource::open(values)?))
+}
+
+/// The bytes of a deflated member that begins at `start`.
+fn inflated(device: &dyn Device, start: u64, member: &Member) -> Result<Vec<u8>> {
+    let wrong = || {
+        let what = format!("member '{}' cannot be unpacked; it is damaged", member.name);
+        Error::malformed(device.path(), what)
+    };
+    let length = usize::try_from(member.length).map_err(|_| wrong())?;
+    let mut packed = vec![0; length];
+    device.read_at(start, &mut packed)?;
+    let mut bytes = Vec::new();
+    let unpacked = flate2::read::DeflateDecoder::new(&packed[..])
+        .take(member.bytes.saturating_add(1))
+        .read_to_end(&mut bytes);
+    match unpacked {
+        Ok(_) if bytes.len() as u64 == member.bytes => Ok(bytes),
+        _ => Err(wrong()),
+    }
 }

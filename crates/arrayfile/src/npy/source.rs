@@ -1,6 +1,6 @@
 //! The cells of an NPY file, or of a member of an NPZ.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use array::{DataType, Region};
@@ -8,13 +8,69 @@ use io::Device;
 
 use crate::copy::{gather, read_box, swap};
 use crate::error::{Error, Result};
+use crate::job::Reserved;
 use crate::npy::header::{NpyHeader, extent};
 use crate::source::{Header, Source};
+
+/// The bytes of an NPY file.
+#[derive(Debug)]
+pub(super) struct Values {
+    path: PathBuf,
+    place: Place,
+    length: u64,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// From there on in a file.
+    Part(Arc<dyn Device>, u64),
+    /// In memory, which was set aside for it.
+    Here(
+        Vec<u8>,
+        #[allow(dead_code, reason = "given back when it is dropped")] Reserved,
+    ),
+}
+
+impl Values {
+    /// The `length` bytes from `start` on.
+    pub fn part(device: Arc<dyn Device>, start: u64, length: u64) -> Values {
+        Values {
+            path: device.path().to_owned(),
+            place: Place::Part(device, start),
+            length,
+        }
+    }
+
+    /// Bytes in memory that was set aside for them; `path` is the file that they come from.
+    pub fn unpacked(path: &Path, bytes: Vec<u8>, reserved: Reserved) -> Values {
+        Values {
+            path: path.to_owned(),
+            length: bytes.len() as u64,
+            place: Place::Here(bytes, reserved),
+        }
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        match &self.place {
+            Place::Part(device, start) => Ok(device.read_at(start + offset, into)?),
+            Place::Here(bytes, _) => {
+                let rest = usize::try_from(offset).ok().and_then(|at| bytes.get(at..));
+                match rest.and_then(|rest| rest.get(..into.len())) {
+                    Some(bytes) => {
+                        into.copy_from_slice(bytes);
+                        Ok(())
+                    }
+                    None => Err(Error::malformed(&self.path, "ends too early")),
+                }
+            }
+        }
+    }
+}
 
 /// An NPY file that is read, or the part of another file that is one.
 #[derive(Debug)]
 pub(super) struct NpySource {
-    device: Arc<dyn Device>,
+    values: Values,
     /// Where the values begin.
     offset: u64,
     npy: NpyHeader,
@@ -22,12 +78,12 @@ pub(super) struct NpySource {
 }
 
 impl NpySource {
-    /// The file that lies in the `length` bytes from `start` of a device.
+    /// The file that has these bytes.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::Unsupported`]; [`Error::Io`].
-    pub fn open(device: Arc<dyn Device>, start: u64, length: u64) -> Result<NpySource> {
-        let path = device.path().to_owned();
+    pub fn open(values: Values) -> Result<NpySource> {
+        let (path, length) = (values.path.clone(), values.length);
         let cut = || {
             Error::malformed(
                 &path,
@@ -38,13 +94,13 @@ impl NpySource {
             return Err(cut());
         }
         let mut first = [0; 12];
-        device.read_at(start, &mut first)?;
+        values.read_at(0, &mut first)?;
         let (at, text) = extent(&first).map_err(|what| Error::malformed(&path, what))?;
         if length < (at + text) as u64 {
             return Err(cut());
         }
         let mut bytes = vec![0; text];
-        device.read_at(start + at as u64, &mut bytes)?;
+        values.read_at(at as u64, &mut bytes)?;
         let npy = NpyHeader::parse(&bytes).map_err(|what| Error::unsupported(&path, what))?;
         if npy.shape.is_empty() {
             let what = "has a single value and no dimensions; write it with .reshape(1)";
@@ -55,8 +111,8 @@ impl NpySource {
         let names = vec![None; npy.shape.len()];
         let header = Header::plain(npy.data_type, None, &npy.shape, names);
         Ok(NpySource {
-            device,
-            offset: start + (at + text) as u64,
+            values,
+            offset: (at + text) as u64,
             npy,
             header,
         })
@@ -97,7 +153,7 @@ impl Source for NpySource {
 
     fn read(&mut self, _field: usize, region: &Region, into: &mut [u8]) -> Result<()> {
         let width = self.npy.data_type.width();
-        let mut fetch = |offset, bytes: &mut [u8]| self.device.read_at(self.offset + offset, bytes);
+        let mut fetch = |offset, bytes: &mut [u8]| self.values.read_at(self.offset + offset, bytes);
         if self.npy.fortran {
             // The file is the array with its dimensions the other way around.
             let shape: Vec<u64> = self.npy.shape.iter().rev().copied().collect();

@@ -1,4 +1,4 @@
-//! The members of a zip that are not compressed, as `numpy.savez` writes them.
+//! The members of a zip, as `numpy.savez` and `numpy.savez_compressed` write them.
 
 use io::Device;
 
@@ -16,12 +16,25 @@ const MOST_LIST: u64 = 16 << 20;
 pub(super) struct Member {
     /// Its name, without `.npy`.
     pub name: String,
-    /// Whether it is stored as it is.
-    pub plain: bool,
+    /// How it is stored.
+    pub packing: Packing,
+    /// Its bytes.
+    pub bytes: u64,
     /// Where its header lies.
     at: u64,
     /// Its bytes as they are stored.
     pub length: u64,
+}
+
+/// How a member is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// As it is.
+    Plain,
+    /// Deflated.
+    Deflate,
+    /// In a way that is not read.
+    Other,
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u64 {
@@ -67,7 +80,12 @@ pub(super) fn members(device: &dyn Device) -> Result<Vec<Member>> {
         };
         members.push(Member {
             name: name.strip_suffix(".npy").unwrap_or(&name).to_owned(),
-            plain: u16_at(rest, 10) == 0 && real == length,
+            packing: match u16_at(rest, 10) {
+                0 if real == length => Packing::Plain,
+                8 => Packing::Deflate,
+                _ => Packing::Other,
+            },
+            bytes: real,
             at,
             length,
         });

@@ -11,6 +11,9 @@ use crate::variables::model::{Container, Role, Variable};
 /// The most variables that an error lists.
 const MOST_LISTED: usize = 20;
 
+/// The most links that are followed on the way to a variable.
+const MOST_LINKS: usize = 16;
+
 /// The attributes that name variables which belong to others.
 const NAMES_OTHERS: [&str; 4] = ["bounds", "climatology", "coordinates", "grid_mapping"];
 
@@ -28,12 +31,15 @@ pub(super) fn chosen(container: &dyn Container, member: Option<&str>) -> Result<
         Some(member) => {
             let names = member.split(',').map(str::trim);
             let found = names.map(|name| {
-                find(variables, name).ok_or_else(|| {
-                    wrong(format!(
-                        "has no variable '{name}'; there are {}",
-                        listed(variables)
-                    ))
-                })
+                let found = find(variables, name);
+                found
+                    .or_else(|| find(variables, &aliased(container.aliases(), name)?))
+                    .ok_or_else(|| {
+                        wrong(format!(
+                            "has no variable '{name}'; there are {}",
+                            listed(variables)
+                        ))
+                    })
             });
             found.collect::<Result<Vec<usize>>>()?
         }
@@ -83,6 +89,27 @@ fn find(variables: &[Variable], name: &str) -> Option<usize> {
         let mut short = (0..variables.len()).filter(|&at| variables[at].short_name() == name);
         short.next().filter(|_| short.next().is_none())
     })
+}
+
+/// What a path stands for in which links are followed; `None` if they lead nowhere new.
+fn aliased(aliases: &[(String, String)], name: &str) -> Option<String> {
+    let mut name = name.trim_start_matches('/').to_owned();
+    let mut followed = 0;
+    loop {
+        let next = aliases.iter().find_map(|(alias, target)| {
+            let rest = name.strip_prefix(alias.as_str())?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{target}{rest}"))
+        });
+        match next {
+            Some(next) if followed < MOST_LINKS => {
+                next.trim_start_matches('/').clone_into(&mut name)
+            }
+            // Links that lead in a circle.
+            Some(_) => return None,
+            None => return (followed > 0).then_some(name),
+        }
+        followed += 1;
+    }
 }
 
 /// Variables whose values are of interest, and which belong to no others.

@@ -100,6 +100,11 @@ pub(crate) trait Container {
     /// Its variables.
     fn variables(&self) -> &[Variable];
 
+    /// Further names of variables and groups, and the names that they stand for.
+    fn aliases(&self) -> &[(String, String)] {
+        &[]
+    }
+
     /// Makes a variable ready to be read: finds where its chunks lie. `kept` bytes are for chunks that may be needed again.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use crate::options::Packing;
+use crate::zarr::blosc;
 
 /// A codec of a chunk's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(super) enum Codec {
     Zlib,
     /// Frames of zstd.
     Zstd,
+    /// Blosc, of whatever is in it.
+    Blosc,
     /// A checksum behind the bytes.
     Crc32c,
 }
@@ -28,11 +31,12 @@ impl Codec {
             "gzip" => Codec::Gzip,
             "zlib" | "numcodecs.zlib" => Codec::Zlib,
             "zstd" | "numcodecs.zstd" => Codec::Zstd,
-            "crc32c" => Codec::Crc32c,
+            "blosc" | "numcodecs.blosc" => Codec::Blosc,
+            "crc32c" | "numcodecs.crc32c" => Codec::Crc32c,
             _ => {
                 return Err(format!(
                     "its chunks are packed with '{name}', which is not read; write them without compression, or with \
-                     zstd, gzip or zlib"
+                     zstd, gzip, zlib or blosc"
                 ));
             }
         })
@@ -48,26 +52,35 @@ pub(super) fn most(bytes: usize) -> usize {
 ///
 /// # Errors
 /// What is wrong, in words. However much the bytes would unpack to, not much more than `expected` is allocated.
-pub(super) fn unpack(
+pub(super) fn unpack(bytes: Vec<u8>, codecs: &[Codec], expected: usize) -> Result<Vec<u8>, String> {
+    let bytes = unpack_some(bytes, codecs, most(expected))?;
+    if bytes.len() != expected {
+        let got = bytes.len();
+        return Err(format!(
+            "has {got} bytes of values where {expected} are needed"
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Unpacks bytes of which it is only known that they are `limit` at most.
+///
+/// # Errors
+/// What is wrong, in words.
+pub(super) fn unpack_some(
     mut bytes: Vec<u8>,
     codecs: &[Codec],
-    expected: usize,
+    limit: usize,
 ) -> Result<Vec<u8>, String> {
-    let limit = most(expected);
     for codec in codecs.iter().rev() {
         bytes = match codec {
             Codec::Gzip => read(flate2::read::MultiGzDecoder::new(&bytes[..]), limit, "gzip")?,
             Codec::Zlib => read(flate2::read::ZlibDecoder::new(&bytes[..]), limit, "zlib")?,
             Codec::Zstd => zstd::bulk::decompress(&bytes, limit)
                 .map_err(|error| format!("cannot be unpacked as zstd ({error})"))?,
+            Codec::Blosc => blosc::unpack(&bytes, limit)?,
             Codec::Crc32c => checked(bytes)?,
         };
-    }
-    if bytes.len() != expected {
-        let got = bytes.len();
-        return Err(format!(
-            "has {got} bytes of values where {expected} are needed"
-        ));
     }
     Ok(bytes)
 }
@@ -119,7 +132,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [Codec; 4] = [Codec::Gzip, Codec::Zlib, Codec::Zstd, Codec::Crc32c];
+    const ALL: [Codec; 5] = [
+        Codec::Gzip,
+        Codec::Zlib,
+        Codec::Zstd,
+        Codec::Blosc,
+        Codec::Crc32c,
+    ];
 
     #[test]
     fn what_unpacks_to_too_much_is_refused() {
@@ -136,9 +155,9 @@ mod tests {
         }
         let short = unpack(vec![1, 2, 3], &[], 4).unwrap_err();
         assert!(short.contains("has 3 bytes of values where 4"), "{short}");
-        let other = Codec::of_name("blosc").unwrap_err();
+        let other = Codec::of_name("lzma").unwrap_err();
         assert!(
-            other.contains("'blosc'") && other.contains("zstd"),
+            other.contains("'lzma'") && other.contains("zstd"),
             "{other}"
         );
     }
@@ -162,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_a_panic(bytes: Vec<u8>, codec in 0..4usize, expected in 0..100usize) {
+        fn no_bytes_are_a_panic(bytes: Vec<u8>, codec in 0..5usize, expected in 0..100usize) {
             let _ = unpack(bytes, &[ALL[codec]], expected);
         }
     }

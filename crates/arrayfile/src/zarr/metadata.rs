@@ -4,6 +4,7 @@ use array::{DataType, MAX_DIMENSIONS, Scalar};
 use serde_json::Value;
 
 use crate::zarr::codec::Codec;
+use crate::zarr::shard::Shards;
 
 /// The most cells of a chunk.
 const MOST_CELLS: u64 = u32::MAX as u64;
@@ -24,6 +25,8 @@ pub(super) struct Metadata {
     /// In the order in which chunks were packed.
     pub codecs: Vec<Codec>,
     pub keys: Keys,
+    /// How chunks lie within chunks, if they do. The codecs are then those of the chunks that hold others.
+    pub shards: Option<Shards>,
     pub names: Vec<Option<String>>,
 }
 
@@ -92,7 +95,7 @@ impl Metadata {
                 "its chunks of {chunk:?} cells are too large; write it with shorter ones"
             ));
         }
-        Ok(())
+        self.shards.iter().try_for_each(|of| of.check(&self.chunk))
     }
 
     /// The bytes of a chunk, unpacked.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use array::{Buffer, DataType, Region, Scalar};
 use serde_json::Value;
 
-use crate::copy::{boxes, copy_common, gather, swap};
+use crate::copy::{boxes, copy_common, swap, turned};
 use crate::error::{Error, Result};
 use crate::job::{Job, Reserved};
 use crate::source::{Header, Source};
-use crate::zarr::codec::{most, unpack};
-use crate::zarr::metadata::Metadata;
+use crate::zarr::codec::{most, unpack, unpack_some};
+use crate::zarr::metadata::{Metadata, lengths, names};
 use crate::zarr::{v2, v3};
 
 /// The most bytes of metadata that are read.
@@ -103,7 +103,9 @@ impl ZarrSource {
             Err(error) => return Err(Error::system(&path, "read")(error)),
         };
         let expected = self.metadata.chunk_bytes();
-        let limit = most(expected) as u64;
+        let index = self.metadata.shards.as_ref();
+        let index = index.map_or(0, |of| of.index_bytes(&self.metadata.chunk));
+        let limit = most(expected).saturating_add(index) as u64;
         let length = file.metadata().map_or(0, |of| of.len().min(limit));
         let mut bytes = Vec::with_capacity(length as usize + 1);
         let read = file.take(limit + 1).read_to_end(&mut bytes);
@@ -113,7 +115,19 @@ impl ZarrSource {
                 "is longer than the {expected} bytes of its values need"
             )));
         }
-        let mut values = unpack(bytes, &self.metadata.codecs, expected).map_err(wrong)?;
+        let mut values = match &self.metadata.shards {
+            None => unpack(bytes, &self.metadata.codecs, expected),
+            Some(shards) => {
+                // Cells that were not written, in the order of bytes of the others.
+                let mut fill = self.fill.clone();
+                if self.metadata.big_endian {
+                    fill.reverse();
+                }
+                let plain = unpack_some(bytes, &self.metadata.codecs, limit as usize);
+                plain.and_then(|bytes| shards.values(&bytes, &self.metadata.chunk, &fill))
+            }
+        }
+        .map_err(wrong)?;
         let width = self.metadata.data_type.width();
         if self.metadata.big_endian {
             swap(width, &mut values);
@@ -121,25 +135,8 @@ impl ZarrSource {
         if self.metadata.data_type == DataType::Bool {
             values.iter_mut().for_each(|of| *of = u8::from(*of != 0));
         }
-        if self
-            .metadata
-            .order
-            .iter()
-            .enumerate()
-            .all(|(at, &of)| at == of)
-        {
-            return Ok(Some(values));
-        }
-        let lengths: Vec<usize> = self.metadata.chunk.iter().map(|&of| of as usize).collect();
-        let mut strides = vec![0; lengths.len()];
-        let mut stride = 1;
-        for &at in self.metadata.order.iter().rev() {
-            strides[at] = stride;
-            stride *= lengths[at];
-        }
-        let mut turned = vec![0; values.len()];
-        gather(width, &lengths, &strides, &values, &mut turned);
-        Ok(Some(turned))
+        let Metadata { chunk, order, .. } = &self.metadata;
+        Ok(Some(turned(values, chunk, order, width)))
     }
 
     /// The chunks of a box of chunks that were written: the shorter of the two lists is walked.
@@ -252,30 +249,90 @@ fn is_folder(entry: &fs::DirEntry) -> bool {
 
 /// The metadata of an array in a folder, of either version.
 fn metadata(folder: &Path) -> Result<Metadata> {
+    match node(folder)? {
+        Some(Node::Array(array)) => array
+            .metadata
+            .map_err(|what| Error::unsupported(&array.path, what)),
+        _ => Err(Error::unsupported(folder, "has no array")),
+    }
+}
+
+/// What a folder is.
+pub(super) enum Node {
+    Array(Box<Described>),
+    Group,
+}
+
+/// What is said of an array.
+pub(super) struct Described {
+    /// The file that says it.
+    pub path: PathBuf,
+    pub shape: Vec<u64>,
+    /// The names of its dimensions.
+    pub names: Vec<Option<String>>,
+    /// All that is needed to read it; or why it is not read, in words.
+    pub metadata: std::result::Result<Metadata, String>,
+    pub attributes: Value,
+    /// Whether its fill value stands for values that are missing: so xarray has it in version 2.
+    pub fill_is_missing: bool,
+}
+
+/// What a folder is by its metadata, of either version; `None` if it has none.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::System`].
+pub(super) fn node(folder: &Path) -> Result<Option<Node>> {
     let path = folder.join("zarr.json");
-    let metadata = if path.is_file() {
+    if path.is_file() {
         let array = json(&path)?;
         if array.get("node_type").and_then(Value::as_str) == Some("group") {
-            return Err(group(folder));
+            return Ok(Some(Node::Group));
         }
-        v3::parse(&array).map_err(|what| Error::unsupported(&path, what))?
+        let attributes = array.get("attributes").cloned().unwrap_or(Value::Null);
+        let given = array.get("dimension_names").filter(|of| !of.is_null());
+        let given = given.or(attributes.get("_ARRAY_DIMENSIONS")).cloned();
+        let metadata = v3::parse(&array);
+        let found = described(path, &array, (given, attributes), metadata);
+        return Ok(Some(Node::Array(Box::new(found))));
+    }
+    let path = folder.join(".zarray");
+    if !path.is_file() {
+        let group = folder.join(".zgroup").is_file();
+        return Ok(group.then_some(Node::Group));
+    }
+    let attributes = folder.join(".zattrs");
+    let attributes = if attributes.is_file() {
+        json(&attributes)?
     } else {
-        let path = folder.join(".zarray");
-        if !path.is_file() {
-            return Err(group(folder));
-        }
-        let attributes = folder.join(".zattrs");
-        let attributes = if attributes.is_file() {
-            json(&attributes)?
-        } else {
-            Value::Null
-        };
-        v2::parse(&json(&path)?, &attributes).map_err(|what| Error::unsupported(&path, what))?
+        Value::Null
     };
-    metadata
-        .check()
-        .map_err(|what| Error::unsupported(folder, what))?;
-    Ok(metadata)
+    let array = json(&path)?;
+    let given = attributes.get("_ARRAY_DIMENSIONS").cloned();
+    let fill_is_missing = given.is_some();
+    let metadata = v2::parse(&array, &attributes);
+    let found = described(path, &array, (given, attributes), metadata);
+    Ok(Some(Node::Array(Box::new(Described {
+        fill_is_missing,
+        ..found
+    }))))
+}
+
+fn described(
+    path: PathBuf,
+    array: &Value,
+    (given, attributes): (Option<Value>, Value),
+    metadata: std::result::Result<Metadata, String>,
+) -> Described {
+    let shape = array.get("shape").map(|of| lengths(of, "shape"));
+    let shape = shape.and_then(std::result::Result::ok).unwrap_or_default();
+    Described {
+        names: names(given.as_ref(), shape.len()),
+        metadata: metadata.and_then(|of| of.check().map(|()| of)),
+        path,
+        shape,
+        attributes,
+        fill_is_missing: false,
+    }
 }
 
 fn json(path: &Path) -> Result<Value> {
@@ -291,25 +348,4 @@ fn json(path: &Path) -> Result<Value> {
     }
     serde_json::from_slice(&bytes)
         .map_err(|error| Error::malformed(path, format!("is no JSON ({error})")))
-}
-
-/// The error for a folder that is a group: it names its arrays.
-fn group(folder: &Path) -> Error {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let array = |path: &Path| path.join(".zarray").is_file() || path.join("zarr.json").is_file();
-    let mut names: Vec<String> = entries
-        .filter(|entry| array(&entry.path()))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .take(20)
-        .collect();
-    names.sort();
-    let names = if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    };
-    Error::unsupported(
-        folder,
-        format!("is a group; import one of its arrays by its own folder: {names}"),
-    )
 }

@@ -56,6 +56,7 @@ pub(super) fn parse(array: &Value, attributes: &Value) -> Result<Metadata, Strin
             prefix: None,
             separator,
         },
+        shards: None,
         names: names(attributes.get("_ARRAY_DIMENSIONS"), shape.len()),
         shape,
     })

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::options::Packing;
 use crate::zarr::codec::{Codec, USUAL_LEVEL};
 use crate::zarr::metadata::{Keys, Metadata, field, fill, fill_json, lengths, names};
+use crate::zarr::shard::{Index, Shards};
 
 /// Reads the metadata of an array.
 ///
@@ -54,18 +55,19 @@ pub(super) fn parse(array: &Value) -> Result<Metadata, String> {
     {
         return Err("it has storage transformers, which are not read".to_owned());
     }
-    let (order, big_endian, codecs) = codecs(field(array, "codecs")?, shape.len())?;
+    let coded = codecs(field(array, "codecs")?, shape.len(), true)?;
     let of_attributes = array
         .get("attributes")
         .and_then(|of| of.get("_ARRAY_DIMENSIONS"));
     let given = array.get("dimension_names").filter(|of| !of.is_null());
     Ok(Metadata {
         data_type,
-        big_endian,
+        big_endian: coded.big_endian,
         chunk: lengths(chunk, "chunk_shape")?,
-        order,
+        order: coded.order,
         fill: fill(array.get("fill_value").unwrap_or(&Value::Null), data_type)?,
-        codecs,
+        codecs: coded.codecs,
+        shards: coded.shards,
         keys: Keys { prefix, separator },
         names: names(given.or(of_attributes), shape.len()),
         shape,
@@ -84,8 +86,19 @@ fn configuration(value: &Value) -> &Value {
     value.get("configuration").unwrap_or(&Value::Null)
 }
 
-/// The order of dimensions in a chunk, whether values are big-endian, and what packs the bytes.
-fn codecs(list: &Value, rank: usize) -> Result<(Vec<usize>, bool, Vec<Codec>), String> {
+/// How a chunk is coded.
+struct Coded {
+    /// The dimensions as they lie in it, the outermost first.
+    order: Vec<usize>,
+    big_endian: bool,
+    /// How chunks lie in it, if there are some.
+    shards: Option<Shards>,
+    /// What packs its bytes.
+    codecs: Vec<Codec>,
+}
+
+/// What a list of codecs says. Chunks that hold chunks are only the outermost.
+fn codecs(list: &Value, rank: usize, outermost: bool) -> Result<Coded, String> {
     let list = list.as_array().ok_or("'codecs' is no list")?;
     let mut order: Vec<usize> = (0..rank).collect();
     let mut rest = list.iter().peekable();
@@ -103,18 +116,14 @@ fn codecs(list: &Value, rank: usize) -> Result<(Vec<usize>, bool, Vec<Codec>), S
         }
         order = by.iter().map(|&at| order[at as usize]).collect();
     }
-    let big_endian = match rest.next() {
-        Some(bytes) if named(bytes) == "bytes" => {
-            match configuration(bytes).get("endian").and_then(Value::as_str) {
-                None | Some("little") => false,
-                Some("big") => true,
-                Some(other) => return Err(format!("'endian' is '{other}', not little or big")),
+    let (big_endian, shards) = match rest.next() {
+        Some(bytes) if named(bytes) == "bytes" => (is_big_endian(bytes)?, None),
+        Some(sharded) if named(sharded) == "sharding_indexed" && outermost => {
+            if order.iter().enumerate().any(|(at, &of)| at != of) {
+                return Err("its shards are transposed, which is not read".to_owned());
             }
-        }
-        Some(other) if named(other) == "sharding_indexed" => {
-            return Err(
-                "its chunks lie in shards, which are not read; write it without shards".to_owned(),
-            );
+            let (shards, big_endian) = shards(configuration(sharded), rank)?;
+            (big_endian, Some(shards))
         }
         Some(other) => {
             return Err(format!(
@@ -125,7 +134,47 @@ fn codecs(list: &Value, rank: usize) -> Result<(Vec<usize>, bool, Vec<Codec>), S
         None => return Err("'codecs' lacks 'bytes'".to_owned()),
     };
     let packed = rest.map(|of| Codec::of_name(named(of)));
-    Ok((order, big_endian, packed.collect::<Result<_, _>>()?))
+    Ok(Coded {
+        order,
+        big_endian,
+        shards,
+        codecs: packed.collect::<Result<_, _>>()?,
+    })
+}
+
+fn is_big_endian(bytes: &Value) -> Result<bool, String> {
+    match configuration(bytes).get("endian").and_then(Value::as_str) {
+        None | Some("little") => Ok(false),
+        Some("big") => Ok(true),
+        Some(other) => Err(format!("'endian' is '{other}', not little or big")),
+    }
+}
+
+/// How the chunks of a shard lie, and whether their values are big-endian.
+fn shards(of: &Value, rank: usize) -> Result<(Shards, bool), String> {
+    let inner = codecs(field(of, "codecs")?, rank, false)?;
+    let index = codecs(field(of, "index_codecs")?, 1, false)?;
+    let checked = match index.codecs[..] {
+        [] => false,
+        [Codec::Crc32c] => true,
+        _ => return Err("the index of its shards is packed, which is not read".to_owned()),
+    };
+    let first = match of.get("index_location").and_then(Value::as_str) {
+        None | Some("end") => false,
+        Some("start") => true,
+        Some(other) => return Err(format!("'index_location' is '{other}', not start or end")),
+    };
+    let shards = Shards {
+        chunk: lengths(field(of, "chunk_shape")?, "chunk_shape")?,
+        order: inner.order,
+        codecs: inner.codecs,
+        index: Index {
+            big_endian: index.big_endian,
+            checked,
+            first,
+        },
+    };
+    Ok((shards, inner.big_endian))
 }
 
 /// The name of a type.
@@ -234,9 +283,9 @@ mod tests {
                 "'fanout'",
             ),
             ("fill_value", json!(1 << 20), "1048576 is no int16"),
-            ("codecs", sharded, "shards"),
+            ("codecs", sharded, "lacks 'codecs'"),
             ("codecs", turned, "'transpose'"),
-            ("codecs", json!(["bytes", "blosc"]), "'blosc'"),
+            ("codecs", json!(["bytes", "lzma"]), "'lzma'"),
             ("codecs", json!([]), "lacks 'bytes'"),
         ] {
             let mut array = sound();

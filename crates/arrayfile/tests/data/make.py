@@ -47,6 +47,33 @@ make("v3-plain", zarr_format=3, dtype="uint64", compressors=None, fill_value=2**
      chunk_key_encoding=key("v2", "."))
 make("v3-shards", zarr_format=3, dtype="float32", shards=(4, 4), compressors=None, fill_value=0)
 
+# Groups as xarray writes data sets: a packed variable, its coordinates, and another of other dimensions.
+for version in (2, 3):
+    path = os.path.join(HERE, f"v{version}-group")
+    shutil.rmtree(path, ignore_errors=True)
+    group = zarr.open_group(path, mode="w", zarr_format=version)
+    fill_value = {"fill_value": -1} if version == 2 else {"fill_value": 0}
+    names = lambda *of: {"attributes": {"_ARRAY_DIMENSIONS": list(of)}} if version == 2 else {"dimension_names": of}
+    made = group.create_array("t", shape=(2, 3), chunks=(1, 3), dtype="<i2", compressors=None, **fill_value, **names("time", "x"))
+    made[:] = np.array([[0, 10, -1], [20, 30, 40]])
+    made.attrs.update({"scale_factor": 0.5, "add_offset": 100.0, "coordinates": "where"})
+    if version == 3:
+        made.attrs.update({"_FillValue": -1})
+    made = group.create_array("time", shape=(2,), chunks=(2,), dtype="<i8", compressors=None, fill_value=None if version == 2 else 0, **names("time"))
+    made[:] = [24, 30]
+    made.attrs.update({"units": "hours since 2024-01-01", "calendar": "proleptic_gregorian"})
+    made = group.create_array("x", shape=(3,), chunks=(3,), dtype="<f8", compressors=None, fill_value=float("nan"), **names("x"))
+    made[:] = [0.5, 1.5, 2.5]
+    made = group.create_array("where", shape=(3,), chunks=(3,), dtype="<f4", compressors=None, fill_value=0, **names("x"))
+    made[:] = [7, 8, 9]
+
+numbers = (np.arange(2003, dtype="<u4") ** 2) % 997
+for name, codec, shuffle, block in [("blosclz", "blosclz", 1, 4096), ("lz4", "lz4", 1, 4096), ("zlib-plain", "zlib", 0, 0),
+                                    ("zstd", "zstd", 1, 0), ("zstd-bits", "zstd", 2, 2048)]:
+    packed = numcodecs.Blosc(cname=codec, clevel=5, shuffle=shuffle, blocksize=block).encode(numbers)
+    with open(os.path.join(HERE, "blosc", name), "wb") as file:
+        file.write(packed)
+
 values = np.arange(20).reshape(5, 4)
 np.save(os.path.join(HERE, "rows.npy"), values.astype("<i8"))
 np.save(os.path.join(HERE, "columns.npy"), np.asfortranarray(values.astype(">f4")))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use array::{DataType, Scalar};
-use arrayfile::{Format, ImportOptions};
+use arrayfile::{ExportOptions, Format, ImportOptions};
 
 use crate::scratch::Scratch;
 
@@ -26,6 +26,10 @@ fn expected(of: DataType, hole: Scalar) -> Vec<Scalar> {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of arrays and what they hold"
+)]
 fn zarr_python_s_arrays_are_read() {
     let scratch = Scratch::new();
     for (name, of, hole, dimensions) in [
@@ -40,6 +44,18 @@ fn zarr_python_s_arrays_are_read() {
             "v2-zlib-null",
             DataType::U8,
             Scalar::from(0),
+            ["dim_0", "dim_1"],
+        ),
+        (
+            "v2-blosc",
+            DataType::F64,
+            Scalar::from(0.0),
+            ["dim_0", "dim_1"],
+        ),
+        (
+            "v3-shards",
+            DataType::F32,
+            Scalar::from(0.0),
             ["dim_0", "dim_1"],
         ),
         (
@@ -123,6 +139,10 @@ fn numpy_s_files_are_read() {
         .unwrap();
     let large: Vec<_> = (0..20).map(|at| Scalar::Bool(at > 3)).collect();
     assert_eq!(scratch.values("a").1, large);
+    scratch
+        .import("a", &data("packed.npz"), &member(None))
+        .unwrap();
+    assert_eq!(scratch.values("a").1, whole(DataType::I64));
     for (file, name, said) in [
         ("two.npz", None, "choose one of 'first', 'second'"),
         (
@@ -131,14 +151,9 @@ fn numpy_s_files_are_read() {
             "no member 'third'; there are 'first', 'second'",
         ),
         (
-            "packed.npz",
-            None,
-            "'only' is compressed; write it with numpy.savez",
-        ),
-        (
             "rows.npy",
             Some("first"),
-            "only NPZ, HDF5 and NetCDF have members",
+            "only NPZ, HDF5, NetCDF and groups of Zarr have members",
         ),
     ] {
         let error = scratch
@@ -152,18 +167,80 @@ fn numpy_s_files_are_read() {
 #[test]
 fn what_is_not_read_is_refused_by_name() {
     let scratch = Scratch::new();
-    for (name, said) in [
-        (
-            "v2-blosc",
-            "'blosc', which is not read; write them without compression",
-        ),
-        ("v3-shards", "shards, which are not read"),
-        ("", "no Zarr array"),
-    ] {
-        let error = scratch
-            .import("a", &data(name), &ImportOptions::default())
-            .unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
-    }
+    let error = scratch.import("a", &data(""), &ImportOptions::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("no Zarr array"), "{error}");
+    let member = ImportOptions {
+        member: Some("x".into()),
+        ..ImportOptions::default()
+    };
+    let error = scratch.import("a", &data("v3-plain"), &member);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("is a single array of Zarr"), "{error}");
     assert!(array::list(&scratch.store.snapshot()).unwrap().is_empty());
+}
+
+#[test]
+fn groups_are_variables_with_their_coordinates() {
+    let scratch = Scratch::new();
+    for name in ["v2-group", "v3-group"] {
+        let options = ImportOptions {
+            replace: true,
+            ..ImportOptions::default()
+        };
+        let made = scratch.import("a", &data(name), &options).unwrap();
+        let (schema, values) = scratch.values("a");
+        let wanted: Vec<Scalar> = [Some(0), Some(10), None, Some(20), Some(30), Some(40)]
+            .map(|of| {
+                of.map_or(Scalar::Null, |of| {
+                    Scalar::Float(100.0 + 0.5 * f64::from(of))
+                })
+            })
+            .into();
+        assert_eq!(values, wanted, "{name}");
+        assert_eq!(schema.attributes()[0].name(), "t", "{name}");
+        let dimensions = schema.dimensions();
+        let names: Vec<_> = dimensions.iter().map(|of| of.name()).collect();
+        assert_eq!(names, ["time", "x"], "{name}");
+        let at = |dimension: usize, place: u64| {
+            let found = dimensions[dimension].coordinate(place);
+            found.map(|of| of.to_string())
+        };
+        assert_eq!(at(0, 1).as_deref(), Some("30"), "{name}");
+        assert_eq!(at(1, 2).as_deref(), Some("2.5"), "{name}");
+        assert!(made.notes.is_empty(), "{:?}", made.notes);
+        // It goes out as a group and comes back.
+        for format in [Format::Zarr2, Format::Zarr3] {
+            let path = scratch.path(&format!("{name}-{format}"));
+            let export = ExportOptions {
+                format: Some(format),
+                group: true,
+                ..ExportOptions::default()
+            };
+            scratch.export("a", &path, &export).unwrap();
+            scratch.import("b", &path, &options).unwrap();
+            let (back, read) = scratch.values("b");
+            assert_eq!(read, wanted, "{name} as {format}");
+            assert_eq!(back.attributes()[0].name(), "t");
+            assert_eq!(
+                back.dimensions()[0].coordinate(1),
+                dimensions[0].coordinate(1)
+            );
+            assert_eq!(
+                back.dimensions()[1].coordinate(2),
+                dimensions[1].coordinate(2)
+            );
+        }
+        // A variable by its name, and its own folder.
+        let member = ImportOptions {
+            member: Some("where".into()),
+            ..options.clone()
+        };
+        let seven: Vec<Scalar> = [7.0, 8.0, 9.0].map(Scalar::Float).into();
+        scratch.import("a", &data(name), &member).unwrap();
+        assert_eq!(scratch.values("a").1, seven, "{name}");
+        let alone = data(name).join("where");
+        scratch.import("a", &alone, &options).unwrap();
+        assert_eq!(scratch.values("a").1, seven, "{name}");
+    }
 }

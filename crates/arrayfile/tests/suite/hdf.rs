@@ -106,6 +106,16 @@ fn all_types_of_numbers_are_read() {
     );
     let even: Vec<_> = (0..15).map(|at| Scalar::Bool(cell(at) % 2 == 0)).collect();
     assert_eq!(values(&scratch, "types.h5", "bool"), even);
+    // Further names of the same: a hard link, a soft one, and those through a group that lies in itself.
+    for name in [
+        "same",
+        "soft",
+        "/soft",
+        "ring/again/bool",
+        "ring/again/soft",
+    ] {
+        assert_eq!(values(&scratch, "types.h5", name), even, "{name}");
+    }
     let none = scratch
         .import("none", &data("types.h5"), &member("/none"))
         .unwrap();

@@ -171,7 +171,7 @@ fn metadata_that_cannot_be_are_refused() {
         ("shape", json!([]), "single value"),
         ("shape", json!(vec![1; 40]), "40 dimensions"),
         ("shape", json!([u64::MAX]), "18 digits"),
-        ("node_type", json!("group"), "is a group"),
+        ("node_type", json!("group"), "has no data variable"),
     ] {
         let path = zarr(&scratch, name, value);
         let error = scratch

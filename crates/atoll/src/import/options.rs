@@ -1,6 +1,6 @@
 //! Options of an import.
 
-pub use ingest::{Compression, Format as FileFormat, Options as FileOptions};
+pub use ingest::{Compression, DateForm, Format as FileFormat, Options as FileOptions};
 
 /// What to do with a table that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -28,6 +28,9 @@ pub struct Export {
     /// The format [default: by the name of the file]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
+    /// Zarr: a group as xarray reads it, of arrays for the attributes and for the coordinates of the dimensions
+    #[arg(long)]
+    pub group: bool,
     /// How the chunks are compressed, in Zarr, HDF5 and NetCDF-4 [default: zstd in Zarr, else none]
     #[arg(long, value_enum, value_name = "HOW")]
     pub pack: Option<Pack>,
@@ -54,6 +57,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         .into());
     }
     let options = ExportOptions {
+        group: args.group,
         format: args.format.map(Into::into),
         attribute: args.attribute.clone(),
         null: args.null,

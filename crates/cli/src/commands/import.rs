@@ -25,7 +25,7 @@ pub struct Import {
     /// The table, or the array
     pub table: String,
     /// Files, loaded in this order: paths, patterns such as 'data/*.csv.gz', folders of folders key=value, or - for
-    /// standard input; compressed with gzip or zstd or not. An NPY, NPZ, HDF5 or NetCDF file or a Zarr folder makes an array
+    /// standard input; compressed with gzip, zstd or bzip2 or not. An NPY, NPZ, HDF5 or NetCDF file or a Zarr folder makes an array
     #[arg(required = true)]
     pub file: Vec<PathBuf>,
     /// `create table ...` or its list of columns, or a file that holds it [default: inferred]
@@ -58,6 +58,9 @@ pub struct Import {
     /// CSV: a text that stands for NULL; may be given several times [default: an empty field]
     #[arg(long, value_name = "TEXT")]
     pub null: Vec<String>,
+    /// CSV: how dates are written, such as dd.mm.yyyy [default: yyyy-mm-dd]
+    #[arg(long, value_name = "FORM")]
+    pub date_format: Option<atoll::DateForm>,
     /// How the files are compressed
     #[arg(long, value_enum, default_value_t = Compression::Auto)]
     pub compression: Compression,
@@ -116,6 +119,8 @@ pub enum Compression {
     Gzip,
     /// Zstandard
     Zstd,
+    /// bzip2
+    Bzip2,
 }
 
 /// Whether folders are columns.
@@ -210,6 +215,7 @@ fn option_of_tables(args: &Import) -> Option<&'static str> {
         (args.escape.is_some(), "--escape"),
         (args.header != Header::Auto, "--header"),
         (!args.null.is_empty(), "--null"),
+        (args.date_format.is_some(), "--date-format"),
         (args.compression != Compression::Auto, "--compression"),
         (args.uncompressed, "--uncompressed"),
         (args.hive != Hive::Auto, "--hive"),
@@ -294,6 +300,7 @@ fn file_options(args: &Import) -> FileOptions {
             Compression::None => Some(atoll::Compression::None),
             Compression::Gzip => Some(atoll::Compression::Gzip),
             Compression::Zstd => Some(atoll::Compression::Zstd),
+            Compression::Bzip2 => Some(atoll::Compression::Bzip2),
         },
         delimiter: args.delimiter,
         quote: args.quote.map(|quote| quote.0),
@@ -304,6 +311,7 @@ fn file_options(args: &Import) -> FileOptions {
             Header::No => Some(false),
         },
         nulls: args.null.clone(),
+        dates: args.date_format.clone(),
         hive: match args.hive {
             Hive::Auto => None,
             Hive::Yes => Some(true),

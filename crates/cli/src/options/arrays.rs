@@ -20,8 +20,8 @@ pub struct ArrayOptions {
     /// The name of the attribute [default: that of the variable, else value]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
-    /// Which array of an NPZ, or which variable of an HDF5 or NetCDF, such as surface/heat; of the latter also several that
-    /// have the same dimensions, such as u10,v10 [default: all data variables]
+    /// Which array of an NPZ, or which variable of an HDF5, NetCDF or group of Zarr, such as surface/heat; of the latter also
+    /// several that have the same dimensions, such as u10,v10 [default: all data variables]
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
     /// How the chunks are stored [default: none]

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
+use atoll::Compression;
 use clap::ValueEnum;
 
 /// How results are written.
@@ -20,6 +21,25 @@ pub enum Format {
     Parquet,
 }
 
+/// Refuses the name of a compressed file: results are written as they are.
+///
+/// # Errors
+/// If the name ends in a compression.
+pub fn refuse_compressed(path: &Path) -> anyhow::Result<()> {
+    let compressed = match Compression::to_write(&path.to_string_lossy()) {
+        Ok(compression) => compression != Compression::None,
+        Err(_) => true,
+    };
+    if compressed {
+        bail!(
+            "cannot write {}: results are not compressed; leave the compression out of the name, or use `copy (query) to '{}'`",
+            path.display(),
+            path.with_extension("gz").display()
+        );
+    }
+    Ok(())
+}
+
 /// The format that a file's extension stands for; `None` if it stands for none.
 ///
 /// # Errors
@@ -35,8 +55,7 @@ pub fn of(path: &Path) -> anyhow::Result<Option<Format>> {
         "json" => Some(Format::Json),
         "arrow" | "arrows" | "ipc" | "feather" => Some(Format::Arrow),
         "parquet" | "pq" => Some(Format::Parquet),
-        "tsv" | "jsonl" | "ndjson" | "orc" | "avro" | "xlsx" | "gz" | "zst" | "bz2" | "xz"
-        | "zip" => {
+        "tsv" | "jsonl" | "ndjson" | "orc" | "avro" | "xlsx" => {
             let formats: Vec<_> = Format::value_variants()
                 .iter()
                 .filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()))

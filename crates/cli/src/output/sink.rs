@@ -69,6 +69,7 @@ impl Sink {
         json: bool,
         style: Style,
     ) -> anyhow::Result<Sink> {
+        path.map_or(Ok(()), format::refuse_compressed)?;
         let named = match path {
             Some(path) if format.is_none() && !json => format::of(path)?,
             _ => None,

@@ -124,7 +124,10 @@ impl Parser {
         };
         let shown = || show(field);
         if !field.iter().all(u8::is_ascii_digit) {
-            return Err(self.wrong(format!("{} is not a vertex id, a whole number", shown())));
+            return Err(self.wrong(format!(
+                "{} is not a vertex id, a whole number from 0 on",
+                shown()
+            )));
         }
         let number = field.iter().try_fold(0_u64, |number, digit| {
             number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))

@@ -261,6 +261,7 @@ mod tests {
         quote: Some(b'"'),
         escape: None,
         trailing: false,
+        single: false,
         backslash: None,
     };
 

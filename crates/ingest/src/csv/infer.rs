@@ -1,8 +1,10 @@
 //! Type inference: the types that values written as text can have.
 
-use arrow::array::timezone::Tz;
 use arrow::compute::kernels::cast_utils::{Parser, string_to_datetime};
 use arrow::datatypes::{DataType, Date32Type, TimeUnit};
+
+use crate::dates::DateForm;
+use crate::texts::{UTC, is_double, offset, utc};
 
 /// Digits of the largest whole number that a column can have.
 const DIGITS: usize = 38;
@@ -29,7 +31,14 @@ impl Kinds {
     const NANOS: Kinds = Kinds(256);
     /// `infinity`: a number among numbers, a date or a timestamp among these, a text otherwise.
     const INFINITE: Kinds = Kinds(512);
+    /// A whole number of which a double keeps not all digits.
+    const LONG: Kinds = Kinds(1024);
+    /// A moment with an offset from UTC: an instant.
+    const INSTANT: Kinds = Kinds(2048);
+    /// A moment without one.
+    const LOCAL: Kinds = Kinds(4096);
 
+    const WHOLE: Kinds = Kinds(Self::INT.0 | Self::WIDE.0 | Self::LONG.0);
     const NUMBERS: Kinds = Kinds(Self::INT.0 | Self::WIDE.0 | Self::FLOAT.0);
     const TIMES: Kinds = Kinds(Self::MICROS.0 | Self::NANOS.0);
 
@@ -56,6 +65,18 @@ impl Kinds {
         }
     }
 
+    /// The kind of one value where dates have the form that is given.
+    pub fn with(value: &str, dates: Option<&DateForm>) -> Kinds {
+        match dates {
+            None => Kinds::of(value),
+            Some(form) if form.day(value).is_some() => Kinds::DATE,
+            Some(_) => match Kinds::of(value) {
+                Kinds::DATE => Kinds::TEXT,
+                other => other,
+            },
+        }
+    }
+
     /// Adds the kinds of another set.
     pub fn add(&mut self, other: Kinds) {
         self.0 |= other.0;
@@ -79,26 +100,34 @@ impl Kinds {
         self.0 & others.0 != 0
     }
 
+    /// The unit of moments.
+    fn unit(self) -> TimeUnit {
+        if self.has(Kinds::NANOS) {
+            TimeUnit::Nanosecond
+        } else {
+            TimeUnit::Microsecond
+        }
+    }
+
     /// The narrowest type that holds all values.
     pub fn data_type(self) -> DataType {
         let numbers = Kinds(Kinds::NUMBERS.0 | Kinds::SPECIAL.0 | Kinds::INFINITE.0);
         let dates = Kinds(Kinds::DATE.0 | Kinds::INFINITE.0);
+        let local = Kinds(Kinds::TIMES.0 | Kinds::LOCAL.0 | dates.0);
+        let instants = Kinds(Kinds::TIMES.0 | Kinds::INSTANT.0 | Kinds::INFINITE.0);
         match self {
             Kinds(0) => DataType::Utf8View,
             Kinds::BOOL => DataType::Boolean,
-            Kinds::INT => DataType::Int64,
+            all if all.within(Kinds(Kinds::INT.0 | Kinds::LONG.0)) => DataType::Int64,
             all if all.within(dates) && all.has(Kinds::DATE) => DataType::Date32,
-            all if all.within(Kinds(Kinds::INT.0 | Kinds::WIDE.0)) => {
-                DataType::Decimal128(DIGITS as u8, 0)
-            }
+            all if all.within(Kinds::WHOLE) => DataType::Decimal128(DIGITS as u8, 0),
             all if all.within(numbers) && all.has(Kinds::NUMBERS) => DataType::Float64,
-            all if all.within(Kinds(Kinds::TIMES.0 | dates.0)) && all.has(Kinds::TIMES) => {
-                let unit = if all.has(Kinds::NANOS) {
-                    TimeUnit::Nanosecond
-                } else {
-                    TimeUnit::Microsecond
-                };
-                DataType::Timestamp(unit, None)
+            // Moments with an offset are instants, and no others.
+            all if all.within(local) && all.has(Kinds::TIMES) => {
+                DataType::Timestamp(all.unit(), None)
+            }
+            all if all.within(instants) && all.has(Kinds::TIMES) => {
+                DataType::Timestamp(all.unit(), Some(UTC.into()))
             }
             _ => DataType::Utf8View,
         }
@@ -143,11 +172,15 @@ fn number(value: &str) -> Kinds {
     };
     let whole = run(0);
     if whole == digits.len() {
-        return match value.parse::<i64>() {
+        let mut kinds = match value.parse::<i64>() {
             Ok(_) => Kinds::INT,
             Err(_) if whole <= DIGITS => Kinds::WIDE,
-            Err(_) => Kinds::TEXT,
+            Err(_) => return Kinds::TEXT,
         };
+        if !is_double(value) {
+            kinds.add(Kinds::LONG);
+        }
+        return kinds;
     }
     let (mut at, mut fraction) = (whole, 0);
     if digits[at] == b'.' {
@@ -188,40 +221,19 @@ fn moment(value: &str) -> Kinds {
                 return Kinds::TEXT;
             };
             let fraction = value[19..].strip_prefix('.').unwrap_or_default();
-            match fraction.bytes().take_while(u8::is_ascii_digit).count() {
+            let mut kinds = match fraction.bytes().take_while(u8::is_ascii_digit).count() {
                 ..=6 => Kinds::MICROS,
                 // Years that nanoseconds do not reach.
-                _ if parsed.timestamp_nanos_opt().is_none() => Kinds::TEXT,
+                _ if parsed.timestamp_nanos_opt().is_none() => return Kinds::TEXT,
                 _ => Kinds::NANOS,
-            }
+            };
+            kinds.add(match offset(value) {
+                Some(_) => Kinds::INSTANT,
+                None => Kinds::LOCAL,
+            });
+            kinds
         }
         _ => Kinds::TEXT,
-    }
-}
-
-/// The time zone of times that name none.
-pub(crate) fn utc() -> Option<Tz> {
-    "+00:00".parse().ok()
-}
-
-/// The name of a column's type in messages.
-pub(crate) fn spoken(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Boolean => "boolean".into(),
-        DataType::Date32 | DataType::Date64 => "date".into(),
-        DataType::Timestamp(..) => "timestamp".into(),
-        DataType::Time32(_) | DataType::Time64(_) => "time".into(),
-        DataType::Decimal128(digits, scale) | DataType::Decimal256(digits, scale) => {
-            format!("decimal({digits},{scale})")
-        }
-        number if number.is_integer() => match number.primitive_width() {
-            Some(1) => "8-bit integer".into(),
-            Some(2) => "16-bit integer".into(),
-            Some(4) => "integer".into(),
-            _ => "bigint".into(),
-        },
-        number if number.is_floating() => "number".into(),
-        other => other.to_string(),
     }
 }
 
@@ -260,9 +272,30 @@ mod tests {
             (&["2023-02-29"], Utf8View),
             (&["2024-01-01", "2024-01-01 10:00:00"], micros.clone()),
             (
-                &["2024-01-01T10:00:00Z", "9999-12-31 23:59:59.123456"],
+                &["2024-01-01T10:00:00", "9999-12-31 23:59:59.123456"],
                 micros,
             ),
+            (
+                &[
+                    "2024-01-01T10:00:00Z",
+                    "2024-01-01 10:00:00.5+02:00",
+                    "infinity",
+                ],
+                Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+            ),
+            (
+                &["2024-01-01T10:00:00.123456789Z"],
+                Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
+            ),
+            // Which instants the others are, nobody says.
+            (&["2024-01-01T10:00:00Z", "2024-01-01 10:00:00"], Utf8View),
+            (&["2024-01-01T10:00:00Z", "2024-01-01"], Utf8View),
+            // What a double does not keep is no double.
+            (&["9007199254740993", "1.5"], Utf8View),
+            (&["9007199254740993", "1e3"], Utf8View),
+            (&["9007199254740992", "1.5"], Float64),
+            (&["9007199254740993", "1"], Int64),
+            (&["123456789012345680000", "1.5"], Float64),
             (&["2024-01-01T10:00:00.1234567"], nanos),
             (&["9999-12-31T10:00:00.123456789"], Utf8View),
             (&["2024-01-01 25:00:00"], Utf8View),

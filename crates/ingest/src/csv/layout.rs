@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::csv::infer::Kinds;
+use crate::dates::DateForm;
 
 /// How a text file separates its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) struct Dialect {
     pub escape: Option<u8>,
     /// A record may end with a delimiter, as in `.tbl` files.
     pub trailing: bool,
+    /// Records have one field, and an empty line is a record whose field is empty.
+    pub single: bool,
     /// Whether a backslash and what follows stand for one character, as PostgreSQL's `copy` writes text; then there are no
     /// quotes.
     pub backslash: Option<Backslash>,
@@ -41,6 +44,8 @@ pub(crate) struct Layout {
     pub named: bool,
     /// The kinds of the values of the sample; narrower than all values of a file that goes on after it.
     pub kinds: Vec<Kinds>,
+    /// How dates are written, where that was given.
+    pub dates: Option<DateForm>,
     /// The texts that stand for NULL.
     pub nulls: Arc<[String]>,
     /// Records of the sample.

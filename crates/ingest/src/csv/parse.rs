@@ -1,23 +1,27 @@
 //! From the fields of a chunk to columns.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use arrow::array::timezone::Tz;
 use arrow::array::{
-    ArrayRef, ArrowPrimitiveType, BooleanBuilder, PrimitiveArray, PrimitiveBuilder, RecordBatch,
-    RecordBatchOptions, StringViewBuilder,
+    ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, PrimitiveArray,
+    PrimitiveBuilder, RecordBatch, RecordBatchOptions, StringViewBuilder,
 };
-use arrow::compute::kernels::cast_utils::{Parser, parse_decimal, string_to_datetime};
+use arrow::compute::kernels::cast_utils::Parser;
 use arrow::datatypes::*;
 
 use crate::csv::cutter::Chunk;
-use crate::csv::infer::{is_padded, spoken, utc};
+use crate::csv::infer::is_padded;
 use crate::csv::layout::Layout;
 use crate::csv::record::{Reader, Records, lines};
 use crate::csv::sniff;
 use crate::error::{Error, Result};
 use crate::piece::{BATCH_ROWS, Column, cast_to, schema_of};
 use crate::stream::Source;
+use crate::texts::{
+    Moments, boolean, bytes_of, date, decimal128, decimal256, float32, float64, infinite,
+    is_double, spoken,
+};
 
 /// The most characters of a value that a message shows.
 const SHOWN: usize = 60;
@@ -38,6 +42,8 @@ pub(crate) struct Parsing {
     line: u64,
     at: usize,
     records: Records,
+    /// Whether the record that is read is the header.
+    heading: bool,
     done: bool,
 }
 
@@ -47,6 +53,8 @@ enum Misfit {
     Type,
     /// It is a number with zeros before it in a column that was found to be one of numbers.
     Padded,
+    /// It is a whole number of which a column that was found to be one of doubles would not keep all digits.
+    Digits,
     /// There is none where there must be one.
     Null,
 }
@@ -72,10 +80,12 @@ impl Parsing {
             line,
             at: 0,
             records: Records::default(),
+            heading: header,
             done: false,
         };
         if header {
             parsing.read(1)?;
+            parsing.heading = false;
         }
         Ok(parsing)
     }
@@ -83,7 +93,10 @@ impl Parsing {
     /// Reads the fields of the next records, `most` at most.
     fn read(&mut self, most: usize) -> Result<()> {
         self.records.clear();
-        let mut reader = Reader::resume(&self.text, self.shared.layout.dialect, self.at);
+        let mut dialect = self.shared.layout.dialect;
+        // Lines before the header are none.
+        dialect.single &= !self.heading;
+        let mut reader = Reader::resume(&self.text, dialect, self.at);
         let wanted = self.shared.layout.names.len();
         while self.records.len() < most {
             let more = reader.next(&mut self.records).map_err(|wrong| {
@@ -154,17 +167,9 @@ impl Parsing {
             DataType::UInt16 => Arc::new(numbers!(UInt16Type)?),
             DataType::UInt32 => Arc::new(numbers!(UInt32Type)?),
             DataType::UInt64 => Arc::new(numbers!(UInt64Type)?),
-            DataType::Float32 => Arc::new(cells.numbers::<Float32Type>(|value| {
-                let number = value.parse::<f32>().ok()?;
-                (!number.is_infinite() || is_infinity(value)).then_some(number)
-            })?),
-            DataType::Float64 => Arc::new(cells.numbers::<Float64Type>(|value| {
-                let number = value.parse::<f64>().ok()?;
-                (!number.is_infinite() || is_infinity(value)).then_some(number)
-            })?),
-            DataType::Date32 => Arc::new(cells.primitive::<Date32Type>(|value| {
-                Date32Type::parse(value).or_else(|| infinite(value, i32::MAX))
-            })?),
+            DataType::Float32 => Arc::new(cells.numbers::<Float32Type>(float32)?),
+            DataType::Float64 => Arc::new(cells.numbers::<Float64Type>(float64)?),
+            DataType::Date32 => Arc::new(cells.dates()?),
             DataType::Time32(TimeUnit::Second) => Arc::new(parsed!(Time32SecondType)?),
             DataType::Time32(_) => Arc::new(parsed!(Time32MillisecondType)?),
             DataType::Time64(TimeUnit::Microsecond) => Arc::new(parsed!(Time64MicrosecondType)?),
@@ -174,19 +179,20 @@ impl Parsing {
             }
             DataType::Decimal128(digits, scale) => {
                 let (digits, scale) = (*digits, *scale);
-                let array = cells.numbers::<Decimal128Type>(|value| {
-                    parse_decimal::<Decimal128Type>(value, digits, scale).ok()
-                })?;
+                let array =
+                    cells.numbers::<Decimal128Type>(|value| decimal128(value, digits, scale))?;
                 Arc::new(array.with_data_type(data_type.clone()))
             }
             DataType::Decimal256(digits, scale) => {
                 let (digits, scale) = (*digits, *scale);
-                let array = cells.numbers::<Decimal256Type>(|value| {
-                    parse_decimal::<Decimal256Type>(value, digits, scale).ok()
-                })?;
+                let array =
+                    cells.numbers::<Decimal256Type>(|value| decimal256(value, digits, scale))?;
                 Arc::new(array.with_data_type(data_type.clone()))
             }
             DataType::Utf8View => cells.texts()?,
+            DataType::BinaryView | DataType::Binary | DataType::LargeBinary => {
+                cells.bytes(data_type)?
+            }
             other => cells.cast(other)?,
         })
     }
@@ -213,6 +219,10 @@ impl Parsing {
                 "{shown:?} in column {name:?} would lose its zeros or its plus as a {kind}, which the column holds as far as the first {} records tell; {declare}",
                 self.shared.layout.sampled
             ),
+            Misfit::Digits => format!(
+                "{shown:?} in column {name:?} would lose digits as a {kind}, which the column holds as far as the first {} records tell; {declare}",
+                self.shared.layout.sampled
+            ),
             Misfit::Type if column.strict => format!(
                 "{shown:?} in column {name:?} is no {kind}, which the column holds as far as the first {} records tell; correct it, or {declare}",
                 self.shared.layout.sampled
@@ -236,23 +246,6 @@ fn is_text(data_type: &DataType) -> bool {
             | DataType::Binary
             | DataType::LargeBinary
     )
-}
-
-/// Whether text that was parsed as an infinite number says so itself (`inf`), so that it is not a number too large
-/// for its type.
-#[inline]
-fn is_infinity(value: &str) -> bool {
-    !value.contains(|c: char| c.is_ascii_digit())
-}
-
-/// An infinite date or timestamp: the greatest count, or its negative, as tables have them.
-fn infinite<T: std::ops::Neg<Output = T>>(value: &str, greatest: T) -> Option<T> {
-    let (name, past) = match value.strip_prefix('-') {
-        Some(name) => (name, true),
-        None => (value, false),
-    };
-    let known = name.eq_ignore_ascii_case("infinity");
-    known.then_some(if past { -greatest } else { greatest })
 }
 
 impl Iterator for Parsing {
@@ -289,8 +282,11 @@ impl<'a> Cells<'a> {
         let (nulls, nullable) = (&shared.layout.nulls, self.column.field.is_nullable());
         let empty_is_null = nulls.is_empty() || !self.text;
         let is_text = self.text;
-        fields.enumerate().map(move |(row, value)| {
-            let null = if value.is_empty() {
+        fields.enumerate().map(move |(row, (value, quoted))| {
+            // What stands within quotes is a text, even an empty one. Other types have no such value.
+            let null = if quoted && is_text {
+                false
+            } else if value.is_empty() {
                 empty_is_null || nulls.iter().any(String::is_empty)
             } else {
                 !nulls.is_empty() && nulls.iter().any(|null| null == value)
@@ -334,31 +330,50 @@ impl<'a> Cells<'a> {
         if !self.column.strict {
             return self.primitive(parse);
         }
-        let padded = std::cell::Cell::new(false);
+        let floats = T::DATA_TYPE == DataType::Float64;
+        let (padded, lossy) = (Cell::new(false), Cell::new(false));
         let array = self.primitive(|value| {
             padded.set(is_padded(value));
-            parse(value).filter(|_| !padded.get())
+            lossy.set(floats && !is_double(value));
+            parse(value).filter(|_| !padded.get() && !lossy.get())
         });
-        array.map_err(|(row, misfit)| {
-            if padded.get() {
-                (row, Misfit::Padded)
-            } else {
-                (row, misfit)
-            }
+        array.map_err(|(row, misfit)| match misfit {
+            Misfit::Type if padded.get() => (row, Misfit::Padded),
+            Misfit::Type if lossy.get() => (row, Misfit::Digits),
+            other => (row, other),
         })
+    }
+
+    /// Dates, in the form that was given for them, or else with year, month and day.
+    fn dates(&self) -> Parsed<PrimitiveArray<Date32Type>> {
+        let form = self.parsing.shared.layout.dates.as_ref();
+        self.primitive(|value| match form {
+            Some(form) => form.day(value).or_else(|| infinite(value, i32::MAX)),
+            None => date(value),
+        })
+    }
+
+    /// Bytes, written as PostgreSQL writes them.
+    fn bytes(&self, wanted: &DataType) -> Parsed<ArrayRef> {
+        let mut builder = BinaryViewBuilder::with_capacity(self.rows());
+        for (row, value) in self.values().enumerate() {
+            match value? {
+                Some(value) => {
+                    builder.append_value(bytes_of(value).ok_or((row, Misfit::Type))?);
+                }
+                None => builder.append_null(),
+            }
+        }
+        let bytes: ArrayRef = Arc::new(builder.finish());
+        cast_to(&bytes, wanted).map_err(|_| (0, Misfit::Type))
     }
 
     fn booleans(&self) -> Parsed<ArrayRef> {
         let mut builder = BooleanBuilder::with_capacity(self.rows());
         for (row, value) in self.values().enumerate() {
-            let is = |value: &str, known: &[&str]| {
-                known.iter().any(|word| value.eq_ignore_ascii_case(word))
-            };
             builder.append_option(match value? {
                 None => None,
-                Some(value) if is(value, &["true", "t", "yes", "y", "1", "on"]) => Some(true),
-                Some(value) if is(value, &["false", "f", "no", "n", "0", "off"]) => Some(false),
-                Some(_) => return Err((row, Misfit::Type)),
+                Some(value) => Some(boolean(value).ok_or((row, Misfit::Type))?),
             });
         }
         Ok(Arc::new(builder.finish()))
@@ -381,22 +396,8 @@ impl<'a> Cells<'a> {
         zone: Option<&str>,
         wanted: &DataType,
     ) -> Parsed<ArrayRef> {
-        let zone: Option<Tz> = match zone {
-            Some(zone) => zone.parse().ok(),
-            None => utc(),
-        };
-        let zone = zone.ok_or((0, Misfit::Type))?;
-        let parse = |value: &str| {
-            let Ok(time) = string_to_datetime(&zone, value) else {
-                return infinite(value, i64::MAX);
-            };
-            match unit {
-                TimeUnit::Second => Some(time.timestamp()),
-                TimeUnit::Millisecond => Some(time.timestamp_millis()),
-                TimeUnit::Microsecond => Some(time.timestamp_micros()),
-                TimeUnit::Nanosecond => time.timestamp_nanos_opt(),
-            }
-        };
+        let moments = Moments::new(unit, zone, self.column.strict).ok_or((0, Misfit::Type))?;
+        let parse = |value: &str| moments.count(value);
         macro_rules! times {
             ($type:ty) => {
                 Arc::new(

@@ -2,21 +2,25 @@
 //!
 //! A field that begins with a quote goes on to the next single quote, after which it must end; a doubled quote is one
 //! character of it. Elsewhere quotes are characters like others. Records end with `\n`, `\r\n` or `\r`; empty lines
-//! are none.
+//! are none, except where records have a single field, which may be empty.
 
 use memchr::{memchr, memchr2};
 
 use crate::csv::backslash;
 use crate::csv::layout::{Backslash, Dialect};
 
-/// Marks a field whose text is in [`Records::extra`].
+/// Marks, in a span's start, a field whose text is in [`Records::extra`].
 const EXTRA: u32 = 1 << 31;
+
+/// Marks, in a span's end, a field that stood within quotes.
+const QUOTED: u32 = 1 << 31;
 
 /// Where the text of a field is.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// With [`EXTRA`], if it is not in the text itself.
     start: u32,
+    /// With [`QUOTED`], if quotes stood around it.
     end: u32,
 }
 
@@ -65,24 +69,25 @@ impl Records {
         self.text(text, self.spans[self.first(record) + field])
     }
 
-    /// The fields `field` of all records, each of which has `width`.
+    /// The fields `field` of all records, each of which has `width`, and whether each stood within quotes.
     pub fn column<'a>(
         &'a self,
         text: &'a str,
         field: usize,
         width: usize,
-    ) -> impl ExactSizeIterator<Item = &'a str> {
+    ) -> impl ExactSizeIterator<Item = (&'a str, bool)> {
         let spans = self.spans.get(field..).unwrap_or_default();
         spans
             .iter()
             .step_by(width.max(1))
-            .map(|span| self.text(text, *span))
+            .map(|span| (self.text(text, *span), span.end & QUOTED != 0))
     }
 
     fn text<'a>(&'a self, text: &'a str, span: Span) -> &'a str {
+        let end = (span.end & !QUOTED) as usize;
         match span.start & EXTRA {
-            0 => &text[span.start as usize..span.end as usize],
-            _ => &self.extra[(span.start & !EXTRA) as usize..span.end as usize],
+            0 => &text[span.start as usize..end],
+            _ => &self.extra[(span.start & !EXTRA) as usize..end],
         }
     }
 }
@@ -163,7 +168,7 @@ impl<'t> Reader<'t> {
             return self.escaped(kind, out);
         }
         let bytes = self.text.as_bytes();
-        while matches!(bytes.get(self.at), Some(b'\n' | b'\r')) {
+        while !self.dialect.single && matches!(bytes.get(self.at), Some(b'\n' | b'\r')) {
             self.at += 1;
         }
         if self.at >= bytes.len() {
@@ -194,6 +199,7 @@ impl<'t> Reader<'t> {
         {
             out.spans.pop();
         }
+        self.line_end();
         out.records.push((start as u32, out.spans.len() as u32));
         Ok(true)
     }
@@ -296,13 +302,13 @@ impl<'t> Reader<'t> {
         if from == begin {
             return Ok(Span {
                 start: begin as u32,
-                end: end as u32,
+                end: end as u32 | QUOTED,
             });
         }
         out.extra.push_str(&self.text[from..end]);
         Ok(Span {
             start: extra as u32 | EXTRA,
-            end: out.extra.len() as u32,
+            end: out.extra.len() as u32 | QUOTED,
         })
     }
 }
@@ -347,6 +353,7 @@ mod tests {
         quote: Some(b'"'),
         escape: None,
         trailing: false,
+        single: false,
         backslash: None,
     };
 
@@ -378,6 +385,24 @@ mod tests {
             [["äöü", "a fairly long field", "x"]]
         );
         assert!(read("\n\r\n", CSV).unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_empty_line_may_be_a_record() {
+        let single = Dialect {
+            single: true,
+            ..CSV
+        };
+        let text = "a\n\n\"\"\r\n\r\nb";
+        let wanted: [&[&str]; 5] = [&["a"], &[""], &[""], &[""], &["b"]];
+        assert_eq!(read(text, single).unwrap(), wanted);
+        let (mut reader, mut records) = (Reader::new(text, single), Records::default());
+        while reader.next(&mut records).unwrap() {}
+        let quoted = records.column(text, 0, 1).map(|(_, quoted)| quoted);
+        assert_eq!(
+            quoted.collect::<Vec<_>>(),
+            [false, false, true, false, false]
+        );
     }
 
     #[test]

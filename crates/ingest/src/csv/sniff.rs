@@ -43,6 +43,7 @@ pub(crate) fn sniff(
         quote,
         escape: options.escape.filter(|escape| Some(*escape) != quote),
         trailing: tbl,
+        single: false,
         backslash: text.then(|| escaping(options)),
     };
     let known = options.delimiter.is_some() || tbl || text;
@@ -60,7 +61,10 @@ pub(crate) fn sniff(
             Err(wrong) => return Err(refused(path, &sample, wrong)),
         }
     }
-    Ok(layout(&sample, &records, dialect, options, tbl))
+    let mut layout = layout(&sample, &records, dialect, options, tbl);
+    layout.dialect.single =
+        options.empty_lines && layout.names.len() == 1 && dialect.backslash.is_none();
+    Ok(layout)
 }
 
 /// What stands for NULL where backslashes escape.
@@ -204,12 +208,13 @@ fn layout(
         _ => options.nulls.clone(),
     };
     let is_null = |value: &str| value.is_empty() || nulls.iter().any(|null| null == value);
+    let dates = options.dates.as_ref();
     let mut kinds = vec![Kinds::default(); width];
     for record in 1..records.len() {
         for (field, kinds) in kinds.iter_mut().enumerate().take(records.width(record)) {
             let value = records.field(sample, record, field);
             if !is_null(value) {
-                kinds.add(Kinds::of(value));
+                kinds.add(Kinds::with(value, dates));
             }
         }
     }
@@ -221,7 +226,7 @@ fn layout(
     if !header {
         for (value, kinds) in first.iter().zip(&mut kinds) {
             if !is_null(value) {
-                kinds.add(Kinds::of(value));
+                kinds.add(Kinds::with(value, dates));
             }
         }
     }
@@ -239,6 +244,7 @@ fn layout(
         names: unique(given),
         named: header || !options.names.is_empty(),
         kinds,
+        dates: options.dates.clone(),
         nulls: Arc::from(nulls),
         sampled: records.len(),
     }

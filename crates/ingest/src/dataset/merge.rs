@@ -15,13 +15,15 @@ enum Known {
     Kinds(Kinds),
     /// The type that a file declares.
     Type(DataType),
+    /// The type that was found for a part of a file that declares none.
+    Found(DataType),
 }
 
 impl Known {
     fn data_type(&self) -> DataType {
         match self {
             Known::Kinds(kinds) => kinds.data_type(),
-            Known::Type(data_type) => data_type.clone(),
+            Known::Type(data_type) | Known::Found(data_type) => data_type.clone(),
         }
     }
 
@@ -37,7 +39,10 @@ impl Known {
             (Known::Kinds(none), known) | (known, Known::Kinds(none)) if none.is_empty() => {
                 Some(known.clone())
             }
-            _ => common(&self.data_type(), &other.data_type()).map(Known::Type),
+            (Known::Type(_), _) | (_, Known::Type(_)) => {
+                common(&self.data_type(), &other.data_type()).map(Known::Type)
+            }
+            _ => common(&self.data_type(), &other.data_type()).map(Known::Found),
         }
     }
 }
@@ -85,7 +90,7 @@ impl Merged {
 
     /// Whether the type was inferred from a part of a text.
     pub fn is_guess(&self) -> bool {
-        matches!(self.known, Known::Kinds(_))
+        matches!(self.known, Known::Kinds(_) | Known::Found(_))
     }
 }
 
@@ -157,17 +162,19 @@ impl Columns {
     }
 
     /// Adds a file whose columns have names, types and whether they are required; gives for each column the field
-    /// that it is.
+    /// that it is. The types are `found` in a part of the file, or else declared by it.
     pub fn add_typed(
         &mut self,
         path: &Path,
         fields: impl Iterator<Item = (String, DataType, bool)>,
+        found: bool,
     ) -> Result<Vec<Option<usize>>> {
         self.named = true;
+        let known = if found { Known::Found } else { Known::Type };
         self.add_named(
             path,
             fields
-                .map(|(name, data_type, required)| (name, Known::Type(data_type), required))
+                .map(|(name, data_type, required)| (name, known(data_type), required))
                 .collect(),
         )
     }
@@ -266,17 +273,17 @@ mod tests {
         };
         let path = Path::new("x");
         assert_eq!(
-            columns.add_typed(path, fields(&["a", "b"])).unwrap(),
+            columns.add_typed(path, fields(&["a", "b"]), false).unwrap(),
             [Some(0), Some(1)]
         );
         assert_eq!(
-            columns.add_typed(path, fields(&["B", "c"])).unwrap(),
+            columns.add_typed(path, fields(&["B", "c"]), false).unwrap(),
             [None, Some(0), Some(1)]
         );
         assert_eq!(
-            columns.add_typed(path, fields(&["b", "B"])).unwrap(),
+            columns.add_typed(path, fields(&["b", "B"]), false).unwrap(),
             [None, Some(0), None, Some(1)]
         );
-        assert!(columns.add_typed(path, fields(&["q", "q"])).is_err());
+        assert!(columns.add_typed(path, fields(&["q", "q"]), false).is_err());
     }
 }

@@ -183,6 +183,12 @@ impl Dataset {
         )
     }
 
+    /// Whether all files are JSON.
+    pub fn is_json(&self) -> bool {
+        let mut members = self.members.iter();
+        members.all(|member| matches!(member.content, Content::Json(_)))
+    }
+
     /// Whether a file can be read only once, since it is a pipe.
     pub fn is_once(&self) -> bool {
         self.members.iter().any(|member| member.source.is_once())

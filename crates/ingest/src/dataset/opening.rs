@@ -123,7 +123,8 @@ impl Opening {
             (field.name().clone(), data_type, !field.is_nullable())
         });
         let given: Vec<_> = given.collect();
-        self.columns.add_typed(path, given.into_iter())
+        let found = matches!(content, Content::Json(_));
+        self.columns.add_typed(path, given.into_iter(), found)
     }
 
     /// The columns of the files, and for each whether its type is a guess.

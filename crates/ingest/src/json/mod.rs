@@ -1,5 +1,10 @@
 //! JSON: an object a row.
+//!
+//! Numbers are read as the texts they are, so that no digit of them is lost on the way to their type. A column whose
+//! values no other type holds is JSON: each value is then the text that it is in the file.
 
+mod shape;
+mod tokens;
 mod values;
 
 use std::io::Cursor;
@@ -7,15 +12,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow::json::ReaderBuilder;
-use arrow::json::reader::{Decoder, infer_json_schema_from_iterator};
+use arrow::json::reader::Decoder;
+use serde::de::IgnoredAny;
+use table::json_kind;
 
+use self::shape::{OutOfRange, Shape};
+use self::tokens::{Kind, Tokens};
 use self::values::{Broken, Chunk, Chunks};
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, cast_to, plain, schema_of};
+use crate::piece::{BATCH_ROWS, Batches, Column, Piece, Pieces, schema_of};
 use crate::stream::{Source, Stream};
+use crate::texts::converted;
 
 /// Bytes of a file that are looked at; more where its first row is longer.
 const SAMPLE: usize = 4 << 20;
@@ -39,28 +49,15 @@ impl JsonFile {
         options: &Options,
         most: usize,
     ) -> Result<JsonFile> {
-        let rows = sample(source.path(), &mut stream, most)?;
-        let schema = infer_json_schema_from_iterator(rows.iter().map(Ok)).map_err(|error| {
-            Error::file(
-                source.path(),
-                format!("its columns cannot be told: {error}"),
-            )
-        })?;
+        let (shape, sampled) = sample(source.path(), &mut stream, most)?;
         source.keep(stream);
-        let fields = schema.fields().iter().map(|field| {
-            let data_type = match (options.type_of(field.name()), field.data_type()) {
-                (Some(declared), _) => declared.clone(),
-                (None, DataType::Null) => DataType::Utf8View,
-                (None, inferred) => {
-                    let values = rows.iter().filter_map(|row| row.get(field.name()));
-                    plain(&exact(inferred, &values.collect::<Vec<_>>()))
-                }
-            };
-            Field::new(field.name(), data_type, true)
+        let fields = shape.columns().map(|(name, found)| {
+            let data_type = options.type_of(name).cloned().unwrap_or(found);
+            Field::new(name, data_type, true)
         });
         Ok(JsonFile {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-            sampled: rows.len(),
+            sampled,
         })
     }
 
@@ -77,9 +74,11 @@ impl JsonFile {
         size: usize,
     ) -> Result<Pieces> {
         let mut chunks = Chunks::new(source.read()?, size);
+        let (read, raw) = self.read_as(columns);
         let shared = Arc::new(Shared {
             source: Arc::clone(source),
-            read: self.read_as(columns),
+            read,
+            raw,
             columns: Arc::clone(columns),
             schema: schema_of(columns),
             sampled: self.sampled,
@@ -98,54 +97,43 @@ impl JsonFile {
         })))
     }
 
-    /// All columns of the file, with the types that are wanted of them: one that is not known must be told, so all
-    /// of them are read.
-    fn read_as(&self, columns: &[Column]) -> SchemaRef {
-        let mut fields: Vec<Field> = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| field.as_ref().clone())
-            .collect();
-        for column in columns {
-            let wanted = column.field.data_type();
-            let alone = Schema::new(vec![Field::new("a", wanted.clone(), true)]);
-            let scalar = !fields[column.source].data_type().is_nested();
-            if scalar && decoder(Arc::new(alone)).is_ok() {
-                fields[column.source].set_data_type(wanted.clone());
+    /// All columns of the file as they are decoded, and the names of those that stay JSON: one that is not known must be
+    /// told, so all of them are read.
+    fn read_as(&self, columns: &[Column]) -> (SchemaRef, Vec<String>) {
+        let mut raw = vec![];
+        let fields = self.schema.fields().iter().enumerate().map(|(at, field)| {
+            let own = field.data_type();
+            let wanted = columns.iter().filter(|column| column.source == at);
+            let whole = |column: &Column| match column.field.data_type() {
+                DataType::Utf8View => own.is_nested(),
+                wanted => json_kind(wanted).is_some() && own.is_nested(),
+            };
+            if json_kind(own).is_some() || wanted.clone().any(whole) {
+                raw.push(field.name().clone());
+                return Field::new(field.name(), DataType::Utf8View, true);
             }
-        }
-        Arc::new(Schema::new(fields))
+            let wanted = wanted.map(|column| column.field.data_type());
+            // Arrays and structs are decoded as the file has them.
+            let data_type =
+                wanted.fold(own, |_, wanted| if own.is_nested() { own } else { wanted });
+            Field::new(field.name(), as_texts(data_type), true)
+        });
+        let fields: Vec<Field> = fields.collect();
+        (Arc::new(Schema::new(fields)), raw)
     }
 }
 
-/// The type that was found for values, with decimals for whole numbers that are too great for 64 bits with a sign: as
-/// doubles they would lose digits.
-fn exact(inferred: &DataType, values: &[&serde_json::Value]) -> DataType {
-    match inferred {
-        DataType::Float64 => {
-            let is_whole = |value: &&serde_json::Value| value.is_i64() || value.is_u64();
-            let mut numbers = values.iter().filter(|value| value.is_number());
-            if numbers.all(is_whole) {
-                DataType::Decimal128(38, 0)
-            } else {
-                DataType::Float64
-            }
-        }
-        DataType::List(item) => {
-            let items = values.iter().filter_map(|value| value.as_array()).flatten();
-            let data_type = exact(item.data_type(), &items.collect::<Vec<_>>());
-            DataType::List(Arc::new(item.as_ref().clone().with_data_type(data_type)))
-        }
-        DataType::Struct(fields) => {
-            let of = |field: &Arc<Field>| {
-                let members = values.iter().filter_map(|value| value.get(field.name()));
-                let data_type = exact(field.data_type(), &members.collect::<Vec<_>>());
-                field.as_ref().clone().with_data_type(data_type)
-            };
-            DataType::Struct(fields.iter().map(of).collect())
-        }
-        other => other.clone(),
+/// A type with texts for all that is within it.
+fn as_texts(data_type: &DataType) -> DataType {
+    let within = |field: &FieldRef| {
+        let data_type = as_texts(field.data_type());
+        Field::new(field.name(), data_type, true)
+    };
+    match data_type {
+        DataType::List(item) => DataType::List(Arc::new(within(item))),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
+        DataType::Map(..) => data_type.clone(),
+        _ => DataType::Utf8View,
     }
 }
 
@@ -157,8 +145,8 @@ fn decoder(schema: SchemaRef) -> std::result::Result<Decoder, arrow::error::Arro
         .build_decoder()
 }
 
-/// The first rows of a file.
-fn sample(path: &Path, stream: &mut Stream, most: usize) -> Result<Vec<serde_json::Value>> {
+/// What the first rows of a file have, and how many of them were looked at.
+fn sample(path: &Path, stream: &mut Stream, most: usize) -> Result<(Shape, usize)> {
     let mut size = SAMPLE;
     loop {
         let bytes = stream
@@ -167,12 +155,21 @@ fn sample(path: &Path, stream: &mut Stream, most: usize) -> Result<Vec<serde_jso
             .to_vec();
         let whole = bytes.len() < size;
         let mut chunks = Chunks::new(Cursor::new(bytes), 1);
-        let mut rows = vec![];
-        while rows.len() < most {
+        let (mut shape, mut rows) = (Shape::default(), 0);
+        while rows < most {
             match chunks.cut() {
                 Ok(Some(chunk)) => {
                     for (row, line) in chunk.rows() {
-                        rows.push(parsed(path, row, line)?);
+                        check(path, row, line)?;
+                        shape
+                            .add(&mut Tokens::new(row))
+                            .map_err(|OutOfRange(number)| {
+                                let reason = format!(
+                                    "{number} is out of the range of numbers; write it as a string"
+                                );
+                                Error::line(path, line, reason)
+                            })?;
+                        rows += 1;
                     }
                 }
                 Ok(None) => break,
@@ -181,15 +178,17 @@ fn sample(path: &Path, stream: &mut Stream, most: usize) -> Result<Vec<serde_jso
                 Err(broken) => return Err(told(path, broken)),
             }
         }
-        if whole || !rows.is_empty() || size >= LONGEST {
-            return Ok(rows);
+        if whole || rows > 0 || size >= LONGEST {
+            return Ok((shape, rows));
         }
         size *= 4;
     }
 }
 
-fn parsed(path: &Path, row: &[u8], line: u64) -> Result<serde_json::Value> {
-    serde_json::from_slice(row).map_err(|error| {
+/// That a row is JSON.
+fn check(path: &Path, row: &[u8], line: u64) -> Result<()> {
+    let checked = serde_json::from_slice::<IgnoredAny>(row).map(|_| ());
+    checked.map_err(|error| {
         let at = line + error.line().saturating_sub(1) as u64;
         let text = error.to_string();
         let what = text.split(" at line ").next().unwrap_or_default();
@@ -220,6 +219,8 @@ struct Shared {
     source: Arc<Source>,
     /// The columns as they are decoded.
     read: SchemaRef,
+    /// The names of those whose values stay as they are written.
+    raw: Vec<String>,
     columns: Arc<[Column]>,
     schema: SchemaRef,
     sampled: usize,
@@ -227,6 +228,14 @@ struct Shared {
 
 impl Shared {
     fn read(self: Arc<Self>, chunk: Chunk) -> Result<Batches> {
+        for (row, line) in chunk.rows() {
+            check(self.source.path(), row, line)?;
+        }
+        let chunk = if self.raw.is_empty() {
+            chunk
+        } else {
+            self.quoted(&chunk)
+        };
         let mut decoder = decoder(Arc::clone(&self.read))
             .map_err(|error| Error::file(self.source.path(), format!("cannot be read: {error}")))?;
         let (mut at, mut rows, mut failed) = (0, 0, false);
@@ -257,18 +266,52 @@ impl Shared {
         })))
     }
 
+    /// The rows of a chunk with strings for the values that stay as they are written.
+    fn quoted(&self, chunk: &Chunk) -> Chunk {
+        let mut quoted = Chunk::default();
+        for (row, line) in chunk.rows() {
+            quoted.starts.push((quoted.text.len(), line));
+            let mut tokens = Tokens::new(row);
+            let mut copied = 0;
+            tokens.enter();
+            while tokens.more() {
+                let name = tokens.name();
+                let kind = tokens.kind();
+                let from = tokens.at();
+                let value = tokens.value();
+                if kind == Kind::Null || !self.raw.contains(&name) {
+                    continue;
+                }
+                // What is no UTF-8 is told by who decodes it.
+                let Ok(text) = std::str::from_utf8(value) else {
+                    continue;
+                };
+                let string = serde_json::Value::from(text).to_string();
+                quoted.text.extend_from_slice(&row[copied..from]);
+                quoted.text.extend_from_slice(string.as_bytes());
+                copied = tokens.at();
+            }
+            quoted.text.extend_from_slice(&row[copied..]);
+        }
+        quoted
+    }
+
     /// The columns that are wanted, of a batch that begins with row `first` of the chunk.
     fn conform(&self, chunk: &Chunk, first: usize, batch: &RecordBatch) -> Result<RecordBatch> {
         let array = |column: &Column| {
             let array = batch.column(column.source);
-            let array = cast_to(array, column.field.data_type()).map_err(|error| {
-                let alone =
-                    |row: &usize| cast_to(&array.slice(*row, 1), column.field.data_type()).is_err();
-                let row = (0..array.len()).find(alone).unwrap_or_default();
+            let (wanted, strict) = (column.field.data_type(), column.strict);
+            let array = converted(array, wanted, strict).map_err(|error| {
+                let alone = |row: &usize| converted(&array.slice(*row, 1), wanted, strict).err();
+                let found = (0..array.len()).find_map(|row| Some((row, alone(&row)?)));
+                let (row, error) = found.unwrap_or((0, error));
+                let text = error.to_string();
+                let what = text.trim_start_matches("Cast error: ");
+                let name = column.field.name();
                 self.failure(
                     chunk,
                     first + row,
-                    format!("column {:?}: {error}", column.field.name()),
+                    self.advised(&format!("column {name:?}: {what}")),
                 )
             })?;
             match (0..array.len()).find(|row| !column.field.is_nullable() && array.is_null(*row)) {
@@ -289,6 +332,14 @@ impl Shared {
             .map_err(|error| self.failure(chunk, first, error.to_string()))
     }
 
+    /// What is wrong with a value, and what to do.
+    fn advised(&self, what: &str) -> String {
+        format!(
+            "{what}, as far as the first {} rows tell; correct it, or declare the column's type (--schema for imports, types for queries)",
+            self.sampled
+        )
+    }
+
     fn failure(&self, chunk: &Chunk, row: usize, reason: String) -> Error {
         let line = chunk.starts.get(row).map_or(1, |(_, line)| *line);
         Error::line(self.source.path(), line, reason)
@@ -297,7 +348,7 @@ impl Shared {
     /// Says which row the decoder failed at, by decoding each alone.
     fn explain(&self, chunk: &Chunk, first: usize, error: &str) -> Error {
         for (row, (text, line)) in chunk.rows().enumerate().skip(first) {
-            if let Err(error) = parsed(self.source.path(), text, line) {
+            if let Err(error) = check(self.source.path(), text, line) {
                 return error;
             }
             let alone = decoder(Arc::clone(&self.read)).and_then(|mut decoder| {
@@ -312,14 +363,7 @@ impl Shared {
                 } else {
                     ""
                 };
-                return self.failure(
-                    chunk,
-                    row,
-                    format!(
-                        "{what}{hint}, which were found in the first {} rows; correct it, or declare the column's type (--schema for imports, types for queries)",
-                        self.sampled
-                    ),
-                );
+                return self.failure(chunk, row, self.advised(&format!("{what}{hint}")));
             }
         }
         self.failure(

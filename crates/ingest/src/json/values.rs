@@ -53,6 +53,17 @@ enum At {
     Escaped(usize),
 }
 
+/// What may come next in the array that rows stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InArray {
+    /// A row, or the end.
+    First,
+    /// A row, since there was a comma.
+    Row,
+    /// A comma, or the end.
+    Comma,
+}
+
 /// Cuts a file into chunks of whole rows.
 pub(crate) struct Chunks<R> {
     reader: R,
@@ -66,6 +77,8 @@ pub(crate) struct Chunks<R> {
     line: u64,
     /// On which line the array begins that rows stand in.
     array: Option<u64>,
+    /// What may come next in the array.
+    next_in: InArray,
     begun: bool,
     ended: bool,
 }
@@ -82,6 +95,7 @@ impl<R: Read> Chunks<R> {
             row: (0, 1),
             line: 1,
             array: None,
+            next_in: InArray::First,
             begun: false,
             ended: false,
         }
@@ -143,10 +157,15 @@ impl<R: Read> Chunks<R> {
         match self.at {
             At::Between => match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
-                b',' if self.array.is_some() => {}
-                b'[' if self.array.is_none() => self.array = Some(self.line),
-                b']' if self.array.is_some() => self.array = None,
-                b'{' => {
+                b',' if self.array.is_some() && self.next_in == InArray::Comma => {
+                    self.next_in = InArray::Row;
+                }
+                b'[' if self.array.is_none() => {
+                    (self.array, self.next_in) = (Some(self.line), InArray::First);
+                }
+                b']' if self.array.is_some() && self.next_in != InArray::Row => self.array = None,
+                b'{' if self.array.is_none() || self.next_in != InArray::Comma => {
+                    self.next_in = InArray::Comma;
                     self.row = (self.next, self.line);
                     self.at = At::Inside(1);
                 }
@@ -248,6 +267,10 @@ mod tests {
         assert_eq!(line("{}\n{\"a\":\n1"), 2);
         assert_eq!(line("\n[{}\n"), 2);
         assert_eq!(line("{},{}"), 1);
+        // A comma too many, or too few.
+        for wrong in ["[{},]", "[,{}]", "[{},,{}]", "[{} {}]", "[,]"] {
+            assert_eq!(line(wrong), 1, "{wrong}");
+        }
         assert_eq!(line("{\"a\n"), 1);
     }
 }

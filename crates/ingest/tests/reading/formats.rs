@@ -308,3 +308,36 @@ fn schema_of_nothing_is_refused() {
             .contains("no columns")
     );
 }
+
+#[test]
+fn compressed_text_is_read_as_it_was_written() {
+    use std::io::Write as _;
+    let folder = Folder::new();
+    for (name, compression) in [
+        ("a.csv", ingest::Compression::None),
+        ("a.csv.gz", ingest::Compression::Gzip),
+        ("a.csv.zst", ingest::Compression::Zstd),
+        ("a.csv.bz2", ingest::Compression::Bzip2),
+    ] {
+        assert_eq!(ingest::Compression::to_write(name), Ok(compression));
+        let mut bytes = vec![];
+        // Several streams one after the other are one file.
+        for text in ["a,b\n1,x\n", "2,y\n"] {
+            let mut out = ingest::Compressing::new(bytes, compression).unwrap();
+            out.write_all(text.as_bytes()).unwrap();
+            bytes = out.finish().unwrap();
+        }
+        folder.write(name, &bytes);
+        let (columns, rows) = folder.read(name, &Options::default()).unwrap();
+        assert_eq!(columns, "a Int64, b Utf8View");
+        assert_eq!(rows, ["1|x", "2|y"], "{name}");
+        if compression != ingest::Compression::None {
+            folder.write(name, &bytes[..bytes.len() - 5]);
+            let error = folder.read(name, &Options::default()).unwrap_err();
+            assert!(error.starts_with(name), "{error}");
+        }
+    }
+    for name in ["a.csv.xz", "a.csv.lz4", "a.json.snappy", "a.csv.ZIP"] {
+        assert!(ingest::Compression::to_write(name).is_err(), "{name}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, TimeUnit};
 use ingest::{Dataset, Format, Options, Request, Wanted};
 
 use super::{Folder, gzip, rows};
@@ -79,6 +79,29 @@ fn text_files_as_users_have_them() {
             &["2024-01-02T03:04:05", "9999-12-31T00:00:00"],
         ),
         ("x\nnan\n-inf\n1.5\n", "x Float64", &["NaN", "-inf", "1.5"]),
+        // Within quotes is a text, even an empty one; other types have no such value.
+        (
+            "s,n\n,1\n\"\",\"\"\nx,\"3\"\n",
+            "s Utf8View, n Int64",
+            &["NULL|1", "|NULL", "x|3"],
+        ),
+        // An offset makes an instant.
+        (
+            "t\n2024-03-10T12:00:00Z\n2024-03-10 12:00:00.5+02:00\n",
+            "t Timestamp(µs, \"+00:00\")",
+            &["2024-03-10T12:00:00Z", "2024-03-10T10:00:00.500Z"],
+        ),
+        (
+            "t\n2024-03-10T12:00:00Z\n2024-03-10 12:00:00\n",
+            "t Utf8View",
+            &["2024-03-10T12:00:00Z", "2024-03-10 12:00:00"],
+        ),
+        // No double has all digits of the first.
+        (
+            "x\n9007199254740993\n1.5\n",
+            "x Utf8View",
+            &["9007199254740993", "1.5"],
+        ),
         (
             "x,y\ntrue,t\nFALSE,f\n",
             "x Boolean, y Utf8View",
@@ -163,6 +186,10 @@ fn options_of_text_files() {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of files and what is told of them"
+)]
 fn what_is_wrong_is_told_with_its_line() {
     let folder = Folder::new();
     let long: String = (0..120_000).map(|n| format!("{n},x\n")).collect();
@@ -198,6 +225,18 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             format!("n,s\n{long}x,y\n").into_bytes(),
             "a.csv:120002: \"x\" in column \"n\" is no bigint",
+        ),
+        (
+            format!("n,s\n1.5,x\n{long}9007199254740993,y\n").into_bytes(),
+            "a.csv:120003: \"9007199254740993\" in column \"n\" would lose digits",
+        ),
+        (
+            format!(
+                "t,s\n{}2024-01-01 00:00:00+01,y\n",
+                "2024-01-01 00:00:00,x\n".repeat(120_000)
+            )
+            .into_bytes(),
+            "a.csv:120002: \"2024-01-01 00:00:00+01\" in column \"t\" is no timestamp",
         ),
         (
             format!("n,s\n{long}007,y\n").into_bytes(),
@@ -268,6 +307,158 @@ fn what_cannot_be_opened_is_told() {
             .unwrap_err()
             .contains("a.csv.gz: cannot be read")
     );
+}
+
+#[test]
+fn declared_types_are_read_exactly() {
+    let folder = Folder::new();
+    let options = |types: &[(&str, DataType)]| Options {
+        types: types
+            .iter()
+            .map(|(name, data_type)| ((*name).to_owned(), data_type.clone()))
+            .collect(),
+        ..Options::default()
+    };
+    let types = options(&[
+        ("d", DataType::Decimal128(30, 2)),
+        ("b", DataType::BinaryView),
+        ("t", DataType::Timestamp(TimeUnit::Microsecond, None)),
+        ("n", DataType::Int64),
+    ]);
+    let wanted = [
+        "12345678901234567890.13|00ff|2024-03-10T12:00:00|9007199254740993",
+        "-1.01|6162|2024-03-10T12:00:00|5",
+    ];
+    folder.write(
+        "a.csv",
+        "d,b,t,n\n12345678901234567890.125,\\x00ff,2024-03-10 12:00:00+02,9007199254740993\n-1.005,ab,2024-03-10 12:00:00,5\n",
+    );
+    assert_eq!(folder.read("a.csv", &types).unwrap().1, wanted);
+    folder.write(
+        "a.json",
+        "{\"d\":12345678901234567890.125,\"b\":\"\\\\x00ff\",\"t\":\"2024-03-10 12:00:00+02\",\"n\":9007199254740993}\n{\"d\":-1.005,\"b\":\"ab\",\"t\":\"2024-03-10 12:00:00\",\"n\":5.0}\n",
+    );
+    assert_eq!(folder.read("a.json", &types).unwrap().1, wanted);
+    // Dates in a form that is given, and an empty line of a single column.
+    let dates = Options {
+        dates: Some("dd.mm.yyyy".parse().unwrap()),
+        empty_lines: true,
+        ..Options::default()
+    };
+    folder.write("d.csv", "d\n05.03.2024\n\n31.12.1999\n");
+    let (columns, rows) = folder.read("d.csv", &dates).unwrap();
+    assert_eq!(columns, "d Date32");
+    assert_eq!(rows, ["2024-03-05", "NULL", "1999-12-31"]);
+    folder.write("d.csv", "d\n05.03.2024\n2024-03-05\n");
+    assert_eq!(folder.read("d.csv", &dates).unwrap().0, "d Utf8View");
+}
+
+#[test]
+fn numbers_of_json_are_read_exactly() {
+    let folder = Folder::new();
+    for (text, columns, wanted) in [
+        (
+            "{\"x\":9007199254740993}\n{\"x\":9223372036854775808}\n{\"x\":18446744073709551617}\n",
+            "x Decimal128(38, 0)",
+            &[
+                "9007199254740993",
+                "9223372036854775808",
+                "18446744073709551617",
+            ][..],
+        ),
+        (
+            "{\"x\":2942420318599003496251392942420318599003496251392}",
+            "x Utf8View",
+            &["2942420318599003496251392942420318599003496251392"],
+        ),
+        (
+            "{\"x\":9007199254740993}\n{\"x\":1.5}",
+            "x Utf8View",
+            &["9007199254740993", "1.5"],
+        ),
+        (
+            "{\"x\":1E5}\n{\"x\":-0}",
+            "x Float64",
+            &["100000.0", "-0.0"],
+        ),
+    ] {
+        folder.write("a.json", text);
+        let (found, rows) = folder.read("a.json", &Options::default()).unwrap();
+        assert_eq!(
+            (
+                found.as_str(),
+                rows.iter().map(String::as_str).collect::<Vec<_>>()
+            ),
+            (columns, wanted.to_vec())
+        );
+    }
+    folder.write("a.json", "{\"x\":[1,null]}\n{\"x\":[]}");
+    let lists = folder.read("a.json", &Options::default()).unwrap().1;
+    assert_eq!(lists, ["[1, NULL]", "[]"]);
+    let late = |first: &str, last: &str| {
+        let many = format!("{{\"x\":{first}}}\n").repeat(100_000);
+        folder.write("a.json", format!("{many}{{\"x\":{last}}}\n"));
+        folder.read("a.json", &Options::default()).unwrap_err()
+    };
+    for (first, last, told) in [
+        ("1", "1.5", "\"1.5\" is no bigint"),
+        (
+            "1.5",
+            "9007199254740993",
+            "\"9007199254740993\" is no number",
+        ),
+        ("1.5", "1e400", "\"1e400\" is no number"),
+        ("[1]", "[1.5]", "\"1.5\" is no bigint"),
+    ] {
+        let error = late(first, last);
+        assert!(
+            error.contains("a.json:100001: ") && error.contains(told),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn json_that_is_none_is_refused_wherever_it_stands() {
+    let folder = Folder::new();
+    let many: String = (0..100_000).map(|n| format!("{{\"n\":{n}}},\n")).collect();
+    for (text, line) in [
+        ("[{\"a\":1},]", 1),
+        ("[{\"a\":1},,{\"a\":2}]", 1),
+        ("[,{\"a\":1}]", 1),
+        ("[{\"a\":1} {\"a\":2}]", 1),
+        ("{\"a\":1,}", 1),
+        ("{\"a\":[1,]}", 1),
+        ("{\"a\":1}\n{\"a\":1 \"b\":2}", 2),
+        (&format!("[{many}{{\"n\":1,}}]"), 100_001),
+        (&format!("[{many}{{\"n\":1}},\n]"), 100_002),
+        ("{\"a\":1e400}", 1),
+        ("{\"a\":NaN}", 1),
+    ] {
+        folder.write("a.json", text);
+        let error = folder.read("a.json", &Options::default()).unwrap_err();
+        assert!(error.starts_with(&format!("a.json:{line}: ")), "{error}");
+    }
+}
+
+#[test]
+fn json_of_several_kinds_stays_json() {
+    let folder = Folder::new();
+    folder.write(
+        "a.json",
+        "{\"a\":1,\"b\":5}\n{\"a\":{\"c\": [1, \"x\\n\"]},\"b\":6}\n{\"a\":\"t\",\"b\":7}\n{\"a\":null,\"b\":8}\n",
+    );
+    let (columns, rows) = folder.read("a.json", &Options::default()).unwrap();
+    assert!(
+        columns.starts_with("a Struct(") && columns.ends_with(", b Int64"),
+        "{columns}"
+    );
+    for (row, wanted) in rows
+        .iter()
+        .zip(["1}|5", "{\"c\": [1, \"x\\n\"]}}|6", "\"t\"}|7", "|8"])
+    {
+        assert!(row.ends_with(wanted), "{row}");
+    }
 }
 
 #[test]

@@ -75,8 +75,10 @@ pub(crate) struct FileOptions {
     pub escape: Option<u8>,
     /// The text that stands for NULL in a CSV file.
     pub null: Option<String>,
-    /// Compression of a Parquet file: `zstd(3)`, `snappy`, ...
+    /// Compression of a Parquet file: `zstd(3)`, `snappy`, ...; of CSV and JSON as a whole: `gzip`, `zstd`.
     pub compression: Option<String>,
+    /// How the dates of a CSV file are written: `dd.mm.yyyy`.
+    pub dates: Option<String>,
 }
 
 /// `copy table [(columns)]|(query) to|from 'file' [options]`.
@@ -214,9 +216,10 @@ fn file_option(
             options.null = Some(text(p)?);
         }
         "compression" => options.compression = Some(text(p)?),
+        "date_format" | "dateformat" => options.dates = Some(text(p)?),
         _ => {
             return p.expected(
-                "FORMAT, HEADER, DELIMITER, QUOTE, ESCAPE, NULL or COMPRESSION",
+                "FORMAT, HEADER, DELIMITER, QUOTE, ESCAPE, NULL, COMPRESSION or DATE_FORMAT",
                 at,
             );
         }
@@ -316,6 +319,8 @@ pub(crate) fn options_of(options: &FileOptions) -> Result<Options> {
         escape: options.escape,
         header: options.header,
         nulls: options.null.iter().cloned().collect(),
+        dates: options.dates.as_deref().map(str::parse).transpose()?,
+        empty_lines: true,
         tabs_escape: options.quote.is_none() && options.escape.is_none(),
         compression: options
             .compression

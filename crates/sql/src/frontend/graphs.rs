@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableFactor,
-    VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 use graph::RankOptions;
 
@@ -206,10 +206,23 @@ fn rank_options(given: &[(String, &Expr)]) -> Result<RankOptions> {
     Ok(options)
 }
 
-/// A literal number; one with a sign is none of what these functions take.
+/// A literal number, perhaps with a sign. One with an exponent has become a cast of its text.
 fn number<T: std::str::FromStr>(expr: &Expr) -> Option<T> {
-    match value_of(expr)? {
-        datafusion::sql::sqlparser::ast::Value::Number(digits, _) => digits.parse().ok(),
-        _ => None,
+    digits(expr)?.parse().ok()
+}
+
+/// A literal number as it is written.
+fn digits(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Nested(inner) => digits(inner),
+        Expr::Cast { expr: inner, .. } => text(inner).or_else(|| digits(inner)),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: inner,
+        } => Some(format!("-{}", digits(inner)?)),
+        _ => match value_of(expr)? {
+            Value::Number(digits, _) => Some(digits.clone()),
+            _ => None,
+        },
     }
 }

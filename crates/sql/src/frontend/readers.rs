@@ -44,7 +44,7 @@ fn function(name: &ObjectName) -> Option<(&'static str, Format)> {
 /// Options of all formats.
 const COMMON: &str = "compression, hive_partitioning, types";
 /// Options of text files.
-const TEXT: &str = "delim, header, quote, escape, nullstr, names, types, all_varchar, compression, hive_partitioning";
+const TEXT: &str = "delim, header, quote, escape, nullstr, names, types, dateformat, all_varchar, compression, hive_partitioning";
 
 /// A call of one of these functions: what it reads, and how.
 #[derive(Clone, Debug)]
@@ -190,6 +190,10 @@ fn set(
         }
         "names" if text_file => {
             options.names = texts(value).ok_or_else(|| wrong("a list of strings"))?;
+        }
+        "dateformat" | "date_format" if text_file => {
+            let form = text(value).ok_or_else(|| wrong("a string"))?;
+            options.dates = Some(form.parse()?);
         }
         "all_varchar" if text_file => options.all_text = flag()?,
         "types" | "dtypes" | "column_types" => options.types = declared(types, value)?,

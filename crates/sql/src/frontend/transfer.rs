@@ -98,6 +98,18 @@ fn begins_with_copy(text: &str) -> bool {
     crate::frontend::script::first_word(text).is_some_and(|word| word == "copy")
 }
 
+/// Refuses options that only files have.
+fn no_file_options(options: &FileOptions) -> Result<()> {
+    let told = if options.compression.is_some() {
+        "`copy` through a connection is not compressed"
+    } else if options.dates.is_some() {
+        "`copy` through a connection takes dates as `datestyle` says: set that"
+    } else {
+        return Ok(());
+    };
+    Err(Error::unsupported(told))
+}
+
 fn format(options: &FileOptions) -> Result<TransferFormat> {
     let FileOptions {
         format,
@@ -106,13 +118,9 @@ fn format(options: &FileOptions) -> Result<TransferFormat> {
         quote,
         escape,
         null,
-        compression,
+        ..
     } = options;
-    if compression.is_some() {
-        return Err(Error::unsupported(
-            "`copy` through a connection is not compressed",
-        ));
-    }
+    no_file_options(options)?;
     let header = header.unwrap_or(false);
     let distinct = |given: &[u8]| {
         let plain = given.iter().all(|b| !matches!(b, b'\r' | b'\n'));

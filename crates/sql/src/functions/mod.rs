@@ -142,6 +142,10 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     for function in scalars {
         state.register_udf(function)?;
     }
+    // They are for DataFusion's own reader of files.
+    for name in ["file_row_index", "input_file_name"] {
+        state.deregister_udf(name)?;
+    }
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
     for function in aggregates.chain([sum::sum()]) {
         state.register_udaf(function)?;

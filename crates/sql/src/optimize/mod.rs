@@ -1,7 +1,8 @@
 //! Rules beside DataFusion's, and the choice of rules for each plan.
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
-//!   [`order`], [`special`], [`multiset`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`casts`], [`keys`], [`checked`], [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
+//!   [`order`], [`special`], [`multiset`], [`undefined`], [`hex`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`likes`], [`casts`], [`keys`], [`checked`],
+//!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
 //! * One rule for physical plans: [`dynamic`].
 //! * All of them are [`stoppable`].
@@ -19,6 +20,7 @@ mod enums;
 mod expressions;
 pub(crate) mod finite;
 pub(crate) mod floats;
+pub(crate) mod hex;
 pub(crate) mod keys;
 pub(crate) mod lengths;
 pub(crate) mod likes;
@@ -36,5 +38,6 @@ mod sort_keys;
 pub(crate) mod special;
 pub(crate) mod stoppable;
 mod sums;
+pub(crate) mod undefined;
 mod unnest;
 mod volatile;

@@ -36,6 +36,7 @@ mod privileges;
 pub(crate) mod query;
 mod reads;
 mod resolver;
+pub(crate) mod row_form;
 pub(crate) mod row_values;
 pub(crate) mod sequences;
 mod shared_columns;

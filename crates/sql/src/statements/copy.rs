@@ -1,7 +1,8 @@
 //! `copy table|(query) to 'file'` and `copy table from 'file'`.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,29 +13,31 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
-use datafusion::error::Result as Planned;
+use datafusion::error::{DataFusionError, Result as Planned};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use engine::SpillTo;
 use futures::TryStreamExt;
-use ingest::Wanted;
+use ingest::{Compressing, Compression, Wanted};
 use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
 use crate::frontend::expression;
-use crate::functions::convert::cast_to;
+use crate::functions::arguments::is_bytea;
+use crate::functions::convert::{cast_to, written as as_written};
 use crate::functions::decimals::only_finite;
 use crate::functions::lists::types::is_special;
 use crate::functions::temporal::moments::written_in_file;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, exact, table_name, written};
-use crate::resources::whole_file::{WholeFile, is_stream};
+use crate::resources::whole_file::{WholeFile, failed, is_stream};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::file_store::{FileStore, TARGET};
 use crate::run::output;
+use crate::run::row_form::{CsvForm, RowForm};
 use crate::scan::files::table::FileTable;
 use crate::statements::references;
 use crate::statements::scope::Scope;
@@ -52,23 +55,37 @@ pub(crate) async fn to(
         target,
         options,
     } = statement;
+    if options.dates.is_some() {
+        return Err(Error::unsupported(
+            "dates are written with year, month and day: use to_char for another form",
+        ));
+    }
     if let Some(brought) = whole.map_or(Ok(None), |name| brought_of(&context, &name))? {
         query = brought;
     }
     context.rights.check_files(&target, true)?;
     let format = format_for(&target, &options)?;
     check_target(&target)?;
+    let compression = compression_of(format, &target, &options)?;
+    let input = output::distinctly_named(context.plan(Sql::Query(query), None).await?)?;
+    let input = as_in_file(input, format)?;
+    if let Some(form) = row_form(format, &target, &options) {
+        let plan = context.with_ctes(&input).await?;
+        let physical = context.physical(&plan).await?;
+        context.clock.planned();
+        let lines = (form, compression);
+        let written = fill_lines(&context, physical, lines, PathBuf::from(target)).await?;
+        return Ok(Answer::changed(Some(written), &context.clock));
+    }
     let factory = context
         .state
         .get_file_format_factory(format)
         .ok_or_else(|| Error::unknown_format(format))?;
-    let input = output::distinctly_named(context.plan(Sql::Query(query), None).await?)?;
-    let input = as_in_file(input, format)?;
     let plan = LogicalPlanBuilder::copy_to(
         input,
         TARGET.into(),
         format_as_file_type(factory),
-        writer_options(format, &target, &options),
+        writer_options(&options),
         vec![],
     )?
     .build()?;
@@ -85,11 +102,7 @@ async fn fill(
     plan: Arc<dyn ExecutionPlan>,
     target: &Path,
 ) -> Result<u64> {
-    let room = match &context.instance.execution.spill {
-        Some(SpillTo::Directory(folder)) => folder.to_path_buf(),
-        _ => std::env::temp_dir(),
-    };
-    let file = WholeFile::create(target, room).await?;
+    let file = WholeFile::create(target, room(context)).await?;
     let store = FileStore::new(file.file());
     let task = context.task_in(store.within(context.runtime())?);
     let counted = execute_stream(plan, task).map(|counts| counts.try_fold(0, add_count));
@@ -100,6 +113,95 @@ async fn fill(
     let written = counted.map_err(|e| store.failure(target).unwrap_or_else(|| e.into()))?;
     file.publish().await?;
     Ok(written)
+}
+
+/// The folder of what pipes and devices get when it is whole.
+fn room(context: &StatementContext) -> PathBuf {
+    match &context.instance.execution.spill {
+        Some(SpillTo::Directory(folder)) => folder.to_path_buf(),
+        _ => std::env::temp_dir(),
+    }
+}
+
+/// Runs a plan, and writes its rows as lines to a file, which appears when it is whole; the number of rows.
+async fn fill_lines(
+    context: &StatementContext,
+    plan: Arc<dyn ExecutionPlan>,
+    (form, compression): (RowForm, Compression),
+    target: PathBuf,
+) -> Result<u64> {
+    let file = WholeFile::create(&target, room(context)).await?;
+    let schema = plan.schema();
+    let head = form.head(schema.fields().iter().map(|field| field.name().as_str()));
+    let (form, target) = (Arc::new(form), Arc::new(target));
+    let mut out = Compressing::new(file.file(), compression).map_err(|e| failed(&target, &e))?;
+    out.write_all(&head).map_err(|e| failed(&target, &e))?;
+    let mut rows = execute_stream(plan, context.task())?;
+    let mut written = 0;
+    while let Some(batch) = rows.try_next().await? {
+        written += batch.num_rows() as u64;
+        let (form, target) = (Arc::clone(&form), Arc::clone(&target));
+        let work = move || {
+            let lines = form.lines(&batch).map_err(DataFusionError::from)?;
+            out.write_all(&lines).map_err(|e| failed(&target, &e))?;
+            Ok::<_, Error>(out)
+        };
+        let work = tokio::task::spawn_blocking(work).await;
+        out = work.map_err(Error::of_task)??;
+    }
+    out.finish().map_err(|e| failed(&target, &e))?;
+    file.publish().await?;
+    Ok(written)
+}
+
+/// How lines of this format are written; none of formats that have no lines.
+fn row_form(format: &str, target: &str, options: &FileOptions) -> Option<RowForm> {
+    match format {
+        "csv" => {
+            let tabs = target.split('.').any(|part| part == "tsv");
+            let quote = options.quote.unwrap_or(b'"');
+            let delimiter = if tabs { b'\t' } else { b',' };
+            Some(RowForm::Csv(CsvForm {
+                delimiter: options.delimiter.unwrap_or(delimiter),
+                quote,
+                escape: options.escape.unwrap_or(quote),
+                null: options.null.clone().unwrap_or_default(),
+                header: options.header.unwrap_or(true),
+            }))
+        }
+        "json" => Some(RowForm::Json),
+        _ => None,
+    }
+}
+
+/// How a file is compressed as a whole: as its name says, or as it was asked for.
+///
+/// # Errors
+/// If the two contradict each other, if nothing is written so, or if the format allows no such compression.
+fn compression_of(format: &str, target: &str, options: &FileOptions) -> Result<Compression> {
+    let named = Compression::to_write(target)?;
+    let refused = |message: &str| Error::File {
+        path: target.into(),
+        message: message.into(),
+    };
+    if matches!(format, "parquet" | "arrow") {
+        // Their own option compresses what is in them.
+        return match named {
+            Compression::None => Ok(named),
+            _ => Err(refused(
+                "would be compressed as a whole, which its format does not allow; choose another name",
+            )),
+        };
+    }
+    match options.compression.as_deref().map(Compression::named) {
+        None => Ok(named),
+        Some(given) => match given? {
+            given if named == Compression::None || given == named => Ok(given),
+            _ => Err(refused(
+                "has the name of another compression than the one that was asked for",
+            )),
+        },
+    }
 }
 
 /// `sum` and the rows that a batch of a plan that writes files tells.
@@ -116,8 +218,10 @@ fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
     let as_text = |ty: &DataType| {
         matches!(format, "csv" | "json") && matches!(ty, DataType::Date32 | DataType::Timestamp(..))
     };
+    let bytes = |ty: &DataType| matches!(format, "csv" | "json") && is_bytea(ty);
     let odd = |ty: &DataType| {
-        is_special(ty) || is_wide(ty) || matches!(ty, DataType::Interval(_)) || as_text(ty)
+        let interval = matches!(ty, DataType::Interval(_));
+        is_special(ty) || is_wide(ty) || interval || as_text(ty) || bytes(ty)
     };
     if !fields.iter().any(|field| odd(field.data_type())) {
         return Ok(plan);
@@ -127,6 +231,8 @@ fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
         let wanted = type_in_file(field.data_type(), format);
         if as_text(field.data_type()) {
             written_in_file(column).alias(field.name())
+        } else if bytes(field.data_type()) {
+            as_written(column, &wanted).alias(field.name())
         } else if is_wide(&wanted) {
             // Readers of the file would take what is no number for one.
             let kept = only_finite(column, &format!("a file of the format {format}"));
@@ -172,7 +278,12 @@ fn type_in_file(data_type: &DataType, format: &str) -> DataType {
         }
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
         DataType::List(item) => DataType::List(within(item)),
-        DataType::FixedSizeBinary(_) if !matches!(format, "parquet" | "arrow") => {
+        DataType::FixedSizeBinary(_)
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+            if !matches!(format, "parquet" | "arrow") =>
+        {
             DataType::Utf8View
         }
         // A time with a zone; nor have files intervals of months, days and nanoseconds.
@@ -213,27 +324,12 @@ fn check_target(target: &str) -> Result<()> {
     }
 }
 
-fn writer_options(format: &str, target: &str, options: &FileOptions) -> HashMap<String, String> {
+/// The options of a format that DataFusion writes.
+fn writer_options(options: &FileOptions) -> HashMap<String, String> {
     // A file, not a folder of files.
     let mut written = HashMap::from([("single_file_output".to_string(), "true".to_string())]);
-    let mut set = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            written.insert(format!("format.{name}"), value);
-        }
-    };
-    let byte = |byte: Option<u8>| byte.map(|b| char::from(b).to_string());
-    if format == "csv" {
-        let tabs = target.ends_with(".tsv").then_some(b'\t');
-        set("delimiter", byte(options.delimiter.or(tabs)));
-        set("quote", byte(options.quote));
-        set("escape", byte(options.escape));
-        set("null_value", options.null.clone());
-        set(
-            "has_header",
-            Some(options.header.unwrap_or(true).to_string()),
-        );
-    } else {
-        set("compression", options.compression.clone());
+    if let Some(compression) = &options.compression {
+        written.insert("format.compression".to_string(), compression.clone());
     }
     written
 }
@@ -375,10 +471,16 @@ async fn open(
         None if fields.len() == columns.len() => (0..fields.len()).collect(),
         None => return Err(other_columns(definition, columns, source, &file)),
     };
+    let json = dataset.is_json();
     let read = wanted.zip(&places).map(|(column, place)| {
-        let text = dataset.is_guess(*place);
+        let own = fields[*place].data_type();
+        let document = json_kind(&column.data_type).is_some() || json_kind(own).is_some();
+        // Of what is nested, only JSON is read as it is written.
+        let text = dataset.is_guess(*place) && (document || !own.is_nested());
         let data_type = match &column.data_type {
-            _ if !text => fields[*place].data_type(),
+            _ if !text => own,
+            // Of strings, moments of any form are read.
+            moment if json && moment.is_temporal() => &DataType::Utf8View,
             DataType::BinaryView
             | DataType::Binary
             | DataType::FixedSizeBinary(_)

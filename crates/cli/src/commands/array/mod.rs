@@ -80,6 +80,7 @@ fn export(args: &Array, opened: &Plain) -> Result<(), Failure> {
     let snapshot = opened.store.snapshot();
     let name = describe::chosen(args, &snapshot)?.name;
     let options = ExportOptions {
+        group: false,
         format: args.format.map(Into::into),
         attribute: args.attribute.clone(),
         null: args.null,

@@ -32,8 +32,8 @@ pub struct Array {
     /// Import: the cells of a chunk along each dimension, such as 100x100x500 [default: those of the file, else chunks of up to 4 MiB]
     #[arg(long, value_name = "CELLS", value_parser = parse_chunk)]
     pub chunk: Option<Chunk>,
-    /// Import: which array of an NPZ, or which variable of an HDF5 or NetCDF, such as surface/heat; of the latter also several
-    /// that have the same dimensions, such as u10,v10 [default: all data variables]
+    /// Import: which array of an NPZ, or which variable of an HDF5, NetCDF or group of Zarr, such as surface/heat; of the
+    /// latter also several that have the same dimensions, such as u10,v10 [default: all data variables]
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
     /// Import: how the chunks are stored [default: none]

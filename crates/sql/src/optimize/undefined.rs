@@ -1,0 +1,133 @@
+//! Comparisons that PostgreSQL has no operator for: of texts with dates, timestamps, times, intervals and numbers. The
+//! planner would compare them as one of the two types, which is a guess: `'05.03.2024'` is in May, or in March.
+
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{Between, InList};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::error::Error;
+use crate::messages::types::type_name;
+use crate::optimize::expressions::{is_text, rewritten};
+
+/// The analyzer rule that refuses them. It must come before type coercion.
+#[derive(Debug)]
+pub(crate) struct Undefined;
+
+impl AnalyzerRule for Undefined {
+    fn name(&self) -> &str {
+        "undefined_comparisons"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        // The columns of `using` stand in no comparison.
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::Join(join) = node {
+                for (left, right) in &join.on {
+                    if let Some((left, right)) = apart(left, right, node.schema()) {
+                        let message =
+                            format!("JOIN/USING types {left} and {right} cannot be matched");
+                        return Err(Error::coded("42804", message).into());
+                    }
+                }
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        rewritten(plan, |expr, schema| {
+            match &expr {
+                Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(*op) => {
+                    check(left, *op, right, schema)?;
+                }
+                Expr::Between(Between {
+                    expr, low, high, ..
+                }) => {
+                    check(expr, Operator::GtEq, low, schema)?;
+                    check(expr, Operator::LtEq, high, schema)?;
+                }
+                Expr::InList(InList { expr, list, .. }) => {
+                    for item in list {
+                        check(expr, Operator::Eq, item, schema)?;
+                    }
+                }
+                _ => {}
+            }
+            Ok(Transformed::no(expr))
+        })
+    }
+}
+
+/// The names of the types of two values if they are not compared.
+fn apart(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<(String, String)> {
+    let (l, r) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
+    let apart = match (is_text(&l), is_text(&r)) {
+        (true, false) => is_apart(left, &l, &r),
+        (false, true) => is_apart(right, &r, &l),
+        _ => false,
+    };
+    apart.then(|| (named(&l), named(&r)))
+}
+
+/// Refuses to compare a text with what is none.
+fn check(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<()> {
+    let Some((left, right)) = apart(left, right, schema) else {
+        return Ok(());
+    };
+    let op = match op {
+        Operator::NotEq => "<>".to_string(),
+        Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => "=".to_string(),
+        other => other.to_string(),
+    };
+    let message = format!("operator does not exist: {left} {op} {right}: cast one of them");
+    Err(Error::coded("42883", message).into())
+}
+
+/// Whether a text, of the type `own`, is not compared with values of the type `other`. A string literal is of no type yet,
+/// and becomes one of it.
+fn is_apart(text: &Expr, own: &DataType, other: &DataType) -> bool {
+    match other {
+        DataType::Date32
+        | DataType::Timestamp(..)
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Interval(_) => !is_open(text),
+        // Names of types, functions and relations are texts here and numbers in PostgreSQL, which clients compare with
+        // numbers: they are computed, or columns of the catalog, whose texts are no views.
+        number if number.is_numeric() => {
+            matches!(text, Expr::Column(_)) && *own == DataType::Utf8View
+        }
+        _ => false,
+    }
+}
+
+/// Whether a text is a string literal, or a parameter.
+fn is_open(text: &Expr) -> bool {
+    match text {
+        Expr::Literal(..) | Expr::Placeholder(_) => true,
+        Expr::Alias(alias) => is_open(&alias.expr),
+        _ => false,
+    }
+}
+
+fn compares(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(
+        op,
+        Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom
+    )
+}
+
+/// PostgreSQL's name of a type, as its messages have it.
+fn named(data_type: &DataType) -> String {
+    match data_type {
+        text if is_text(text) => "text".into(),
+        DataType::Timestamp(_, None) => "timestamp without time zone".into(),
+        DataType::Timestamp(_, Some(_)) => "timestamp with time zone".into(),
+        DataType::Time32(_) | DataType::Time64(_) => "time without time zone".into(),
+        DataType::Float64 => "double precision".into(),
+        DataType::Decimal128(..) | DataType::Decimal256(..) => "numeric".into(),
+        other => type_name(other),
+    }
+}
