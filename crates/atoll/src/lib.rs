@@ -34,6 +34,7 @@ mod error;
 mod import;
 mod owned;
 mod progress;
+mod served;
 mod session;
 mod sqlstate;
 pub mod tpch;

@@ -43,7 +43,7 @@ const QUEUE: usize = 4;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Session {
-    session: sql::Session,
+    pub(crate) session: sql::Session,
     handle: Handle,
     stop: Arc<Notify>,
     governing: Arc<Runtime>,

@@ -6,7 +6,10 @@
 
 mod atoll;
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use atoll::Folder;
 
@@ -166,4 +169,95 @@ fn a_closed_pipe_ends_the_statement() {
         assert!(output.status.success(), "{format}: {:?}", output.status);
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{format}");
     }
+}
+
+/// A client of PostgreSQL's protocol that does nothing but what a test of memory needs.
+struct Client(TcpStream);
+
+impl Client {
+    fn new(port: u16) -> Client {
+        let socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(120)))
+            .unwrap();
+        let mut client = Client(socket);
+        client.send(b"\0\0\0\x12\0\x03\0\0user\0ann\0\0");
+        client.wait();
+        client
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).unwrap();
+    }
+
+    /// Asks, and takes nothing yet.
+    fn ask(&mut self, text: &str) {
+        let length = u32::try_from(text.len() + 5).unwrap().to_be_bytes();
+        self.send(&[b"Q", &length[..], text.as_bytes(), b"\0"].concat());
+    }
+
+    /// Takes everything up to the end of the answer; how many rows there were, and whether there was an error.
+    fn wait(&mut self) -> (u64, bool) {
+        let (mut rows, mut failed) = (0, false);
+        loop {
+            let mut head = [0; 5];
+            self.0.read_exact(&mut head).unwrap();
+            let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+            self.0.read_exact(&mut vec![0; length - 4]).unwrap();
+            match head[0] {
+                b'D' => rows += 1,
+                b'E' => failed = true,
+                b'Z' => return (rows, failed),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Clients that read slowly or send much, and statements whose rows are theirs to take: a server has no more in memory for
+/// them than the limit says.
+#[test]
+fn the_limit_bounds_what_a_server_has_for_its_clients() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["serve", "s.atoll", "--create", "--listen", "127.0.0.1:0"]);
+    command.args(["--memory-limit", LIMIT, "--threads", "2"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    // It stays open: the server may say more.
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
+    let mut client = Client::new(port);
+    client.ask("create table t (a int, b text)");
+    client.wait();
+    client.ask("insert into t select x, repeat('reef', 250) from generate_series(1, 100000) a(x)");
+    assert!(!client.wait().1);
+    // 200 MB, as they come.
+    client.ask("prepare p as select b, b || 'x' from t");
+    client.wait();
+    client.ask("execute p");
+    assert_eq!(client.wait(), (100_000, false));
+    // Rows that a statement keeps until it is done: it has the memory for them, or is refused.
+    client.ask("update t set a = a + 1 returning b || 'x', b || 'y', b || 'z'");
+    client.wait();
+    // Rows that nobody takes.
+    let mut slow: Vec<Client> = (0..8).map(|_| Client::new(port)).collect();
+    for client in &mut slow {
+        client.ask("select b || 'x', b || 'y', b || 'z' from t");
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    drop(slow);
+    // Messages that do not end: 40 of 200 MiB.
+    let mut unfinished: Vec<Client> = (0..6).map(|_| Client::new(port)).collect();
+    for client in &mut unfinished {
+        client.send(&[b"Q", &(200u32 << 20).to_be_bytes()[..]].concat());
+        client.send(&vec![b'x'; 40 << 20]);
+    }
+    client.ask("select count(*) from t");
+    assert!(!client.wait().1);
+    drop((client, unfinished));
+    child.kill().unwrap();
+    let (peak, _) = peak(child);
+    let most = LIMIT_BYTES / 5 * 6 + ::atoll::BASE_BYTES + CODE_BYTES;
+    assert!(peak <= most, "{} of {} MiB", peak >> 20, most >> 20);
 }

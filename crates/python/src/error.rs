@@ -82,7 +82,7 @@ fn of_sql(error: &sql::Error, text: String) -> PyErr {
         | Error::TooComplex { .. }
         | Error::Transaction { .. } => ProgrammingError::new_err(text),
         Error::Unsupported { .. } => NotSupportedError::new_err(text),
-        Error::Constraint { .. } => IntegrityError::new_err(text),
+        Error::Constraint { .. } | Error::Duplicate { .. } => IntegrityError::new_err(text),
         Error::Arithmetic { .. } | Error::Execution { .. } => DataError::new_err(text),
         Error::Cancelled => PyKeyboardInterrupt::new_err(text),
         Error::Defect { .. } => InternalError::new_err(text),

@@ -221,6 +221,12 @@ fn salted(password: &str, salt: &[u8], rounds: u32) -> [u8; KEY] {
     salted
 }
 
+/// The secret from which [verifiers of nobody](Verifier::of_nobody) are made where `kept` is what is kept for good and told
+/// to nobody: an unknown user has the same salt after a restart, as a known one has.
+pub fn secret_of(kept: &[u8]) -> [u8; KEY] {
+    mac(kept, &[b"verifiers of nobody"])
+}
+
 fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; KEY] {
     let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, key));
     for part in parts {

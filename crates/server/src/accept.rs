@@ -2,13 +2,13 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use atoll::Database;
 
 use crate::error::{Error, Result};
+use crate::guests::{Guest, Guests};
 use crate::options::Options;
 use crate::shared::Shared;
 
@@ -50,26 +50,17 @@ pub(crate) fn listen(address: SocketAddr, options: &Options, known: bool) -> Res
     TcpListener::bind(address).map_err(|e| wrong(e.to_string()))
 }
 
-/// A connection that is counted until it ends.
-struct Counted(Arc<AtomicUsize>);
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// Takes connections until the server stops, and has each `serve`d by a thread called `name`; one too many is
-/// `refuse`d, in this thread.
+/// `refuse`d, in this thread, unless there is one by which nobody was let in yet.
 pub(crate) fn accept(
     listener: &TcpListener,
     shared: &Shared,
     name: &str,
     refuse: impl Fn(TcpStream),
-    serve: impl Fn(TcpStream) + Send + Sync + 'static,
+    serve: impl Fn(TcpStream, &Guest) + Send + Sync + 'static,
 ) {
     let serve = Arc::new(serve);
-    let open = Arc::new(AtomicUsize::new(0));
+    let guests = Guests::new(Arc::clone(&shared.open));
     let most = shared.options.max_connections.saturating_add(BESIDE);
     for socket in listener.incoming() {
         if shared.is_stopping() {
@@ -80,17 +71,15 @@ pub(crate) fn accept(
             continue;
         };
         shared.counts.connections.add(1);
-        let counted = Counted(Arc::clone(&open));
-        if open.fetch_add(1, Ordering::AcqRel) >= most {
+        let Some(guest) = guests.take_in(&socket, most) else {
             shared.counts.refused.add(1);
             refuse(socket);
             continue;
-        }
+        };
         let serve = Arc::clone(&serve);
         let thread = thread::Builder::new().name(name.into()).stack_size(STACK);
         let spawned = thread.spawn(move || {
-            let _counted = counted;
-            serve(socket);
+            serve(socket, &guest);
         });
         if spawned.is_err() {
             shared.counts.refused.add(1);

@@ -4,8 +4,17 @@ use atoll::{Database, Logins};
 use scram::Verifier;
 
 use crate::errors;
+use crate::security::identity::Identity;
 use crate::security::users::Users;
 use crate::wire::backend::Report;
+
+/// Somebody who has still to show who they are.
+pub(crate) struct Stranger {
+    /// By what they show it.
+    pub verifier: Verifier,
+    /// Who they are then.
+    pub identity: Identity,
+}
 
 /// Whom the server lets in.
 #[derive(Debug)]
@@ -22,10 +31,9 @@ impl Admission {
     /// That of a server that begins to serve `database`.
     ///
     /// # Errors
-    /// If the system gives no random numbers, or the catalog cannot be read.
+    /// If the catalog cannot be read.
     pub(crate) fn new(database: &Database, users: Option<Users>) -> Result<Admission, String> {
-        let mut secret = [0; 32];
-        scram::fill(&mut secret)?;
+        let secret = scram::secret_of(&database.secret());
         let logins = database.logins().map_err(|e| e.to_string())?;
         Ok(Admission {
             open: users.is_none() && !logins.has_roles(),
@@ -42,37 +50,75 @@ impl Admission {
         Ok(!self.open || logins(database)?.has_roles())
     }
 
-    /// The verifier of a user: of the file, or else of the database. Of one who does not exist it is that of no password.
+    /// Somebody who calls themselves `name`, and by what they show that they are: the verifier of the file, or else of the
+    /// database. Of one who does not exist it is that of no password.
     ///
     /// # Errors
     /// As [`asks`](Admission::asks).
-    pub(crate) fn verifier(&self, database: &Database, name: &str) -> Result<Verifier, Report> {
-        let of_file = self.users.as_ref().and_then(|users| users.get(name));
-        if let Some(verifier) = of_file {
-            return Ok(verifier.clone());
-        }
-        let kept = logins(database)?.verifier(name).and_then(Verifier::read);
-        Ok(kept.unwrap_or_else(|| Verifier::of_nobody(&self.secret, name)))
+    pub(crate) fn stranger(&self, database: &Database, name: &str) -> Result<Stranger, Report> {
+        let logins = logins(database)?;
+        let known = self.known(&logins, name);
+        let verifier = known.as_deref().and_then(Verifier::read);
+        Ok(Stranger {
+            verifier: verifier.unwrap_or_else(|| Verifier::of_nobody(&self.secret, name)),
+            identity: Identity {
+                user: name.to_owned(),
+                role: logins.number(name),
+                verifier: known,
+            },
+        })
     }
 
-    /// That a user whose password was right, or is not asked for, may be here.
+    /// What is kept of the password of a user, if there is such a user.
+    fn known(&self, logins: &Logins, name: &str) -> Option<String> {
+        let of_file = self.users.as_ref().and_then(|users| users.get(name));
+        match of_file {
+            Some(verifier) => Some(verifier.text()),
+            None => logins.verifier(name).map(str::to_owned),
+        }
+    }
+
+    /// That somebody whose password was right, or is not asked for, may be here.
     ///
     /// # Errors
-    /// If the database has roles, and none of this name that may log in.
-    pub(crate) fn check(&self, database: &Database, name: &str) -> Result<(), Report> {
+    /// If the database has roles, and none of this name that may log in, or another than they were let in as.
+    pub(crate) fn check(&self, database: &Database, identity: &Identity) -> Result<(), Report> {
         let logins = logins(database)?;
-        if !logins.has_roles() || logins.may_log_in(name) == Some(true) {
+        let name = &identity.user;
+        let same = logins.number(name) == identity.role;
+        if !logins.has_roles() || same && logins.may_log_in(name) == Some(true) {
             return Ok(());
         }
         let message = match logins.may_log_in(name) {
             None => format!("role \"{name}\" does not exist"),
-            Some(_) => format!("role \"{name}\" is not permitted to log in"),
+            Some(true) => format!("role \"{name}\" is another by now: log in again"),
+            Some(false) => format!("role \"{name}\" is not permitted to log in"),
         };
         Err(Report::fatal("28000", message))
     }
 
-    /// Whether `password` is that of the user of this name, who may be here. How long it takes does not tell whether
-    /// there is one.
+    /// The same of somebody who showed it some time ago, by the password that they had then.
+    ///
+    /// # Errors
+    /// Those of [`check`](Admission::check); if there is another password.
+    pub(crate) fn check_again(
+        &self,
+        database: &Database,
+        identity: &Identity,
+    ) -> Result<(), Report> {
+        let known = self.known(&logins(database)?, &identity.user);
+        if known != identity.verifier {
+            let message = format!(
+                "the password of \"{}\" is another by now: log in again",
+                identity.user
+            );
+            return Err(Report::fatal(errors::NOT_LET_IN, message));
+        }
+        self.check(database, identity)
+    }
+
+    /// The user of this name, who may be here, if `password` is theirs. How long it takes does not tell whether there is
+    /// one.
     ///
     /// # Errors
     /// If it is not; those of [`check`](Admission::check).
@@ -81,12 +127,14 @@ impl Admission {
         database: &Database,
         name: &str,
         password: &str,
-    ) -> Result<(), Report> {
-        if !self.verifier(database, name)?.fits(password) {
+    ) -> Result<Identity, Report> {
+        let stranger = self.stranger(database, name)?;
+        if !stranger.verifier.fits(password) {
             let message = format!("password authentication failed for user \"{name}\"");
             return Err(Report::fatal(errors::NOT_LET_IN, message));
         }
-        self.check(database, name)
+        self.check(database, &stranger.identity)?;
+        Ok(stranger.identity)
     }
 }
 

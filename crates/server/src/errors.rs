@@ -7,6 +7,7 @@ pub(crate) const NOT_SUPPORTED: &str = "0A000";
 pub(crate) const PROTOCOL: &str = "08P01";
 pub(crate) const CANCELLED: &str = "57014";
 pub(crate) const SHUTDOWN: &str = "57P01";
+pub(crate) const MEMORY: &str = "53200";
 pub(crate) const TOO_MANY: &str = "53300";
 pub(crate) const NO_STATEMENT: &str = "26000";
 pub(crate) const NO_PORTAL: &str = "34000";
@@ -53,6 +54,8 @@ pub(crate) fn told(error: &atoll::Error, text: &str) -> Report {
         report.detail = told.detail.map(Into::into);
         report.hint = told.hint.map(Into::into);
         report.context = told.context.map(Into::into);
+        let about = Some(told.about).filter(|about| *about != sql::About::default());
+        report.about = about.map(Box::new);
     }
     report
 }

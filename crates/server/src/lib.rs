@@ -42,12 +42,14 @@
 //! client      one client: login, queries, prepared statements, copy, settings
 //! metrics, accept
 //! shared      what clients share
+//! seen        what somebody may know of
+//! guests      connections by which nobody was let in yet   files  whether those of the store are there
 //! admission   who is let in            limits  what they may have
 //! sessions    who is there, what they do, how they are asked to stop
 //! errors      PostgreSQL's codes
 //! security    users, SCRAM, TLS          values   between Arrow and the protocol
 //! wire        messages as bytes           http2    streams over a connection
-//! options, error
+//! options, error, weight
 //! ```
 
 mod accept;
@@ -55,7 +57,9 @@ mod admission;
 mod client;
 mod error;
 mod errors;
+mod files;
 mod flight;
+mod guests;
 mod http;
 mod http2;
 mod limits;
@@ -64,9 +68,11 @@ mod metrics;
 mod options;
 mod outcome;
 mod security;
+mod seen;
 mod sessions;
 mod shared;
 mod values;
+mod weight;
 mod wire;
 
 pub use error::{Error, Result};

@@ -7,20 +7,23 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use atoll::Database;
+use rustls::ServerConfig;
 
 use crate::accept;
 use crate::admission::Admission;
 use crate::client::conversation::Conversation;
 use crate::client::startup;
 use crate::error::{Error, Result};
+use crate::files::Files;
 use crate::flight::serve as flight;
+use crate::guests::Guest;
 use crate::http::serve as http;
 use crate::metrics;
 use crate::options::Options;
 use crate::security::tls;
 use crate::security::users::Users;
 use crate::sessions::{Doing, Reason, Sessions};
-use crate::shared::{Counts, Shared};
+use crate::shared::{Counts, Places, Shared, most_waiting};
 use crate::wire::socket;
 
 /// How long those that were asked to end have for it, once the time for statements is over.
@@ -88,15 +91,7 @@ impl Server {
         let http = http.transpose()?;
         let flight = options.flight.map(|at| accept::listen(at, &options, known));
         let flight = flight.transpose()?;
-        let shared = Arc::new(Shared {
-            database,
-            options,
-            admission,
-            tls,
-            sessions: Arc::new(Sessions::default()),
-            counts: Counts::default(),
-            stopping: AtomicBool::new(false),
-        });
+        let shared = shared_by_all(database, options, (admission, tls));
         let of = Arc::downgrade(&shared.sessions);
         shared.database.observe_with(move || {
             of.upgrade()
@@ -195,6 +190,26 @@ impl Server {
     }
 }
 
+/// What the clients of a server share that begins to serve `database`.
+fn shared_by_all(
+    database: Database,
+    options: Options,
+    (admission, tls): (Admission, Option<Arc<ServerConfig>>),
+) -> Arc<Shared> {
+    Arc::new(Shared {
+        files: Files::of(database.path()),
+        database,
+        options,
+        admission,
+        tls,
+        sessions: Arc::new(Sessions::default()),
+        counts: Counts::default(),
+        stopping: AtomicBool::new(false),
+        open: Arc::default(),
+        waiting: Places::new(most_waiting()),
+    })
+}
+
 /// The users whom the options name; none if everybody is let in.
 fn users(options: &Options) -> Result<Option<Users>> {
     let users = options.users.as_deref().map(Users::read).transpose()?;
@@ -227,7 +242,7 @@ fn reached(mut address: SocketAddr) -> SocketAddr {
 /// Takes connections, each of which gets a thread, until the server stops.
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     let of = Arc::clone(shared);
-    let serve = move |socket| serve(&of, socket);
+    let serve = move |socket, guest: &Guest| serve(&of, socket, guest);
     accept::accept(listener, shared, "atoll-client", refuse, serve);
 }
 
@@ -241,13 +256,14 @@ fn refuse(mut socket: TcpStream) {
     let _ = socket.shutdown(std::net::Shutdown::Write);
 }
 
-fn serve(shared: &Arc<Shared>, stream: TcpStream) {
+fn serve(shared: &Arc<Shared>, stream: TcpStream, guest: &Guest) {
     let Ok(address) = stream.peer_addr() else {
         return;
     };
     let _ = stream.set_nodelay(true);
     let _ = socket::keep_alive(&stream);
     if let Some(opened) = startup::open(shared, stream, address) {
+        guest.is_known();
         Conversation::new(Arc::clone(shared), opened).hold();
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
@@ -132,6 +133,11 @@ pub(crate) fn text(shared: &Shared) -> String {
             active as u64,
         ),
         ("sessions", "Sessions.", sessions.len() as u64),
+        (
+            "connections_open",
+            "Connections of all listeners that are served.",
+            shared.open.load(Ordering::Acquire) as u64,
+        ),
         (
             "sessions_max",
             "Most sessions.",

@@ -35,7 +35,8 @@ pub struct Options {
     pub max_connections: usize,
     /// How long a statement may take, unless its session says otherwise; no limit by default.
     pub statement_timeout: Option<Duration>,
-    /// How long a transaction may wait for its client, unless its session says otherwise; no limit by default.
+    /// How long a transaction or a `copy` may wait for its client, unless its session says otherwise: others that write
+    /// wait for it. 5 minutes by default; none or zero for no limit.
     pub idle_in_transaction_timeout: Option<Duration>,
     /// How long statements may take to end once the server is asked to stop; 10 seconds by default.
     pub grace: Duration,
@@ -54,7 +55,7 @@ impl Default for Options {
             flight: None,
             max_connections: 256,
             statement_timeout: None,
-            idle_in_transaction_timeout: None,
+            idle_in_transaction_timeout: Some(Duration::from_secs(300)),
             grace: Duration::from_secs(10),
             files: false,
         }

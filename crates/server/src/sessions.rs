@@ -8,7 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use atoll::Interrupter;
 use parking_lot::{Condvar, Mutex};
+use sql::{Peers, SessionOwner};
 
+use crate::security::identity::Identity;
 use crate::wire::socket;
 
 /// Between two looks at what runs.
@@ -111,6 +113,8 @@ pub(crate) struct Client {
     pub process: u32,
     secret: [u8; 4],
     pub user: String,
+    /// The number of the role that the user was when the session began.
+    role: Option<u64>,
     pub address: SocketAddr,
     pub began: SystemTime,
     pub application: Mutex<String>,
@@ -123,6 +127,12 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn activity(&self) -> Activity {
         self.activity.lock().clone()
+    }
+
+    /// Whether it is of somebody who was let in.
+    pub(crate) fn is_of(&self, who: &Identity) -> bool {
+        // One that began before there were roles is of whoever has the name.
+        self.user == who.user && (self.role.is_none() || self.role == who.role)
     }
 
     pub(crate) fn secret(&self) -> [u8; 4] {
@@ -214,6 +224,8 @@ pub(crate) struct Sessions {
 /// What a new session is.
 pub(crate) struct Newcomer {
     pub user: String,
+    /// The number of the role that the user is.
+    pub role: Option<u64>,
     pub application: String,
     pub address: SocketAddr,
     pub secret: [u8; 4],
@@ -239,6 +251,29 @@ impl Full {
             Full::All => "sorry, too many clients already".into(),
             Full::OfUser(user) => format!("too many connections for role \"{user}\""),
         }
+    }
+}
+
+/// For the statements of a session that stop others. Whether they may is for the engine to say, which knows their rights.
+impl Peers for Sessions {
+    fn owner(&self, process: u32) -> Option<SessionOwner> {
+        self.get(process).map(|client| SessionOwner {
+            user: client.user.clone(),
+            role: client.role,
+        })
+    }
+
+    fn stop(&self, process: u32, ends: bool) -> bool {
+        let reason = if ends {
+            Reason::Terminated
+        } else {
+            Reason::Cancelled
+        };
+        let client = self.get(process);
+        client.is_some_and(|client| {
+            client.ask(reason);
+            true
+        })
     }
 }
 
@@ -285,6 +320,7 @@ impl Sessions {
             process,
             secret: newcomer.secret,
             user: newcomer.user,
+            role: newcomer.role,
             address: newcomer.address,
             began: now,
             application: Mutex::new(newcomer.application),
@@ -341,20 +377,6 @@ impl Sessions {
 
     pub(crate) fn get(&self, process: u32) -> Option<Arc<Client>> {
         self.all.lock().get(&process).cloned()
-    }
-
-    /// Asks another session of the same user to stop what it runs, or to end. False if there is none.
-    pub(crate) fn ask(&self, user: &str, process: u32, ends: bool) -> bool {
-        let client = self.get(process).filter(|client| client.user == user);
-        let reason = if ends {
-            Reason::Terminated
-        } else {
-            Reason::Cancelled
-        };
-        client.is_some_and(|client| {
-            client.ask(reason);
-            true
-        })
     }
 
     /// Stops the statement of a session for who knows its secret.

@@ -88,6 +88,15 @@ pub enum Error {
         /// Which one, and how.
         message: String,
     },
+    /// A row has a key that another row has.
+    Duplicate {
+        /// The table, as the catalog names it.
+        table: String,
+        /// The name of the key.
+        key: String,
+        /// Which values.
+        message: String,
+    },
     /// The statement does not go with the transaction of its session: there is none, or it has failed, or reads only.
     Transaction {
         /// PostgreSQL's code for it.
@@ -343,6 +352,7 @@ impl fmt::Display for Whole<'_> {
             Error::Unsupported { message }
             | Error::Denied { message }
             | Error::Constraint { message, .. }
+            | Error::Duplicate { message, .. }
             | Error::Transaction { message, .. }
             | Error::Conflict { message, .. }
             | Error::Arithmetic { message, .. }

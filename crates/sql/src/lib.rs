@@ -27,7 +27,7 @@
 //! rights       who may do what
 //! limits       what users may have
 //! settings     what a server has been told of a session
-//! names, messages, told, sqlstate, error
+//! names, system, messages, told, about, sqlstate, error
 //! ```
 //!
 //! A file uses files of its own layer and of those below it, never of one above.
@@ -63,6 +63,7 @@
 //! # }
 //! ```
 
+mod about;
 mod error;
 mod frontend;
 mod functions;
@@ -81,9 +82,11 @@ mod search_path;
 mod settings;
 mod sqlstate;
 mod statements;
+mod system;
 mod told;
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
+pub use about::About;
 pub use error::{Error, Position, Result};
 pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
@@ -105,7 +108,7 @@ pub use run::options::{Executor, Options};
 pub use run::origins::{Origin, Origins};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, as_texts_of, refuse_not_finite, uuid_text};
-pub use settings::{Backend, OpenCursor, Setting};
+pub use settings::{Backend, OpenCursor, Peers, SessionOwner, Setting};
 pub use statements::described::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
 pub use table::{Infinity, NotFinite, cast_moments, decimal_text, infinity_at};

@@ -12,6 +12,7 @@ use crate::error::{Error, Result, WITHIN};
 use crate::names::{
     CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, of_schema, schema_of, session_of,
 };
+use crate::settings::SessionOwner;
 
 /// The name of all roles together.
 pub(crate) const PUBLIC: &str = "";
@@ -248,6 +249,12 @@ impl Rights {
         self.lacking(tables, name, wanted).is_empty()
     }
 
+    /// Whether they include anything for a table, a view or a sequence: then one may know of it.
+    pub(crate) fn sees(&self, tables: &Tables, name: &str) -> bool {
+        let mut all = Privileges::ALL.into_iter();
+        all.any(|(one, _, _)| self.has(tables, name, one))
+    }
+
     /// That they include all of `wanted` for something, and the use of its schema.
     ///
     /// # Errors
@@ -312,6 +319,42 @@ impl Rights {
             return Ok(());
         }
         Err(denied(format!("permission denied for {what}")))
+    }
+
+    /// That a session of `owner` may be ended, or only its statement.
+    ///
+    /// # Errors
+    /// [`Error::Denied`].
+    pub(crate) fn check_stops(
+        &self,
+        tables: &Tables,
+        owner: &SessionOwner,
+        ends: bool,
+    ) -> Result<()> {
+        if self.is_all() {
+            return Ok(());
+        }
+        // A role that was dropped, whose name another has now, is nobody's.
+        let role = tables.role(&owner.user);
+        let role = role.filter(|own| owner.role.is_none_or(|number| number == own.number));
+        if role.is_some_and(|own| own.superuser) {
+            return Err(denied(if ends {
+                "must be a superuser to terminate superuser process"
+            } else {
+                "must be a superuser to cancel superuser query"
+            }));
+        }
+        if role.is_some() && self.includes(Some(&owner.user)) || self.is_member(SIGNAL_BACKEND) {
+            return Ok(());
+        }
+        let what = if ends {
+            "process is being terminated"
+        } else {
+            "query is being canceled"
+        };
+        Err(denied(format!(
+            "must be a member of the role whose {what} or member of {SIGNAL_BACKEND}"
+        )))
     }
 
     /// That files of this machine may be read, or written.

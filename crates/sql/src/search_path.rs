@@ -2,7 +2,7 @@
 //!
 //! What a text means that is kept in the catalog does not depend on it: there, a name without a schema is in `public`.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use table::Tables;
@@ -13,6 +13,7 @@ use crate::names::{
     temporary,
 };
 use crate::settings::DateSettings;
+use crate::system::is_of_catalog;
 
 /// In a path, the schema that is called as the user.
 const USER: &str = "$user";
@@ -71,8 +72,8 @@ impl SearchPath {
             .filter_map(move |(_, name)| actual(name))
     }
 
-    /// The schemas in which names are looked up, in order. That of temporary tables comes first unless the path says
-    /// otherwise.
+    /// The schemas in which names are looked up, in order. That of temporary tables comes first, and then `pg_catalog`, unless
+    /// the path says otherwise: nobody is shown another's table in the place of one of the system.
     fn searched<'p>(&'p self, tables: &'p Tables) -> impl Iterator<Item = &'p str> {
         let temporary = self.temporary.as_deref();
         let said = |schema: &&str| {
@@ -81,7 +82,8 @@ impl SearchPath {
                 .any(|own| own == PG_TEMP || own == schema)
         };
         let first = temporary.filter(|schema| !said(schema));
-        first.into_iter().chain(self.existing(tables))
+        let system = (!self.has(PG_CATALOG)).then_some(PG_CATALOG);
+        first.into_iter().chain(system).chain(self.existing(tables))
     }
 
     /// The name in the catalog of the table, view or sequence that a statement calls `name`; none if there is none.
@@ -93,6 +95,7 @@ impl SearchPath {
     fn find_beside(&self, tables: &Tables, new: Option<&str>, name: &str) -> Option<String> {
         let there = |name: &String| {
             new == Some(name.as_str())
+                || schema_of(name) == PG_CATALOG && is_of_catalog(base(name))
                 || tables.get(name).is_some()
                 || tables.view(name).is_some()
                 || tables.sequence(name).is_some()
@@ -248,7 +251,11 @@ pub(crate) fn text_of(setting: &Setting) -> String {
 
 /// The path of a session, its role, and how it reads and writes dates, which its statements change.
 #[derive(Debug, Default)]
-pub(crate) struct SessionPath(Mutex<Saved>);
+pub(crate) struct SessionPath {
+    saved: Mutex<Saved>,
+    /// The number of the role that its user was when it began, once that is known.
+    began_as: OnceLock<u64>,
+}
 
 /// What these are of a session, and come back to.
 #[derive(Clone, Debug, Default)]
@@ -273,20 +280,30 @@ pub(crate) struct Saved {
 }
 
 impl SessionPath {
+    /// The role of the session's user has this number; if one was said before, it stays.
+    pub(crate) fn begin_as(&self, role: u64) {
+        self.began_as.get_or_init(|| role);
+    }
+
+    /// Whether the role of the session's user may be the one of this number.
+    pub(crate) fn is_of(&self, role: u64) -> bool {
+        self.began_as.get().is_none_or(|own| *own == role)
+    }
+
     /// What it is set to.
     pub(crate) fn setting(&self) -> Setting {
-        let own = self.0.lock();
+        let own = self.saved.lock();
         own.local.clone().unwrap_or_else(|| own.now.clone())
     }
 
     /// What it is when it is reset.
     pub(crate) fn first(&self) -> Setting {
-        self.0.lock().first.clone()
+        self.saved.lock().first.clone()
     }
 
     /// Sets what it is, and comes back to when it is reset.
     pub(crate) fn begin(&self, setting: Setting) {
-        *self.0.lock() = Saved {
+        *self.saved.lock() = Saved {
             first: setting.clone(),
             now: setting,
             ..Saved::default()
@@ -306,30 +323,33 @@ impl SessionPath {
             (own.role, own.local_role) = (None, None);
             (own.authorization, own.local_authorization) = (None, None);
         }
-        SessionPath(Mutex::new(own))
+        SessionPath {
+            saved: Mutex::new(own),
+            began_as: OnceLock::new(),
+        }
     }
 
     /// `set search_path`.
     pub(crate) fn set(&self, setting: Setting) {
-        let mut own = self.0.lock();
+        let mut own = self.saved.lock();
         own.now = setting;
         own.local = None;
     }
 
     /// `set local search_path`.
     pub(crate) fn set_local(&self, setting: Setting) {
-        self.0.lock().local = Some(setting);
+        self.saved.lock().local = Some(setting);
     }
 
     /// The role that the session has taken.
     pub(crate) fn role(&self) -> Option<Arc<str>> {
-        let own = self.0.lock();
+        let own = self.saved.lock();
         own.local_role.clone().unwrap_or_else(|| own.role.clone())
     }
 
     /// `set role`, of which only the transaction is to know if `local`.
     pub(crate) fn set_role(&self, role: Option<Arc<str>>, local: bool) {
-        let mut own = self.0.lock();
+        let mut own = self.saved.lock();
         if local {
             own.local_role = Some(role);
         } else {
@@ -340,14 +360,14 @@ impl SessionPath {
 
     /// The role that the session is of in the place of its user.
     pub(crate) fn authorization(&self) -> Option<Arc<str>> {
-        let own = self.0.lock();
+        let own = self.saved.lock();
         let local = own.local_authorization.clone();
         local.unwrap_or_else(|| own.authorization.clone())
     }
 
     /// `set session authorization`, of which only the transaction is to know if `local`. No other role is taken then.
     pub(crate) fn set_authorization(&self, role: Option<Arc<str>>, local: bool) {
-        let mut own = self.0.lock();
+        let mut own = self.saved.lock();
         if local {
             own.local_authorization = Some(role);
             own.local_role = Some(None);
@@ -361,13 +381,13 @@ impl SessionPath {
 
     /// How dates and times are read and written.
     pub(crate) fn dates(&self) -> Arc<DateSettings> {
-        let own = self.0.lock();
+        let own = self.saved.lock();
         Arc::clone(own.local_dates.as_ref().unwrap_or(&own.dates))
     }
 
     /// Sets how they are, for the transaction alone if `local`.
     pub(crate) fn set_dates(&self, dates: DateSettings, local: bool) {
-        let mut own = self.0.lock();
+        let mut own = self.saved.lock();
         if local {
             own.local_dates = Some(Arc::new(dates));
         } else {
@@ -378,17 +398,17 @@ impl SessionPath {
 
     /// What it is, to come back to.
     pub(crate) fn save(&self) -> Saved {
-        self.0.lock().clone()
+        self.saved.lock().clone()
     }
 
     /// Comes back to what it was.
     pub(crate) fn restore(&self, saved: Saved) {
-        *self.0.lock() = saved;
+        *self.saved.lock() = saved;
     }
 
     /// The transaction has committed.
     pub(crate) fn end_local(&self) {
-        let mut own = self.0.lock();
+        let mut own = self.saved.lock();
         own.local = None;
         own.local_role = None;
         own.local_authorization = None;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
+use crate::error::Result;
 use crate::modes::{Isolation, Modes};
 
 /// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
@@ -84,23 +85,45 @@ pub struct OpenCursor {
     pub declared: i64,
 }
 
-type Stop = dyn Fn(u32, bool) -> bool + Send + Sync;
+/// Whose a session of a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionOwner {
+    /// The name of its user.
+    pub user: String,
+    /// The number of the role that this was when the session began; none if it was none.
+    pub role: Option<u64>,
+}
 
-/// A session among others of its server: its number, and how the others are stopped.
+/// The sessions of a server.
+pub trait Peers: Send + Sync {
+    /// Whose the session of this number is; none if there is none.
+    fn owner(&self, process: u32) -> Option<SessionOwner>;
+
+    /// Has the session of this number end, or only its statement; false if there is none.
+    fn stop(&self, process: u32, ends: bool) -> bool;
+}
+
+/// A session among others of its server: its number, and those that there are.
 #[derive(Clone)]
 pub struct Backend {
     process: u32,
-    stop: Arc<Stop>,
+    peers: Arc<dyn Peers>,
 }
 
 impl Backend {
-    /// The session of this number. `stop` gets the number of a session and whether it is to end, or only its statement; it
-    /// says whether there is such a session that may be stopped.
-    pub fn new(process: u32, stop: impl Fn(u32, bool) -> bool + Send + Sync + 'static) -> Backend {
-        Backend {
-            process,
-            stop: Arc::new(stop),
-        }
+    /// The session of this number among `peers`.
+    pub fn new(process: u32, peers: Arc<dyn Peers>) -> Backend {
+        Backend { process, peers }
+    }
+}
+
+/// Whether a statement may have a session of somebody end, or only its statement.
+#[derive(Clone)]
+pub(crate) struct MayStop(pub Arc<dyn Fn(&SessionOwner, bool) -> Result<()> + Send + Sync>);
+
+impl std::fmt::Debug for MayStop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MayStop").finish_non_exhaustive()
     }
 }
 
@@ -171,6 +194,7 @@ impl SessionSettings {
             all: Arc::clone(&self.all.lock()),
             cursors: Arc::clone(&self.cursors.lock()),
             backend: self.backend.lock().clone(),
+            may_stop: None,
             path,
             dates,
             began: Some(Utc::now()),
@@ -184,6 +208,8 @@ pub(crate) struct StatementSettings {
     all: Arc<[Setting]>,
     cursors: Arc<[OpenCursor]>,
     backend: Option<Backend>,
+    /// Which sessions it may stop; none: any.
+    may_stop: Option<MayStop>,
     /// What `search_path` is, which the session keeps itself.
     path: String,
     /// How dates are read and written, unless `all` says it.
@@ -221,18 +247,37 @@ impl StatementSettings {
         &self.cursors
     }
 
+    /// Whether a server serves the session: then its client takes the rows as it likes.
+    pub(crate) fn is_served(&self) -> bool {
+        self.backend.is_some()
+    }
+
     /// The number of the session, or that of the process if nobody serves it.
     pub(crate) fn process(&self) -> u32 {
         let own = self.backend.as_ref();
         own.map_or_else(std::process::id, |backend| backend.process)
     }
 
-    /// Asks the session of that number to end, or its statement; false if there is none that may be asked.
-    pub(crate) fn stop(&self, process: i32, ends: bool) -> bool {
-        match (&self.backend, u32::try_from(process)) {
-            (Some(backend), Ok(process)) => (backend.stop)(process, ends),
-            _ => false,
+    /// Says which sessions the statement may stop.
+    pub(crate) fn stops(&mut self, may: MayStop) {
+        self.may_stop = Some(may);
+    }
+
+    /// Asks the session of that number to end, or its statement; false if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Denied`](crate::error::Error::Denied) if the statement may not do that.
+    pub(crate) fn stop(&self, process: i32, ends: bool) -> Result<bool> {
+        let (Some(backend), Ok(process)) = (&self.backend, u32::try_from(process)) else {
+            return Ok(false);
+        };
+        let Some(owner) = backend.peers.owner(process) else {
+            return Ok(false);
+        };
+        if let Some(MayStop(may)) = &self.may_stop {
+            may(&owner, ends)?;
         }
+        Ok(backend.peers.stop(process, ends))
     }
 
     /// What one is, whatever the case of its name.

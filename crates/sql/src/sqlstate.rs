@@ -13,6 +13,7 @@ impl Error {
             Error::Invalid { code, .. } => code.unwrap_or("42000"),
             Error::Denied { .. } => "42501",
             Error::TableExists { .. } => "42P07",
+            Error::Duplicate { .. } => "23505",
             Error::Constraint { code, .. }
             | Error::Transaction { code, .. }
             | Error::Conflict { code, .. }

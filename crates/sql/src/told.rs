@@ -1,6 +1,7 @@
 //! What clients of PostgreSQL's protocol are told of an error: its message in PostgreSQL's words, and apart from it the detail
 //! and the hint, which [`Error`]'s one line has at its end.
 
+use crate::about::About;
 use crate::error::{Error, Or, readable};
 use crate::near::nearest;
 
@@ -15,6 +16,8 @@ pub struct Told {
     pub hint: Option<String>,
     /// Where in a value it is.
     pub context: Option<String>,
+    /// What it is about, for programs.
+    pub about: About,
 }
 
 /// The part that follows a message.
@@ -120,6 +123,7 @@ impl Error {
                 reworded(&text).unwrap_or_else(|| parted(&text))
             }
         };
+        told.about = About::of(self, &told.message);
         told.message = readable(&told.message);
         told.detail = told.detail.map(|detail| readable(&detail));
         told.hint = told.hint.map(|hint| readable(&hint));
@@ -255,7 +259,7 @@ fn parted(text: &str) -> Told {
                 message,
                 detail: Some(detail),
                 hint,
-                context: None,
+                ..Told::default()
             }
         }
     }

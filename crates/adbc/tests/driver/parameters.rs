@@ -273,3 +273,53 @@ fn a_stream_that_panics_is_an_error() {
         assert!(numbers(&mut connection, "select a from t").is_empty());
     }
 }
+
+/// Whatever call reads the stream of a program that panics, it is that call's error, and the next call works.
+#[test]
+fn a_panic_is_the_error_of_every_call_that_reads() {
+    use adbc_core::Optionable as _;
+    use adbc_core::options::OptionStatement;
+    let mut connection = connection();
+    run(&mut connection, "create table t (\"0\" bigint)").unwrap();
+    type Call = fn(&mut adbc::Statement) -> bool;
+    let calls: [(&str, Call); 3] = [
+        ("execute", |of| of.execute().is_err()),
+        ("execute_update", |of| of.execute_update().is_err()),
+        ("rows", |of| match of.execute() {
+            Ok(mut rows) => rows.any(|batch| batch.is_err()),
+            Err(_) => true,
+        }),
+    ];
+    for ingests in [false, true] {
+        for (name, call) in calls {
+            let mut batches = vec![batch(vec![ints(&[1, 2])])];
+            let schema = batches[0].schema();
+            // The first batch comes, and then the program is at its end.
+            let stream = std::iter::from_fn(
+                move || -> Option<Result<RecordBatch, arrow::error::ArrowError>> {
+                    Some(Ok(batches.pop().expect("the well is poisoned")))
+                },
+            );
+            let mut insert = if ingests {
+                let mut insert = connection.new_statement().unwrap();
+                for (option, value) in [
+                    (OptionStatement::TargetTable, "t"),
+                    (OptionStatement::IngestMode, "adbc.ingest.mode.append"),
+                ] {
+                    insert.set_option(option, value.into()).unwrap();
+                }
+                insert
+            } else {
+                statement(&mut connection, "insert into t values ($1)")
+            };
+            insert
+                .bind_stream(Box::new(RecordBatchIterator::new(stream, schema)))
+                .unwrap();
+            assert!(call(&mut insert), "{name}, ingests: {ingests}");
+            assert!(
+                numbers(&mut connection, "select * from t").is_empty(),
+                "{name}, ingests: {ingests}"
+            );
+        }
+    }
+}

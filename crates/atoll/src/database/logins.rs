@@ -17,6 +17,11 @@ impl Logins {
         self.0.role(name).map(|role| role.login)
     }
 
+    /// The number of the role of this name, if there is one: a role that is dropped and created again has another.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.0.role(name).map(|role| role.number)
+    }
+
     /// Whether the role of this name may do everything.
     pub fn is_superuser(&self, name: &str) -> bool {
         self.0.role(name).is_some_and(|role| role.superuser)

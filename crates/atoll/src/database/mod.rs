@@ -185,6 +185,12 @@ impl Database {
         self.instance.store().path()
     }
 
+    /// Random bytes that the store has had since it was created. Nobody is told them who has not its file: servers derive
+    /// secrets from them that outlive a restart.
+    pub fn secret(&self) -> [u8; 16] {
+        self.instance.store().id()
+    }
+
     /// What opening the store found in its log: commits applied from there, and one that a crash cut short.
     pub fn recovery(&self) -> &store::Recovery {
         self.store().recovery()

@@ -52,9 +52,9 @@ pub struct Serve {
     /// How long a statement may take, such as 30s; a session may say otherwise [default: any time]
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub statement_timeout: Option<f64>,
-    /// How long a transaction may wait for its client; a session may say otherwise [default: any time]
-    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
-    pub idle_timeout: Option<f64>,
+    /// How long a transaction or a copy may wait for its client, while others that write wait; a session may say otherwise
+    #[arg(long, value_name = "TIME", default_value = "5min", value_parser = parse_seconds)]
+    pub idle_timeout: f64,
     /// How long statements may take to end once the server is asked to stop
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_seconds)]
     pub grace: f64,
@@ -131,7 +131,7 @@ fn served(args: &Serve) -> server::Options {
     options.flight = args.flight;
     options.max_connections = args.max_connections as usize;
     options.statement_timeout = args.statement_timeout.map(Duration::from_secs_f64);
-    options.idle_in_transaction_timeout = args.idle_timeout.map(Duration::from_secs_f64);
+    options.idle_in_transaction_timeout = Some(Duration::from_secs_f64(args.idle_timeout));
     options.grace = Duration::from_secs_f64(args.grace);
     options.files = args.files;
     options

@@ -13,10 +13,10 @@ use crate::client::settings::Settings;
 use crate::client::startup::Opened;
 use crate::errors;
 use crate::outcome::Outcome;
-use crate::sessions::{Client, Doing, Reason, Seat};
-use crate::shared::Shared;
+use crate::sessions::{Client, Doing, Reason, Seat, Sessions};
+use crate::shared::{Place, Shared};
 use crate::wire::backend::{self, Report};
-use crate::wire::channel::{Broken, Channel};
+use crate::wire::channel::{Broken, Channel, Received};
 use crate::wire::frontend::{self, Message};
 
 /// Most bytes of a message: a statement with its parameters, or a piece of a copy.
@@ -56,6 +56,8 @@ pub(crate) struct Conversation {
     pub implicit: bool,
     /// A message has failed: those up to the next `Sync` are not looked at.
     skipping: bool,
+    /// The statement is one of a transaction: others that write may wait for it.
+    in_transaction: bool,
     /// Answers wait for `Sync` or `Flush`, as PostgreSQL has it: a client that sends many statements is woken once.
     holds_back: bool,
     seat: Seat,
@@ -70,12 +72,9 @@ enum Next {
 
 impl Conversation {
     pub(crate) fn new(shared: Arc<Shared>, opened: Opened) -> Conversation {
-        let client = &opened.seat.client;
-        let (process, user) = (client.process, client.user.clone());
-        let all = Arc::clone(&shared);
-        let backend = sql::Backend::new(process, move |other, ends| {
-            all.sessions.ask(&user, other, ends)
-        });
+        let process = opened.seat.client.process;
+        let sessions: Arc<Sessions> = Arc::clone(&shared.sessions);
+        let backend = sql::Backend::new(process, sessions);
         Conversation {
             shared,
             channel: opened.channel,
@@ -86,6 +85,7 @@ impl Conversation {
             cursors: Cursors::default(),
             implicit: false,
             skipping: false,
+            in_transaction: false,
             holds_back: false,
             seat: opened.seat,
         }
@@ -130,8 +130,11 @@ impl Conversation {
         if self.channel.next_kind().is_none() && !waits {
             self.channel.flush(&mut going)?;
         }
-        let (kind, body) = self.channel.message(MOST, &mut going)?;
-        let message = frontend::message(kind, body)?;
+        let received = self.channel.message(MOST, &mut going)?;
+        let (kind, message) = match received {
+            Received::Message(kind, body) => (kind, Ok(frontend::message(kind, body)?)),
+            Received::Refused(kind, why) => (kind, Err(why)),
+        };
         if self
             .client()
             .reason()
@@ -139,6 +142,13 @@ impl Conversation {
         {
             return Err(Broken::Stopped);
         }
+        let message = match message {
+            Ok(message) => message,
+            Err(why) => {
+                self.refuse(kind, why);
+                return Ok(Next::Goes);
+            }
+        };
         self.holds_back = message.is_followed();
         let done = match message {
             Message::Terminate => return Ok(Next::Ends),
@@ -171,6 +181,29 @@ impl Conversation {
                 Ok(Next::Goes)
             }
         }
+    }
+
+    /// Tells that there was no memory for a message of this kind, which has not been read.
+    fn refuse(&mut self, kind: u8, why: String) {
+        let report = Report::error(errors::MEMORY, why);
+        match kind {
+            b'Q' => {
+                self.skipping = false;
+                self.fail(&report);
+                if let Err(report) = self.end_implicit() {
+                    self.fail(&report);
+                }
+                self.ready();
+            }
+            // Of a copy that has ended already.
+            b'd' => {}
+            _ if self.skipping => {}
+            _ => {
+                self.fail(&report);
+                self.skipping = true;
+            }
+        }
+        self.holds_back = false;
     }
 
     /// Tells of an error; the transaction in progress has failed.
@@ -254,6 +287,12 @@ impl Conversation {
     /// A statement of this text begins. It ends with [`rest`](Conversation::rest).
     pub(crate) fn begin(&mut self, text: &str) {
         self.shared.counts.statements.add(1);
+        self.look(text);
+    }
+
+    /// A text is looked at, of which statements are to run: it can be stopped from here on.
+    pub(crate) fn look(&mut self, text: &str) {
+        self.in_transaction = self.session.transaction() != TransactionStatus::Idle;
         let timeout = self.settings.statement_timeout();
         let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
         self.client().begin(text, deadline);
@@ -282,6 +321,7 @@ impl Conversation {
     ) -> Result<T, Failed> {
         let began = Instant::now();
         self.begin(text);
+        self.shared.files.check(text)?;
         let done = work(self);
         let took = began.elapsed().as_micros();
         self.shared
@@ -312,6 +352,17 @@ impl Conversation {
         }
     }
 
+    /// A place among the queries that wait in the middle of their rows.
+    ///
+    /// # Errors
+    /// If there are as many as there may be.
+    pub(crate) fn waiting(&self) -> Result<Place, Report> {
+        self.shared.waiting.take().ok_or_else(|| {
+            let message = "too many portals and cursors wait in the middle of their rows, which may keep files open: close some";
+            Report::error("53400", message)
+        })
+    }
+
     /// Whether the statement that runs goes on; asked while the client takes its rows.
     pub(crate) fn wanted(&self) -> Result<(), Failed> {
         match self.client().reason() {
@@ -332,7 +383,11 @@ impl Conversation {
             Some(_) => Err(Broken::Stopped),
         };
         let before = self.channel.out.len();
+        if self.in_transaction {
+            self.channel.patience = self.settings.idle_timeout();
+        }
         let sent = self.channel.flush(&mut going);
+        self.channel.patience = None;
         let left = self.channel.out.len();
         self.shared
             .counts
@@ -340,7 +395,14 @@ impl Conversation {
             .add(before.saturating_sub(left) as u64);
         match sent {
             Err(Broken::Stopped) => self.wanted(),
+            Err(Broken::Late) => Err(self.waited()),
             sent => Ok(sent?),
         }
+    }
+
+    /// The client has neither sent nor taken anything for too long, while others wait: the session ends.
+    pub(crate) fn waited(&self) -> Failed {
+        self.client().ask(Reason::Idle);
+        Failed::Broken(Broken::Stopped)
     }
 }

@@ -52,6 +52,11 @@ impl BinaryReader {
         }
     }
 
+    /// Bytes that have come and are not read yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len() - self.read
+    }
+
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.bytes.drain(..self.read);
         self.read = 0;

@@ -15,7 +15,7 @@ use crate::client::copy_lines::{Cutter, PART};
 use crate::client::copy_rows::{self, Rows, Wrong};
 use crate::errors;
 use crate::wire::backend::Report;
-use crate::wire::channel::Broken;
+use crate::wire::channel::{Broken, Growing, Received};
 use crate::wire::frontend::{self, Message};
 
 /// Rows of a batch that comes from a client in binary.
@@ -46,18 +46,23 @@ enum Piece {
 fn receive(conversation: &mut Conversation) -> Result<Piece, Failed> {
     loop {
         let client = Arc::clone(conversation.client());
+        // It has the turn to write.
+        conversation.channel.patience = conversation.settings.idle_timeout();
         let message = conversation
             .channel
             .message(PIECE, &mut |_| match client.reason() {
                 None => Ok(()),
                 Some(_) => Err(Broken::Stopped),
             });
+        conversation.channel.patience = None;
         let (kind, body) = match message {
-            Ok(message) => message,
+            Ok(Received::Message(kind, body)) => (kind, body),
+            Ok(Received::Refused(_, why)) => return Err(Report::error(errors::MEMORY, why).into()),
             Err(Broken::Stopped) => {
                 conversation.wanted()?;
                 continue;
             }
+            Err(Broken::Late) => return Err(conversation.waited()),
             Err(broken) => return Err(broken.into()),
         };
         match frontend::message(kind, body).map_err(Broken::from)? {
@@ -75,6 +80,11 @@ fn receive(conversation: &mut Conversation) -> Result<Piece, Failed> {
             }
         }
     }
+}
+
+/// The error for what there is no memory for.
+fn no_memory(why: String) -> Report {
+    Report::error(errors::MEMORY, why)
 }
 
 /// What a part is found to be.
@@ -99,10 +109,12 @@ struct Lines {
     cut: bool,
     /// The line was read behind which nothing more comes.
     ended: bool,
+    /// The memory of a line that has not ended.
+    memory: Growing,
 }
 
 impl Lines {
-    fn new(format: &TransferFormat, columns: usize, width: usize) -> Lines {
+    fn new(format: &TransferFormat, columns: usize, (width, memory): (usize, Growing)) -> Lines {
         let header = match format {
             TransferFormat::Text { header, .. } | TransferFormat::Csv { header, .. } => *header,
             _ => false,
@@ -119,6 +131,7 @@ impl Lines {
             given_up: None,
             cut: false,
             ended: false,
+            memory,
         }
     }
 
@@ -188,7 +201,11 @@ impl Lines {
         } else {
             conversation.wanted()?;
             match receive(conversation)? {
-                Piece::Bytes(bytes) => self.cutter.push(&bytes),
+                Piece::Bytes(bytes) => {
+                    let waiting = self.cutter.waiting().saturating_add(bytes.len());
+                    self.memory.to(waiting).map_err(no_memory)?;
+                    self.cutter.push(&bytes);
+                }
                 Piece::Done => self.come = true,
                 Piece::GivenUp(report) => {
                     self.come = true;
@@ -222,6 +239,8 @@ struct BinaryRows {
     reader: BinaryReader,
     /// The client has sent all of it.
     come: bool,
+    /// The memory of a row that has not ended.
+    memory: Growing,
 }
 
 impl BinaryRows {
@@ -245,7 +264,11 @@ impl BinaryRows {
                 }
                 Ok(Line::More) if self.come => break,
                 Ok(Line::More) => match receive(conversation)? {
-                    Piece::Bytes(piece) => self.reader.push(&piece),
+                    Piece::Bytes(piece) => {
+                        let waiting = self.reader.waiting().saturating_add(piece.len());
+                        self.memory.to(waiting).map_err(no_memory)?;
+                        self.reader.push(&piece);
+                    }
                     Piece::Done => self.come = true,
                     Piece::GivenUp(report) => return Err(Failed::Told(report)),
                 },
@@ -291,15 +314,17 @@ impl<'c> Incoming<'c> {
         let fields = columns.fields().iter();
         let fields = fields.map(|field| Field::new(field.name(), DataType::Utf8View, true));
         let width = conversation.shared.database.workers().width();
+        let memory = conversation.channel.growing();
         Incoming {
             conversation,
             format: match format {
                 TransferFormat::Binary => Format::Binary(BinaryRows {
                     reader: BinaryReader::new(columns),
                     come: false,
+                    memory,
                 }),
                 lines => {
-                    let lines = Lines::new(lines, columns.fields().len(), width);
+                    let lines = Lines::new(lines, columns.fields().len(), (width, memory));
                     Format::Lines(Box::new(lines))
                 }
             },

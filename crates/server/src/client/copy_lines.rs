@@ -76,6 +76,11 @@ impl Cutter {
         (left > 0).then(|| self.cut(left))
     }
 
+    /// Bytes that have come and are not cut off yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+
     /// Whether a line that has not ended is longer than what is kept. Told right when there are no more
     /// [lines](Cutter::lines).
     pub(crate) fn is_too_long(&self) -> bool {

@@ -14,6 +14,7 @@ use crate::client::portal::{Portal, Prepared, State, What};
 use crate::client::sending::{Sending, Source, formats};
 use crate::errors;
 use crate::values::{parameter, types};
+use crate::weight;
 use crate::wire::backend::{self, Report};
 use crate::wire::frontend::{Bind, Target};
 
@@ -37,6 +38,7 @@ impl Conversation {
                 let message = format!("parameters of type {oid} are not supported");
                 Report::error(errors::NOT_SUPPORTED, message)
             })?;
+        let memory = self.kept(text.len().saturating_add(weight::of(&text)))?;
         let what = self.what(&text, &declared)?;
         let mut types: Vec<u32> = match &what {
             What::Engine(statement) | What::Cursor(_, Some(statement)) => statement
@@ -52,10 +54,21 @@ impl Conversation {
                 *known = *declared;
             }
         }
-        let prepared = Prepared { text, what, types };
+        let prepared = Prepared {
+            text,
+            _memory: memory,
+            what,
+            types,
+        };
         self.prepared.insert(name, Rc::new(prepared));
         backend::bare(&mut self.channel.out, b'1');
         Ok(())
+    }
+
+    /// The memory of so many bytes that are kept of a message.
+    pub(super) fn kept(&self, bytes: usize) -> Result<Option<atoll::Account>, Report> {
+        let kept = self.channel.keep(bytes);
+        kept.map_err(|why| Report::error(errors::MEMORY, why))
     }
 
     fn what(&mut self, text: &str, declared: &[Option<DataType>]) -> Result<What, Failed> {
@@ -104,6 +117,8 @@ impl Conversation {
             );
             return Err(Report::error(errors::PROTOCOL, message).into());
         }
+        let bytes = bind.values.iter().flatten().map(Vec::len).sum();
+        let memory = self.kept(bytes)?;
         let binary = formats(&bind.formats, bind.values.len())?;
         let mut values = Vec::with_capacity(bind.values.len());
         for (at, value) in bind.values.iter().enumerate() {
@@ -121,6 +136,7 @@ impl Conversation {
         let portal = Portal {
             prepared,
             values,
+            _memory: memory,
             results: bind.results,
             state: State::Bound,
         };
@@ -235,6 +251,9 @@ impl Conversation {
                     backend::complete(&mut self.channel.out, &sending.source.tag(sent));
                     State::Done(sending.source.tag(0))
                 } else {
+                    if sending.place.is_none() {
+                        sending.place = Some(self.waiting()?);
+                    }
                     backend::bare(&mut self.channel.out, b's');
                     State::Sending(sending)
                 }

@@ -115,8 +115,10 @@ impl Conversation {
         };
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let micros = since.map_or(0, |time| time.as_micros());
+        let mut sending = Sending::new(Source::Running(Box::new(rows)), &[], None)?;
+        sending.place = Some(self.waiting()?);
         let cursor = Cursor {
-            sending: Sending::new(Source::Running(Box::new(rows)), &[], None)?,
+            sending,
             read: Kept::new(keeps),
             binary: declare.binary,
             hold: declare.hold,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use atoll::{PreparedStatement, Transfer};
+use atoll::{Account, PreparedStatement, Transfer};
 
 use crate::client::control::Command;
 use crate::client::cursor_text::CursorCommand;
@@ -13,6 +13,8 @@ use crate::client::sending::Sending;
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub text: String,
+    /// The memory of it, if that is much.
+    pub _memory: Option<Account>,
     pub what: What,
     /// The types of its parameters.
     pub types: Vec<u32>,
@@ -35,6 +37,8 @@ pub(crate) enum What {
 pub(crate) struct Portal {
     pub prepared: Rc<Prepared>,
     pub values: Vec<Option<String>>,
+    /// The memory of the values, if that is much.
+    pub _memory: Option<Account>,
     /// The formats of the results, as they were asked for.
     pub results: Vec<bool>,
     pub state: State,

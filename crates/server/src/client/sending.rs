@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use sql::{Local, Origins};
 
 use crate::errors;
+use crate::shared::Place;
 use crate::values::row::Rows;
 use crate::values::types;
 use crate::wire::backend::{self, Column, Report};
@@ -78,6 +79,8 @@ pub(crate) struct Sending {
     /// A batch of which some rows are sent.
     pub batch: Option<(Rows, usize)>,
     pub sent: u64,
+    /// Its place among those that wait in the middle of their rows.
+    pub place: Option<Place>,
 }
 
 /// Which columns are binary: `wanted` is none for all text, one for all, or one for each.
@@ -134,6 +137,7 @@ impl Sending {
             told,
             batch: None,
             sent: 0,
+            place: None,
         })
     }
 }

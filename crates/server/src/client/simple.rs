@@ -12,6 +12,7 @@ use crate::client::conversation::{Conversation, Failed};
 use crate::client::cursor_text;
 use crate::client::sending::{Sending, Source};
 use crate::errors;
+use crate::weight;
 use crate::wire::backend::{self, Report};
 
 /// How long `pg_sleep` sleeps before it looks whether it is still wanted.
@@ -44,24 +45,32 @@ impl Conversation {
     }
 
     fn statements(&mut self, text: &str) -> Result<(), Failed> {
-        let statements = script::split(text);
-        if statements.is_empty() {
+        // They are found one by one, when each is to run: a text has no copy beside it, however many there are.
+        script::check_length(text).map_err(|e| self.reported(&atoll::Error::from(e), text))?;
+        self.look(text);
+        let mut count = 0;
+        let mut plain = true;
+        for one in script::statements(text) {
+            count += 1;
+            plain = plain && !matches!(control::read(one.text), Some(Command::Transaction(_)));
+            if count > 1 && !plain {
+                break;
+            }
+            self.wanted()?;
+        }
+        if count == 0 {
             backend::bare(&mut self.channel.out, b'I');
             return Ok(());
         }
-        let several = statements.len() > 1;
-        let plain = |one: &script::Statement| {
-            !matches!(control::read(&one.text), Some(Command::Transaction(_)))
-        };
-        if several && statements.iter().all(plain) {
+        let several = count > 1;
+        if several && plain {
             self.begin_implicit()?;
         }
-        for one in &statements {
-            self.statement(&one.text).map_err(|failed| match failed {
+        for one in script::statements(text) {
+            self.statement(one.text).map_err(|failed| match failed {
                 // The place is one in the whole text.
                 Failed::Told(mut report) if several => {
-                    let before = text.find(one.text.as_str()).unwrap_or(0);
-                    let before = text[..before].chars().count();
+                    let before = text[..one.offset].chars().count();
                     report.position = report.position.map(|at| at + before);
                     Failed::Told(report)
                 }
@@ -73,6 +82,7 @@ impl Conversation {
 
     /// Runs one statement and sends what it returns.
     fn statement(&mut self, text: &str) -> Result<(), Failed> {
+        let _memory = self.kept(weight::of(text))?;
         if let Some(command) = cursor_text::read(text)? {
             return self.cursor(command, text);
         }
@@ -335,8 +345,8 @@ impl Conversation {
                 self.sleep(argument(0), text)?;
                 String::new()
             }
-            "pg_cancel_backend" => self.ask(argument(0), false),
-            "pg_terminate_backend" => self.ask(argument(0), true),
+            "pg_cancel_backend" => self.ask(argument(0), false, text)?,
+            "pg_terminate_backend" => self.ask(argument(0), true, text)?,
             "set_config" if argument(0).eq_ignore_ascii_case(control::PATH) => {
                 let local = matches!(argument(2), "true" | "t" | "on" | "1");
                 let value = argument(1).replace('\'', "''");
@@ -402,12 +412,13 @@ impl Conversation {
         }
     }
 
-    /// Asks another session of the same user to stop.
-    fn ask(&self, process: &str, ends: bool) -> String {
-        let asked = process
-            .parse()
-            .is_ok_and(|process| self.shared.sessions.ask(&self.client().user, process, ends));
-        if asked { "t" } else { "f" }.into()
+    /// Asks another session to stop. No worker is needed for it: all of them may run what is to be stopped.
+    fn ask(&mut self, process: &str, ends: bool, text: &str) -> Result<String, Failed> {
+        let asked = match process.parse() {
+            Ok(process) => self.timed(text, |it| it.session.stop_session(process, ends))?,
+            Err(_) => false,
+        };
+        Ok(if asked { "t" } else { "f" }.into())
     }
 }
 

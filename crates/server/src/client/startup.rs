@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::admission::Stranger;
 use crate::client::control::PATH;
 use crate::client::known::FIRST_PATH;
 use crate::client::settings::Settings;
@@ -12,7 +13,7 @@ use crate::limits::Limits;
 use crate::sessions::{Full, Newcomer, Seat};
 use crate::shared::Shared;
 use crate::wire::backend::{self, Report};
-use crate::wire::channel::{Broken, Channel, until_then};
+use crate::wire::channel::{Broken, Channel, Received, until_then};
 use crate::wire::frontend::{self, Fields, First, Message};
 use scram::{Login, MECHANISM, Refused, Verifier};
 
@@ -43,6 +44,7 @@ impl From<Broken> for Ended {
         match broken {
             Broken::Malformed(e) => Ended::Told(Report::fatal(errors::PROTOCOL, e.to_string())),
             Broken::Late => Ended::Told(Report::fatal("08006", "the login took too long")),
+            Broken::Full(why) => Ended::Told(Report::fatal(errors::MEMORY, why)),
             Broken::Closed | Broken::Stopped => Ended::Silent,
         }
     }
@@ -69,6 +71,7 @@ pub(crate) fn open(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr)
             opened.session.show_settings(opened.settings.all());
             greet(&mut opened, &parameters, minor);
             opened.channel.patient(true).ok()?;
+            opened.channel.count(opened.session.account().ok()?);
             Some(opened)
         }
         Err(ended) => {
@@ -154,15 +157,17 @@ fn enter(
         return Err(told(errors::NOT_SUPPORTED, "there is no replication"));
     }
     let (admission, database) = (&shared.admission, &shared.database);
-    if admission.asks(database).map_err(Ended::Told)? {
-        let verifier = admission.verifier(database, &user).map_err(Ended::Told)?;
+    let asks = admission.asks(database).map_err(Ended::Told)?;
+    let stranger = admission.stranger(database, &user);
+    let Stranger { verifier, identity } = stranger.map_err(Ended::Told)?;
+    if asks {
         let proved = authenticate(channel, verifier, &user, until);
         proved.inspect_err(|_| shared.counts.failed_logins.add(1))?;
     }
-    admission.check(database, &user).map_err(Ended::Told)?;
+    admission.check(database, &identity).map_err(Ended::Told)?;
     let mut secret = [0; 4];
     scram::fill(&mut secret).map_err(|reason| told(errors::INTERNAL, &reason))?;
-    let session = shared.database.session().of_user(&user);
+    let session = shared.database.session().of_role(&user, identity.role);
     let session = if shared.options.files {
         session
     } else {
@@ -178,6 +183,7 @@ fn enter(
     };
     let newcomer = Newcomer {
         user,
+        role: identity.role,
         application: of("application_name").unwrap_or_default(),
         address,
         secret,
@@ -243,7 +249,12 @@ fn authenticate(
 
 /// The next message of a login.
 fn password(channel: &mut Channel, until: Instant) -> Result<Vec<u8>, Ended> {
-    let (kind, body) = channel.message(MOST, &mut |_| until_then(until))?;
+    let (kind, body) = match channel.message(MOST, &mut |_| until_then(until))? {
+        Received::Message(kind, body) => (kind, body),
+        Received::Refused(_, why) => {
+            return Err(Ended::Told(Report::fatal(errors::MEMORY, why)));
+        }
+    };
     match frontend::message(kind, body).map_err(Broken::from)? {
         Message::Password(body) => Ok(body),
         Message::Terminate => Err(Ended::Silent),

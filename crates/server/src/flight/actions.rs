@@ -59,7 +59,7 @@ pub(crate) fn act(shelf: &Shelf, call: &mut Call, caller: &Caller) -> Result<(),
         }
         "ClosePreparedStatement" => {
             let Handle { handle } = inner(body)?;
-            shelf.prepared.close(&handle, &caller.user);
+            shelf.prepared.close(&handle, &caller.who);
             Ok(())
         }
         "BeginTransaction" => {
@@ -75,14 +75,14 @@ pub(crate) fn act(shelf: &Shelf, call: &mut Call, caller: &Caller) -> Result<(),
         "CancelFlightInfo" => {
             let asked: CancelRequest = call::decoded(body)?;
             let info = asked.info.unwrap_or_default();
-            let status = shelf.running.cancel(&info, &caller.user)? as i32;
+            let status = shelf.running.cancel(&info, &caller.who)? as i32;
             let body = CancelResult { status }.encode_to_vec().into();
             call.answer(&Outcome { body })
         }
         "CancelQuery" => {
             let Handle { handle } = inner(body)?;
             let info = call::decoded(handle)?;
-            let status = shelf.running.cancel(&info, &caller.user)? as i32;
+            let status = shelf.running.cancel(&info, &caller.who)? as i32;
             outcome(call, "ActionCancelQueryResult", &CancelResult { status })
         }
         "CloseSession" => {
@@ -134,7 +134,7 @@ fn prepare(shelf: &Shelf, caller: &Caller, asked: Text) -> Result<PreparedResult
         ),
         parameters: data::framed(&data::told(&parameters)),
     };
-    let kept = Kept::new(text, prepared, transaction, &caller.user);
+    let kept = Kept::new(text, prepared, transaction, &caller.who);
     shelf.prepared.keep(told.handle.clone(), kept)?;
     Ok(told)
 }
@@ -156,7 +156,7 @@ fn begin(shelf: &Shelf, caller: &Caller) -> Result<Bytes, Ended> {
     };
     shelf
         .transactions
-        .keep(id.clone(), &caller.user, session, seat)?;
+        .keep(id.clone(), &caller.who, session, seat)?;
     Ok(id)
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use atoll::Account;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
 
@@ -18,6 +19,12 @@ const PREFIX: usize = 5;
 
 /// Most bytes of a message that a client sends.
 pub(crate) const MOST: usize = 64 << 20;
+
+/// The most bytes of a message that nobody counts.
+const UNCOUNTED: usize = 64 << 10;
+
+/// How often a message is there until it is understood: as it came, and as what it has in it.
+const COPIES: usize = 2;
 
 /// How long a client may take for the first message of a call.
 const FIRST: Duration = Duration::from_secs(60);
@@ -64,6 +71,8 @@ pub(crate) struct Incoming {
     stream: Arc<Stream>,
     /// What has come of messages that are not taken yet.
     buffer: BytesMut,
+    /// Where the memory of long messages is counted, once it is known whose they are.
+    account: Option<Account>,
 }
 
 impl Incoming {
@@ -76,6 +85,7 @@ impl Incoming {
         most: usize,
         going: &mut dyn FnMut() -> Result<(), Ended>,
     ) -> Result<Option<Bytes>, Ended> {
+        self.settle();
         if !self.fill(PREFIX, going)? {
             return match self.buffer.len() {
                 0 => Ok(None),
@@ -112,11 +122,36 @@ impl Incoming {
     ) -> Result<bool, Ended> {
         while self.buffer.len() < count {
             match self.stream.read(going)? {
-                Some(piece) => self.buffer.extend_from_slice(&piece),
+                Some(piece) => {
+                    self.hold(self.buffer.len() + piece.len())?;
+                    self.buffer.extend_from_slice(&piece);
+                }
                 None => return Ok(false),
             }
         }
         Ok(true)
+    }
+
+    /// Takes the memory of `bytes` of a message, if they are many.
+    fn hold(&self, bytes: usize) -> Result<(), Ended> {
+        let Some(account) = &self.account else {
+            return Ok(());
+        };
+        let wanted = (bytes.saturating_sub(UNCOUNTED) * COPIES) as u64;
+        match wanted.saturating_sub(account.bytes()) {
+            0 => Ok(()),
+            more => account
+                .take(more)
+                .map_err(|e| Report::error(errors::MEMORY, e.to_string()).into()),
+        }
+    }
+
+    /// The message that was taken is done with.
+    fn settle(&self) {
+        if let Some(account) = &self.account {
+            let wanted = (self.buffer.len().saturating_sub(UNCOUNTED) * COPIES) as u64;
+            account.give(account.bytes().saturating_sub(wanted));
+        }
     }
 
     /// The next message, as one of this type.
@@ -159,6 +194,7 @@ impl Call {
             incoming: Incoming {
                 stream: Arc::clone(&stream),
                 buffer: BytesMut::new(),
+                account: None,
             },
             stream,
             extra: Vec::new(),
@@ -171,6 +207,11 @@ impl Call {
         self.headers.get(":path").unwrap_or_default()
     }
 
+    /// Has the memory of long messages of the client be counted there from here on.
+    pub(crate) fn count(&mut self, account: Account) {
+        self.incoming.account = Some(account);
+    }
+
     pub(crate) fn watch(&self) -> Watch {
         self.stream.watch()
     }
@@ -180,6 +221,7 @@ impl Call {
         let nothing = Incoming {
             stream: Arc::clone(&self.stream),
             buffer: BytesMut::new(),
+            account: None,
         };
         std::mem::replace(&mut self.incoming, nothing)
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use atoll::{Session, TransactionStatus};
+use atoll::{Account, Session, TransactionStatus};
 use bytes::Bytes;
 
 use crate::client::control::{self, Command};
@@ -15,14 +15,16 @@ use crate::flight::transactions::{Held, Transactions};
 use crate::http2::connection::Watch;
 use crate::limits::{IDLE, Limits, STATEMENT};
 use crate::outcome::Outcome;
-use crate::sessions::{Client, Doing, Line, Newcomer, Seat};
+use crate::security::identity::Identity;
+use crate::sessions::{Client, Doing, Line, Newcomer, Seat, Sessions};
 use crate::shared::{Counts, Shared};
+use crate::weight;
 use crate::wire::backend::Report;
 
 /// Who calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    pub user: String,
+    pub who: Identity,
     pub address: SocketAddr,
     /// What the client calls itself.
     pub agent: String,
@@ -55,7 +57,7 @@ impl Caller {
     /// # Errors
     /// If the catalog cannot be read.
     pub(crate) fn limits(&self, shared: &Shared) -> Result<Limits, Ended> {
-        Ok(Limits::of(&shared.database, &self.user)?)
+        Ok(Limits::of(&shared.database, &self.who.user)?)
     }
 
     /// A new session of this caller.
@@ -63,7 +65,8 @@ impl Caller {
     /// # Errors
     /// If its role has a path that is none.
     pub(crate) fn session(&self, shared: &Shared, limits: &Limits) -> Result<Session, Ended> {
-        let session = shared.database.session().of_user(&self.user);
+        let Identity { user, role, .. } = &self.who;
+        let session = shared.database.session().of_role(user, *role);
         let session = limits.session(session)?;
         Ok(if shared.options.files {
             session
@@ -85,7 +88,8 @@ impl Caller {
         let mut secret = [0; 4];
         scram::fill(&mut secret).map_err(|reason| Report::error(errors::INTERNAL, reason))?;
         let newcomer = Newcomer {
-            user: self.user.clone(),
+            user: self.who.user.clone(),
+            role: self.who.role,
             application: self.agent.chars().take(64).collect(),
             address: self.address,
             secret,
@@ -94,10 +98,15 @@ impl Caller {
             most: limits.connections,
         };
         let most = shared.options.max_connections;
-        shared.sessions.take_in(newcomer, most).map_err(|full| {
+        let seat = shared.sessions.take_in(newcomer, most).map_err(|full| {
             shared.counts.refused.add(1);
-            Report::error(errors::TOO_MANY, full.message()).into()
-        })
+            Report::error(errors::TOO_MANY, full.message())
+        })?;
+        let sessions: Arc<Sessions> = Arc::clone(&shared.sessions);
+        let backend = sql::Backend::new(seat.client.process, sessions);
+        // All clones of a session are of the same place.
+        drop(session.clone().of_backend(backend));
+        Ok(seat)
     }
 
     /// The session in which a call runs its statements: that of the transaction, or one of its own.
@@ -128,7 +137,7 @@ impl Caller {
         };
         // No transaction has an empty handle; some clients send one that stands for none.
         if let Some(id) = transaction.filter(|id| !id.is_empty()) {
-            let held = transactions.take(id, &self.user, &self.watch)?;
+            let held = transactions.take(id, &self.who, &self.watch)?;
             let (session, client) = (held.session.clone(), Arc::clone(&held.seat.client));
             let of = Some((held, Arc::clone(transactions)));
             return Ok(entered(session, client, of, None));
@@ -162,6 +171,11 @@ impl Entered {
         self.of.is_none()
     }
 
+    /// How long its transaction may wait for its client.
+    pub(crate) fn patience(&self) -> Duration {
+        self.idle.unwrap_or(Duration::MAX)
+    }
+
     /// What has happened since the server started.
     pub(crate) fn counts(&self) -> &Counts {
         &self.shared.counts
@@ -186,6 +200,8 @@ impl Entered {
         work: impl FnOnce(&Session) -> atoll::Result<T>,
     ) -> Result<T, Ended> {
         let began = Instant::now();
+        self.shared.files.check(text)?;
+        let _memory = self.kept(text)?;
         let done = work(&self.session);
         let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.shared.counts.microseconds.add(took);
@@ -197,6 +213,19 @@ impl Entered {
             self.client.settle();
         }
         done.map_err(|e| self.failed(&e, text))
+    }
+
+    /// The memory of a statement while it is planned, if it is long.
+    fn kept(&self, text: &str) -> Result<Option<Account>, Ended> {
+        let weight = weight::of(text);
+        if weight == 0 {
+            return Ok(None);
+        }
+        let account = self.session.account();
+        let account = account.map_err(|e| errors::report(&e, text))?;
+        let taken = account.take(weight as u64);
+        taken.map_err(|e| Report::error(errors::MEMORY, e.to_string()))?;
+        Ok(Some(account))
     }
 
     /// What becomes of an error of the statement `text`.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, Int32Array, RecordBatch, StringArray, UInt8Array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, RecordBatch, StringArray,
+    UInt8Array,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use atoll::{KeySummary, TableSummary};
@@ -18,6 +19,7 @@ use crate::flight::messages::{
 use crate::flight::shelf::Shelf;
 use crate::flight::status::{Ended, Status};
 use crate::flight::{capabilities, types};
+use crate::seen::Seen;
 use crate::wire::backend::Report;
 
 /// The one catalog.
@@ -112,19 +114,23 @@ pub(crate) fn rows(shelf: &Shelf, caller: &Caller, command: &Any) -> Result<Reco
             query(shelf, caller, &text, 1)?
         }
         Some("CommandGetTables") => tables(shelf, caller, &call::decoded(value)?)?,
-        Some("CommandGetPrimaryKeys") => primary_keys(shelf, &call::decoded(value)?)?,
+        Some("CommandGetPrimaryKeys") => primary_keys(shelf, caller, &call::decoded(value)?)?,
         Some("CommandGetImportedKeys") => {
             let TableName { schema, table, .. } = call::decoded(value)?;
-            keys(shelf, (None, None), (schema, Some(table)))?
+            keys((shelf, caller), (None, None), (schema, Some(table)))?
         }
         Some("CommandGetExportedKeys") => {
             let TableName { schema, table, .. } = call::decoded(value)?;
-            keys(shelf, (schema, Some(table)), (None, None))?
+            keys((shelf, caller), (schema, Some(table)), (None, None))?
         }
         Some("CommandGetCrossReference") => {
             let asked: CrossReference = call::decoded(value)?;
             let parent = (asked.parent_schema, Some(asked.parent));
-            keys(shelf, parent, (asked.child_schema, Some(asked.child)))?
+            keys(
+                (shelf, caller),
+                parent,
+                (asked.child_schema, Some(asked.child)),
+            )?
         }
         Some("CommandGetSqlInfo") => {
             let asked: GetSqlInfo = call::decoded(value)?;
@@ -213,6 +219,20 @@ fn tables(shelf: &Shelf, caller: &Caller, asked: &GetTables) -> Result<Vec<Array
         like("table_name", asked.tables.as_deref()),
     );
     let mut columns = query(shelf, caller, &text, 4)?;
+    let seen = seen(shelf, caller)?;
+    let (schemas, names) = (columns[1].as_string::<i32>(), columns[2].as_string::<i32>());
+    let shown = schemas.iter().zip(names).map(|(schema, name)| {
+        let (schema, name) = (schema.unwrap_or_default(), name.unwrap_or_default());
+        let given = matches!(schema, "information_schema" | "pg_catalog");
+        Some(given || seen.has_in(schema, name))
+    });
+    let shown: BooleanArray = shown.collect();
+    let kept = columns
+        .iter()
+        .map(|column| arrow::compute::filter(column, &shown));
+    columns = kept
+        .collect::<Result<_, _>>()
+        .map_err(|e| unread(e.to_string()))?;
     if asked.with_columns {
         let (schemas, names) = (columns[1].as_string::<i32>(), columns[2].as_string::<i32>());
         let limits = caller.limits(&shelf.shared)?;
@@ -232,9 +252,19 @@ fn tables(shelf: &Shelf, caller: &Caller, asked: &GetTables) -> Result<Vec<Array
     Ok(columns)
 }
 
-fn all_tables(shelf: &Shelf) -> Result<Vec<TableSummary>, Ended> {
+/// What the caller may know of.
+fn seen(shelf: &Shelf, caller: &Caller) -> Result<Seen, Ended> {
+    let limits = caller.limits(&shelf.shared)?;
+    let session = caller.session(&shelf.shared, &limits)?;
+    Ok(Seen::of(&session)?)
+}
+
+fn all_tables(shelf: &Shelf, caller: &Caller) -> Result<Vec<TableSummary>, Ended> {
+    let seen = seen(shelf, caller)?;
     let all = shelf.shared.database.tables();
-    all.map_err(|e| errors::report(&e, "").into())
+    let mut all = all.map_err(|e| errors::report(&e, ""))?;
+    all.retain(|table| seen.has(&table.name));
+    Ok(all)
 }
 
 /// Whether a schema of this name may be that of tables whose keys are known.
@@ -242,9 +272,9 @@ fn is_public(name: Option<&str>) -> bool {
     name.is_none_or(|name| name == PUBLIC)
 }
 
-fn primary_keys(shelf: &Shelf, asked: &TableName) -> Result<Vec<ArrayRef>, Ended> {
+fn primary_keys(shelf: &Shelf, caller: &Caller, asked: &TableName) -> Result<Vec<ArrayRef>, Ended> {
     let known = is_catalog(asked.catalog.as_deref()) && is_public(asked.schema.as_deref());
-    let found = all_tables(shelf)?.into_iter();
+    let found = all_tables(shelf, caller)?.into_iter();
     let found = found.filter(|table| known && table.name == asked.table);
     let columns: Vec<String> = found.flat_map(|table| table.primary_key).collect();
     let same = |text: &str| texts(columns.iter().map(|_| Some(text.to_string())));
@@ -262,9 +292,13 @@ fn primary_keys(shelf: &Shelf, asked: &TableName) -> Result<Vec<ArrayRef>, Ended
 type Named = (Option<String>, Option<String>);
 
 /// Foreign keys between tables of these names.
-fn keys(shelf: &Shelf, parent: Named, child: Named) -> Result<Vec<ArrayRef>, Ended> {
+fn keys(
+    (shelf, caller): (&Shelf, &Caller),
+    parent: Named,
+    child: Named,
+) -> Result<Vec<ArrayRef>, Ended> {
     let known = is_public(parent.0.as_deref()) && is_public(child.0.as_deref());
-    let all = all_tables(shelf)?;
+    let all = all_tables(shelf, caller)?;
     let mut found: Vec<(&TableSummary, &KeySummary)> = Vec::new();
     for table in &all {
         let is = |name: &Option<String>, text: &str| name.as_ref().is_none_or(|n| n == text);

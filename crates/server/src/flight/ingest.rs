@@ -62,6 +62,7 @@ pub(crate) fn ingest(
         batches,
         ready,
         client: Arc::clone(&entered.client),
+        patience: entered.patience().min(PATIENCE),
         wrong: Arc::clone(&wrong),
         done: Arc::clone(&done),
     };
@@ -171,6 +172,8 @@ struct Reader {
     /// A batch that came with the schema.
     ready: Option<RecordBatch>,
     client: Arc<Client>,
+    /// How long the client may say nothing, while others that write wait.
+    patience: Duration,
     /// Why there are no more rows: what the client is told.
     wrong: Arc<Mutex<Option<Ended>>>,
     done: Arc<AtomicBool>,
@@ -181,7 +184,7 @@ impl Reader {
         if let Some(batch) = self.ready.take() {
             return Ok(Some(batch));
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + self.patience;
         let (client, done) = (&self.client, &self.done);
         let mut going = || {
             if done.load(Ordering::Acquire) {

@@ -11,6 +11,7 @@ use crate::errors;
 use crate::flight::call::Headers;
 use crate::flight::status::Ended;
 use crate::security::basic;
+use crate::security::identity::Identity;
 use crate::shared::Shared;
 use crate::wire::backend::Report;
 
@@ -25,7 +26,7 @@ const ANYBODY: &str = "atoll";
 
 #[derive(Debug)]
 struct Token {
-    user: String,
+    who: Identity,
     used: Instant,
 }
 
@@ -34,8 +35,8 @@ struct Token {
 pub(crate) struct Tokens(Mutex<HashMap<String, Token>>);
 
 impl Tokens {
-    /// A new token for a user.
-    fn give(&self, user: &str) -> Result<String, Ended> {
+    /// A new token for somebody who was let in.
+    fn give(&self, who: &Identity) -> Result<String, Ended> {
         let mut bytes = [0; 32];
         scram::fill(&mut bytes).map_err(|reason| Report::error(errors::INTERNAL, reason))?;
         let token = BASE64.encode(bytes);
@@ -46,13 +47,13 @@ impl Tokens {
                 all.remove(&oldest);
             }
         }
-        let (user, used) = (user.to_string(), Instant::now());
-        all.insert(token.clone(), Token { user, used });
+        let (who, used) = (who.clone(), Instant::now());
+        all.insert(token.clone(), Token { who, used });
         Ok(token)
     }
 
     /// Whose token this is.
-    fn user(&self, token: &str) -> Option<String> {
+    fn holder(&self, token: &str) -> Option<Identity> {
         let mut all = self.0.lock();
         let known = all.get_mut(token)?;
         if known.used.elapsed() > LASTS {
@@ -60,14 +61,18 @@ impl Tokens {
             return None;
         }
         known.used = Instant::now();
-        Some(known.user.clone())
+        Some(known.who.clone())
     }
 
     /// A token is of no use any more.
     pub(crate) fn forget(&self, headers: &Headers) {
         if let Some(token) = headers.get("authorization").and_then(bearer) {
-            self.0.lock().remove(token);
+            self.drop_one(token);
         }
+    }
+
+    fn drop_one(&self, token: &str) {
+        self.0.lock().remove(token);
     }
 }
 
@@ -78,24 +83,30 @@ fn bearer(value: &str) -> Option<&str> {
         .then_some(token.trim())
 }
 
-/// The user whose call has these headers.
+/// Whose call has these headers.
 ///
 /// # Errors
 /// If it may not call.
-pub(crate) fn admit(shared: &Shared, tokens: &Tokens, headers: &Headers) -> Result<String, Ended> {
+pub(crate) fn admit(
+    shared: &Shared,
+    tokens: &Tokens,
+    headers: &Headers,
+) -> Result<Identity, Ended> {
     let refused = |message: String| Report::error(errors::NOT_LET_IN, message).into();
     let Some(given) = headers.get("authorization") else {
         return if shared.admission.asks(&shared.database)? {
             Err(refused("name a user and the password".into()))
         } else {
-            Ok(ANYBODY.into())
+            Ok(Identity::unasked(ANYBODY))
         };
     };
     if let Some(token) = bearer(given) {
-        let user = tokens.user(token);
-        let user = user.ok_or_else(|| refused("the token is not known: log in again".into()))?;
-        shared.admission.check(&shared.database, &user)?;
-        return Ok(user);
+        let who = tokens.holder(token);
+        let who = who.ok_or_else(|| refused("the token is not known: log in again".into()))?;
+        // It stands for who was let in then, and not for whoever has that name now.
+        let still = shared.admission.check_again(&shared.database, &who);
+        still.inspect_err(|_| tokens.drop_one(token))?;
+        return Ok(who);
     }
     let Some((name, password)) = basic::read(given) else {
         return Err(refused(
@@ -104,19 +115,22 @@ pub(crate) fn admit(shared: &Shared, tokens: &Tokens, headers: &Headers) -> Resu
     };
     if !shared.admission.asks(&shared.database)? {
         let nobody = name.is_empty();
-        return Ok(if nobody { ANYBODY.into() } else { name });
+        return Ok(Identity::unasked(if nobody {
+            ANYBODY
+        } else {
+            name.as_str()
+        }));
     }
     let admitted = shared.admission.admit(&shared.database, &name, &password);
-    admitted.inspect_err(|_| shared.counts.failed_logins.add(1))?;
-    Ok(name)
+    Ok(admitted.inspect_err(|_| shared.counts.failed_logins.add(1))?)
 }
 
 /// The headers of an answer to who has logged in: the token.
 ///
 /// # Errors
 /// If there are no random numbers.
-pub(crate) fn welcome(tokens: &Tokens, user: &str) -> Result<(&'static str, String), Ended> {
-    Ok(("authorization", format!("Bearer {}", tokens.give(user)?)))
+pub(crate) fn welcome(tokens: &Tokens, who: &Identity) -> Result<(&'static str, String), Ended> {
+    Ok(("authorization", format!("Bearer {}", tokens.give(who)?)))
 }
 
 #[cfg(test)]
@@ -130,16 +144,17 @@ mod tests {
     #[test]
     fn tokens_are_known_until_they_are_forgotten() {
         let tokens = Tokens::default();
-        let token = tokens.give("ann").unwrap();
-        let other = tokens.give("bob").unwrap();
+        let (ann, bob) = (Identity::unasked("ann"), Identity::unasked("bob"));
+        let token = tokens.give(&ann).unwrap();
+        let other = tokens.give(&bob).unwrap();
         assert_ne!(token, other);
-        assert_eq!(tokens.user(&token).as_deref(), Some("ann"));
-        assert_eq!(tokens.user("x"), None);
+        assert_eq!(tokens.holder(&token).as_ref(), Some(&ann));
+        assert_eq!(tokens.holder("x"), None);
         tokens.forget(&headers(&format!("Bearer {token}")));
-        assert_eq!(tokens.user(&token), None);
-        assert_eq!(tokens.user(&other).as_deref(), Some("bob"));
+        assert_eq!(tokens.holder(&token), None);
+        assert_eq!(tokens.holder(&other), Some(bob));
         for _ in 0..MOST + 10 {
-            tokens.give("ann").unwrap();
+            tokens.give(&ann).unwrap();
         }
         assert_eq!(tokens.0.lock().len(), MOST);
     }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use atoll::PreparedStatement;
+use atoll::{Account, PreparedStatement};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::errors;
 use crate::flight::status::{Ended, Status};
+use crate::security::identity::Identity;
 use crate::wire::backend::Report;
 
 /// Most prepared statements of all clients.
@@ -29,7 +31,9 @@ pub(crate) struct Kept {
     pub transaction: Option<Bytes>,
     /// What was bound: the statement runs once for each row.
     pub parameters: Mutex<Option<Vec<RecordBatch>>>,
-    user: String,
+    /// The memory of that.
+    memory: Mutex<Option<Account>>,
+    who: Identity,
     used: Mutex<Instant>,
 }
 
@@ -38,16 +42,33 @@ impl Kept {
         text: String,
         statement: PreparedStatement,
         transaction: Option<Bytes>,
-        user: &str,
+        who: &Identity,
     ) -> Kept {
         Kept {
             text,
             statement,
             transaction,
             parameters: Mutex::new(None),
-            user: user.to_string(),
+            memory: Mutex::new(None),
+            who: who.clone(),
             used: Mutex::new(Instant::now()),
         }
+    }
+}
+
+impl Kept {
+    /// Binds these rows, which are kept in memory of this account.
+    ///
+    /// # Errors
+    /// If it has not so much.
+    pub(crate) fn bind(&self, rows: Vec<RecordBatch>, account: Account) -> Result<(), Ended> {
+        let bytes: usize = rows.iter().map(RecordBatch::get_array_memory_size).sum();
+        account
+            .take(bytes as u64)
+            .map_err(|e| Report::error(errors::MEMORY, e.to_string()))?;
+        *self.parameters.lock() = Some(rows);
+        *self.memory.lock() = Some(account);
+        Ok(())
     }
 }
 
@@ -77,9 +98,9 @@ impl Statements {
     ///
     /// # Errors
     /// If the user has none.
-    pub(crate) fn get(&self, handle: &Bytes, user: &str) -> Result<Arc<Kept>, Ended> {
+    pub(crate) fn get(&self, handle: &Bytes, who: &Identity) -> Result<Arc<Kept>, Ended> {
         let found = self.0.lock().get(handle).cloned();
-        let kept = found.filter(|kept| kept.user == user);
+        let kept = found.filter(|kept| kept.who.is(who));
         let kept = kept.ok_or_else(|| {
             Status::unknown(
                 "there is no such prepared statement: it was closed, or not used for too long",
@@ -90,9 +111,9 @@ impl Statements {
     }
 
     /// Forgets a statement. One that is not there is forgotten.
-    pub(crate) fn close(&self, handle: &Bytes, user: &str) {
+    pub(crate) fn close(&self, handle: &Bytes, who: &Identity) {
         let mut all = self.0.lock();
-        if all.get(handle).is_some_and(|kept| kept.user == user) {
+        if all.get(handle).is_some_and(|kept| kept.who.is(who)) {
             all.remove(handle);
         }
     }

@@ -21,6 +21,7 @@ use crate::flight::running::{command, read_ticket, told_of};
 use crate::flight::shelf::Shelf;
 use crate::flight::status::{Ended, Status};
 use crate::flight::updates;
+use crate::sessions::Reason;
 use crate::wire::backend::Report;
 
 /// What a client wants to know of what it asks for.
@@ -57,9 +58,7 @@ pub(crate) fn info(
                 updates::update(shelf, caller, &query, transaction.as_ref())?;
                 asked.done = true;
             } else if wanted == Wanted::Rows {
-                shelf
-                    .planned
-                    .keep(&asked.id, &caller.user, &query, prepared);
+                shelf.planned.keep(&asked.id, &caller.who, &query, prepared);
             }
             asked.text = query;
             asked.transaction = transaction;
@@ -67,7 +66,7 @@ pub(crate) fn info(
         }
         Some("CommandPreparedStatementQuery") => {
             let Handle { handle } = call::decoded(command.value)?;
-            let kept = shelf.prepared.get(&handle, &caller.user)?;
+            let kept = shelf.prepared.get(&handle, &caller.who)?;
             asked.prepared = Some(handle);
             let schema = columns(kept.statement.columns());
             if wanted == Wanted::Rows && schema.fields().is_empty() {
@@ -143,7 +142,7 @@ pub(crate) fn get(
         return sending.batch(&batch, &mut || Ok(()));
     }
     if let Some(handle) = &asked.prepared {
-        let kept = shelf.prepared.get(handle, &caller.user)?;
+        let kept = shelf.prepared.get(handle, &caller.who)?;
         let transaction = kept.transaction.as_ref();
         let entered = caller.enter(&shelf.shared, &shelf.transactions, transaction)?;
         let _listed = shelf.running.list(&asked.id, &entered.client);
@@ -154,7 +153,7 @@ pub(crate) fn get(
     let entered = caller.enter(&shelf.shared, &shelf.transactions, transaction)?;
     let _listed = shelf.running.list(&asked.id, &entered.client);
     entered.begin(&asked.text);
-    let planned = shelf.planned.take(&asked.id, &caller.user, &asked.text);
+    let planned = shelf.planned.take(&asked.id, &caller.who, &asked.text);
     let rows = entered.timed(&asked.text, |session| match &planned {
         Some(statement) => session.run(statement, &[]),
         None => session.query(&asked.text),
@@ -225,7 +224,15 @@ impl Sending<'_> {
     /// Sends the rows of a statement. It waits for a client that reads slowly.
     fn rows(&mut self, entered: &Entered, mut rows: atoll::Rows, text: &str) -> Result<(), Ended> {
         let client = Arc::clone(&entered.client);
-        let mut going = || call::wanted(&client);
+        // Others that write may wait for a transaction: its client must take each batch in time.
+        let patience = (!entered.is_alone()).then(|| entered.patience());
+        let waits = std::cell::Cell::new(std::time::Instant::now());
+        let mut going = || {
+            if patience.is_some_and(|patience| waits.get().elapsed() >= patience) {
+                client.ask(Reason::Idle);
+            }
+            call::wanted(&client)
+        };
         let counts = entered.counts();
         if rows.schema().fields().is_empty() {
             let message = "the statement has other columns than it had: ask for it again";
@@ -234,6 +241,7 @@ impl Sending<'_> {
         for batch in rows.by_ref() {
             let batch = batch.map_err(|e| entered.failed(&e, text))?;
             if batch.num_rows() > 0 {
+                waits.set(std::time::Instant::now());
                 self.batch(&batch, &mut going)?;
                 counts.rows.add(batch.num_rows() as u64);
                 counts.bytes.add(batch.get_array_memory_size() as u64);

@@ -11,6 +11,7 @@ use crate::flight::call;
 use crate::flight::caller::Entered;
 use crate::flight::messages::{Any, Asked, Cancelled, FlightDescriptor, FlightInfo, Ticket};
 use crate::flight::status::{Ended, Status};
+use crate::security::identity::Identity;
 use crate::sessions::{Client, Reason};
 
 /// The statements that run, by the numbers in their tickets.
@@ -37,13 +38,13 @@ impl Running {
     ///
     /// # Errors
     /// If it is none of this server.
-    pub(crate) fn cancel(&self, info: &FlightInfo, user: &str) -> Result<Cancelled, Ended> {
+    pub(crate) fn cancel(&self, info: &FlightInfo, who: &Identity) -> Result<Cancelled, Ended> {
         let mut found = Cancelled::NotCancellable;
         for endpoint in &info.endpoint {
             let ticket = endpoint.ticket.clone().unwrap_or_default();
             let asked = read_ticket(ticket)?;
             let client = self.0.lock().get(&asked.id).cloned();
-            if let Some(client) = client.filter(|client| client.user == user) {
+            if let Some(client) = client.filter(|client| client.is_of(who)) {
                 client.ask(Reason::Cancelled);
                 found = Cancelled::Doing;
             }

@@ -14,6 +14,7 @@ use crate::flight::service;
 use crate::flight::shelf::Shelf;
 use crate::flight::status::{Ended, Status};
 use crate::flight::threads::Threads;
+use crate::guests::Guest;
 use crate::http2::connection::{Connection, Duplex, Header, Stream};
 use crate::shared::Shared;
 use crate::wire::backend::Report;
@@ -51,12 +52,12 @@ pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
         calls: AtomicUsize::new(0),
         threads: Arc::clone(&threads),
     });
-    let serve = move |socket: TcpStream| connection(&flight, socket);
+    let serve = move |socket: TcpStream, guest: &Guest| connection(&flight, socket, guest);
     accept(listener, shared, "atoll-flight", drop, serve);
     threads.close();
 }
 
-fn connection(flight: &Arc<Flight>, socket: TcpStream) {
+fn connection(flight: &Arc<Flight>, socket: TcpStream, guest: &Guest) {
     let until = Instant::now() + FIRST;
     let Ok(address) = socket.peer_addr() else {
         return;
@@ -79,7 +80,11 @@ fn connection(flight: &Arc<Flight>, socket: TcpStream) {
         return;
     };
     let of = Arc::clone(flight);
-    let open = move |headers, stream| begin(&of, headers, stream, address);
+    let open = move |headers, stream| {
+        // Who it is of is found out by its own thread: whoever calls is no silent connection.
+        guest.is_known();
+        begin(&of, headers, stream, address);
+    };
     Connection::serve(line, &|| shared.is_stopping(), &open);
 }
 

@@ -37,14 +37,14 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
         let message = "this is a server of Arrow Flight SQL: call it by gRPC";
         return Err(Status::invalid(message).into());
     }
-    let user = login::admit(&shelf.shared, &shelf.tokens, &call.headers)?;
+    let who = login::admit(&shelf.shared, &shelf.tokens, &call.headers)?;
     let method = call
         .path()
         .strip_prefix(SERVICE)
         .unwrap_or_default()
         .to_string();
     let caller = Caller {
-        user,
+        who,
         address,
         agent: call
             .headers
@@ -54,6 +54,9 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
         timeout: call.headers.timeout(),
         watch: call.watch(),
     };
+    let session = shelf.shared.database.session();
+    let account = session.of_role(&caller.who.user, caller.who.role).account();
+    call.count(account.map_err(|e| errors::report(&e, ""))?);
     match method.as_str() {
         "Handshake" => handshake(shelf, call, &caller),
         "GetFlightInfo" => {
@@ -99,8 +102,7 @@ fn route(shelf: &Shelf, call: &mut Call, address: SocketAddr) -> Result<(), Ende
 
 /// Gives who has logged in a token, which calls may have in the place of the password.
 fn handshake(shelf: &Shelf, call: &mut Call, caller: &Caller) -> Result<(), Ended> {
-    call.extra
-        .push(login::welcome(&shelf.tokens, &caller.user)?);
+    call.extra.push(login::welcome(&shelf.tokens, &caller.who)?);
     // The token goes with the first headers, which some clients wait for before they end what they say.
     call.begin();
     let until = std::time::Instant::now() + PATIENCE;

@@ -12,6 +12,7 @@ use crate::flight::login::Tokens;
 use crate::flight::prepared::Statements;
 use crate::flight::running::Running;
 use crate::flight::transactions::Transactions;
+use crate::security::identity::Identity;
 use crate::shared::Shared;
 
 /// Most statements that wait for their tickets to be shown.
@@ -27,7 +28,7 @@ pub(crate) struct Planned(Mutex<HashMap<Bytes, Waiting>>);
 
 #[derive(Debug)]
 struct Waiting {
-    user: String,
+    who: Identity,
     text: String,
     statement: PreparedStatement,
     since: Instant,
@@ -35,7 +36,13 @@ struct Waiting {
 
 impl Planned {
     /// Keeps the statement of a user for its ticket.
-    pub(crate) fn keep(&self, id: &Bytes, user: &str, text: &str, statement: PreparedStatement) {
+    pub(crate) fn keep(
+        &self,
+        id: &Bytes,
+        who: &Identity,
+        text: &str,
+        statement: PreparedStatement,
+    ) {
         let mut all = self.0.lock();
         if all.len() >= MOST {
             all.retain(|_, waiting| waiting.since.elapsed() < LASTS);
@@ -46,7 +53,7 @@ impl Planned {
             oldest.and_then(|id| all.remove(&id));
         }
         let waiting = Waiting {
-            user: user.to_owned(),
+            who: who.clone(),
             text: text.to_owned(),
             statement,
             since: Instant::now(),
@@ -55,10 +62,10 @@ impl Planned {
     }
 
     /// The statement of a ticket, for the user and the text that it was planned for; it is kept no longer.
-    pub(crate) fn take(&self, id: &Bytes, user: &str, text: &str) -> Option<PreparedStatement> {
+    pub(crate) fn take(&self, id: &Bytes, who: &Identity, text: &str) -> Option<PreparedStatement> {
         let mut all = self.0.lock();
         all.get(id)
-            .filter(|waiting| waiting.user == user && waiting.text == text)?;
+            .filter(|waiting| waiting.who.is(who) && waiting.text == text)?;
         all.remove(id)
             .filter(|waiting| waiting.since.elapsed() < LASTS)
             .map(|waiting| waiting.statement)

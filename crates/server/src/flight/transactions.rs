@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::flight::status::{Ended, Status};
 use crate::http2::connection::Watch;
+use crate::security::identity::Identity;
 use crate::sessions::{Line, Seat};
 use crate::wire::backend::Report;
 
@@ -19,7 +20,7 @@ pub(crate) struct Held {
     pub id: Bytes,
     pub session: Session,
     pub seat: Seat,
-    user: String,
+    who: Identity,
     line: Arc<Between>,
     busy: AtomicBool,
 }
@@ -57,14 +58,14 @@ impl Line for Arc<Between> {
 pub(crate) struct Transactions(Mutex<HashMap<Bytes, Arc<Held>>>);
 
 impl Transactions {
-    /// Keeps a transaction of `user` that has begun in this session; `seat` gets a seat for it.
+    /// Keeps a transaction of `who` that has begun in this session; `seat` gets a seat for it.
     ///
     /// # Errors
     /// Those of `seat`.
     pub(crate) fn keep(
         self: &Arc<Transactions>,
         id: Bytes,
-        user: &str,
+        who: &Identity,
         session: Session,
         seat: impl FnOnce(&Session, Box<dyn Line>) -> Result<Seat, Ended>,
     ) -> Result<(), Ended> {
@@ -78,7 +79,7 @@ impl Transactions {
             id: id.clone(),
             session,
             seat,
-            user: user.to_string(),
+            who: who.clone(),
             line,
             busy: AtomicBool::new(false),
         };
@@ -90,9 +91,14 @@ impl Transactions {
     ///
     /// # Errors
     /// If the user has none of this handle, or another call has it.
-    pub(crate) fn take(&self, id: &Bytes, user: &str, watch: &Watch) -> Result<Arc<Held>, Ended> {
+    pub(crate) fn take(
+        &self,
+        id: &Bytes,
+        who: &Identity,
+        watch: &Watch,
+    ) -> Result<Arc<Held>, Ended> {
         let found = self.0.lock().get(id).cloned();
-        let held = found.filter(|held| held.user == user);
+        let held = found.filter(|held| held.who.is(who));
         let held = held.ok_or_else(|| {
             Status::unknown("there is no such transaction: it has ended, or waited too long")
         })?;

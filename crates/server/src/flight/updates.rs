@@ -4,6 +4,7 @@ use arrow::array::RecordBatch;
 use bytes::Bytes;
 use prost::Message;
 
+use crate::errors;
 use crate::flight::call::{self, Call, Incoming};
 use crate::flight::caller::{self, Caller};
 use crate::flight::data::Batches;
@@ -31,7 +32,7 @@ pub(crate) fn put(shelf: &Shelf, call: &mut Call, caller: &Caller) -> Result<(),
         }
         Some("CommandPreparedStatementUpdate") => {
             let Handle { handle } = call::decoded(command.value)?;
-            let kept = shelf.prepared.get(&handle, &caller.user)?;
+            let kept = shelf.prepared.get(&handle, &caller.who)?;
             let bound = bound(call, &first)?;
             let bound = if bound.is_empty() {
                 kept.parameters.lock().clone()
@@ -42,9 +43,11 @@ pub(crate) fn put(shelf: &Shelf, call: &mut Call, caller: &Caller) -> Result<(),
         }
         Some("CommandPreparedStatementQuery") => {
             let asked: Handle = call::decoded(command.value)?;
-            let kept = shelf.prepared.get(&asked.handle, &caller.user)?;
+            let kept = shelf.prepared.get(&asked.handle, &caller.who)?;
             let bound = bound(call, &first)?;
-            *kept.parameters.lock() = Some(bound);
+            let limits = caller.limits(&shelf.shared)?;
+            let account = caller.session(&shelf.shared, &limits)?.account();
+            kept.bind(bound, account.map_err(|e| errors::report(&e, ""))?)?;
             return outcome(call, &asked);
         }
         Some("CommandStatementIngest") => {

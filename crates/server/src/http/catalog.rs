@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use arrow::array::RecordBatch;
+use atoll::Session;
 use serde_json::{Map, Value, json};
 
 use crate::errors;
 use crate::http::json::{Batch, Prepared};
 use crate::http::refusal::Refusal;
+use crate::security::identity::Identity;
+use crate::seen::Seen;
 use crate::shared::Shared;
 use crate::wire::backend::Report;
 
@@ -15,11 +18,13 @@ const TABLES: &str = "select table_schema, table_name, table_type from informati
 
 const COLUMNS: &str = "select table_schema, table_name, column_name, data_type, is_nullable from information_schema.columns where table_schema not in ('information_schema', 'pg_catalog') order by 1, 2, ordinal_position";
 
-/// What there is.
+/// What there is for somebody.
 ///
 /// # Errors
 /// If the catalog cannot be read.
-pub(crate) fn told(shared: &Shared) -> Result<Value, Refusal> {
+pub(crate) fn told(shared: &Shared, who: &Identity) -> Result<Value, Refusal> {
+    let session = shared.database.session().of_role(&who.user, who.role);
+    let seen = Seen::of(&session)?;
     let counted = shared.database.tables();
     let counted = counted.map_err(|e| errors::report(&e, ""))?;
     let counted: BTreeMap<String, atoll::TableSummary> = counted
@@ -27,12 +32,15 @@ pub(crate) fn told(shared: &Shared) -> Result<Value, Refusal> {
         .map(|table| (table.name.clone(), table))
         .collect();
     let mut columns: BTreeMap<(String, String), Vec<Value>> = BTreeMap::new();
-    for [schema, table, name, kind, nullable] in rows::<5>(shared, COLUMNS)? {
+    for [schema, table, name, kind, nullable] in rows::<5>(&session, COLUMNS)? {
         let column = json!({ "name": name, "type": kind, "nullable": nullable == "YES" });
         columns.entry((schema, table)).or_default().push(column);
     }
     let mut tables = Vec::new();
-    for [schema, name, kind] in rows::<3>(shared, TABLES)? {
+    for [schema, name, kind] in rows::<3>(&session, TABLES)? {
+        if !seen.has_in(&schema, &name) {
+            continue;
+        }
         let mut table = Map::new();
         let known = counted.get(&name).filter(|_| schema == "public");
         if let Some(known) = known {
@@ -55,8 +63,8 @@ pub(crate) fn told(shared: &Shared) -> Result<Value, Refusal> {
 }
 
 /// The rows of a query whose columns are all texts.
-fn rows<const N: usize>(shared: &Shared, text: &str) -> Result<Vec<[String; N]>, Refusal> {
-    let answers = shared.database.session().sql(text);
+fn rows<const N: usize>(session: &Session, text: &str) -> Result<Vec<[String; N]>, Refusal> {
+    let answers = session.sql(text);
     let answers = answers.map_err(|e| errors::report(&e, text))?;
     let mut all = Vec::new();
     for batch in answers.iter().flat_map(|answer| &answer.batches) {

@@ -11,6 +11,7 @@ use crate::errors;
 use crate::http::refusal::Refusal;
 use crate::http::request::Request;
 use crate::security::basic;
+use crate::security::identity::Identity;
 use crate::shared::Shared;
 
 /// Who asks whoever has no name: there are no users.
@@ -20,7 +21,7 @@ const ANYBODY: &str = "atoll";
 ///
 /// # Errors
 /// If it may not ask.
-pub(crate) fn admit(shared: &Shared, request: &Request) -> Result<String, Refusal> {
+pub(crate) fn admit(shared: &Shared, request: &Request) -> Result<Identity, Refusal> {
     let host = request.header("host").unwrap_or_default();
     let refused = |message: String| Refusal::new("421 Misdirected Request", "28000", message);
     if request.count("host") > 1 || host.is_empty() && request.chunks {
@@ -77,9 +78,9 @@ fn is_json(request: &Request) -> bool {
 }
 
 /// The user whose name and password the request has (`Authorization: Basic`).
-fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
+fn user(shared: &Shared, request: &Request) -> Result<Identity, Refusal> {
     if !shared.admission.asks(&shared.database)? {
-        return Ok(ANYBODY.into());
+        return Ok(Identity::unasked(ANYBODY));
     }
     let given = request.header("authorization").and_then(basic::read);
     let mut refusal = Refusal::new(
@@ -92,12 +93,11 @@ fn user(shared: &Shared, request: &Request) -> Result<String, Refusal> {
         return Err(refusal);
     };
     let admitted = shared.admission.admit(&shared.database, &name, &password);
-    if let Err(report) = admitted {
+    admitted.map_err(|report| {
         shared.counts.failed_logins.add(1);
         *refusal.report = report;
-        return Err(refusal);
-    }
-    Ok(name)
+        refusal
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `GET /machine`: what the machine is, and what it does at this moment; `GET /memory`: where tables lie in it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use counters::{Board, CpuLoad, Nodes, Scope, System, Unit};
@@ -9,7 +10,9 @@ use serde_json::{Value, json};
 
 use crate::errors;
 use crate::http::refusal::Refusal;
-use crate::sessions::Reason;
+use crate::security::identity::Identity;
+use crate::seen::Seen;
+use crate::sessions::Sessions;
 use crate::shared::Shared;
 
 /// The load of cpus is looked at no more often.
@@ -52,7 +55,7 @@ impl Machine {
     }
 
     /// All of it.
-    pub(crate) fn told(&self, shared: &Shared, user: &str) -> Value {
+    pub(crate) fn told(&self, shared: &Shared, who: &Identity) -> Value {
         let database = &shared.database;
         let found = database.statistics();
         let machine = database.machine();
@@ -101,22 +104,22 @@ impl Machine {
                 "errors": shared.counts.errors.get(),
                 "rows": shared.counts.rows.get(),
             },
-            "sessions": sessions(shared, user),
+            "sessions": sessions(shared, who),
             "decisions": decisions[last..],
         })
     }
 }
 
 /// What sessions do, those that run something first.
-fn sessions(shared: &Shared, user: &str) -> Vec<Value> {
+fn sessions(shared: &Shared, who: &Identity) -> Vec<Value> {
     let now = SystemTime::now();
     let since = |time: SystemTime| now.duration_since(time).unwrap_or_default().as_secs_f64();
     let clients = shared.sessions.list();
     let logins = shared.database.logins().ok();
-    let all = logins.is_some_and(|logins| !logins.has_roles() || logins.is_superuser(user));
+    let all = logins.is_some_and(|logins| !logins.has_roles() || logins.is_superuser(&who.user));
     let told = clients.iter().map(|client| {
         let mut activity = client.activity();
-        if !all && client.user != user {
+        if !all && !client.is_of(who) {
             // As `pg_stat_activity` has it.
             activity.query = "<insufficient privilege>".into();
         }
@@ -128,7 +131,7 @@ fn sessions(shared: &Shared, user: &str) -> Vec<Value> {
             "state": activity.doing.name(),
             "query": activity.query,
             "seconds": activity.query_start.map(since),
-            "own": client.user == user,
+            "own": client.is_of(who),
         })
     });
     told.collect()
@@ -138,12 +141,14 @@ fn sessions(shared: &Shared, user: &str) -> Vec<Value> {
 ///
 /// # Errors
 /// If the catalog cannot be read.
-pub(crate) fn memory(shared: &Shared) -> Result<Value, Refusal> {
+pub(crate) fn memory(shared: &Shared, who: &Identity) -> Result<Value, Refusal> {
+    let session = shared.database.session().of_role(&who.user, who.role);
+    let seen = Seen::of(&session)?;
     let found = shared.database.residency(false);
     let found = found.map_err(|e| errors::report(&e, ""))?;
     let mut tables: BTreeMap<&str, (Vec<u64>, Vec<u64>)> = BTreeMap::new();
     let bytes = found.page_size as u64;
-    for part in &found.parts {
+    for part in found.parts.iter().filter(|part| seen.has(&part.table)) {
         let (pages, resident) = tables
             .entry(&part.table)
             .or_insert_with(|| (vec![0; part.pages.len()], vec![0; part.pages.len()]));
@@ -160,24 +165,25 @@ pub(crate) fn memory(shared: &Shared) -> Result<Value, Refusal> {
     Ok(json!({ "tables": tables.collect::<Vec<_>>(), "notes": found.notes }))
 }
 
-/// `POST /cancel`: stops the statement of a session of the same user.
+/// `POST /cancel`: stops the statement of a session, as `pg_cancel_backend` does.
 ///
 /// # Errors
-/// If the body does not name a session.
-pub(crate) fn cancel(shared: &Shared, user: &str, body: &[u8]) -> Result<Value, Refusal> {
+/// If the body does not name a session, or the user may not stop it.
+pub(crate) fn cancel(shared: &Shared, who: &Identity, body: &[u8]) -> Result<Value, Refusal> {
     let body: Option<Value> = serde_json::from_slice(body).ok();
     let process = body
         .as_ref()
         .and_then(|body| body["process"].as_u64())
-        .and_then(|process| u32::try_from(process).ok());
+        .and_then(|process| i32::try_from(process).ok());
     let Some(process) = process else {
         let message = "name a session: {\"process\": 7}";
         return Err(Refusal::new("400 Bad Request", errors::BAD_VALUE, message));
     };
-    let client = shared.sessions.get(process);
-    let client = client.filter(|client| client.user == user);
-    if let Some(client) = &client {
-        client.ask(Reason::Cancelled);
-    }
-    Ok(json!({ "cancelled": client.is_some() }))
+    // A session that is none of those that may be stopped.
+    let sessions: Arc<Sessions> = Arc::clone(&shared.sessions);
+    let session = shared.database.session().of_role(&who.user, who.role);
+    let session = session.of_backend(sql::Backend::new(0, sessions));
+    let cancelled = session.stop_session(process, false);
+    let cancelled = cancelled.map_err(|e| errors::report(&e, ""))?;
+    Ok(json!({ "cancelled": cancelled }))
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::errors;
 use crate::http::refusal::Refusal;
 use crate::wire::channel::{Broken, Channel};
 
@@ -139,6 +140,9 @@ fn late<T>(read: Result<T, Broken>, what: &str) -> Result<T, Unread> {
             "408 Request Timeout",
             format!("{what} of the request did not come in time"),
         ),
+        Broken::Full(why) => {
+            Unread::Refused(Refusal::new("503 Service Unavailable", errors::MEMORY, why))
+        }
         broken => broken.into(),
     })
 }

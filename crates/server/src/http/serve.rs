@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::accept::accept;
 use crate::errors;
+use crate::guests::Guest;
 use crate::http::answer;
 use crate::http::machine::Machine;
 use crate::http::page::Page;
 use crate::http::refusal::Refusal;
 use crate::http::request::{Request, Unread};
 use crate::http::{catalog, gate, machine, statements};
+use crate::security::identity::Identity;
 use crate::shared::Shared;
 use crate::wire::channel::{Broken, Channel};
 use crate::wire::socket;
@@ -36,15 +38,15 @@ pub(crate) fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
         shared: Arc::clone(shared),
         page: Page::new(),
     };
-    let serve = move |socket: TcpStream| {
+    let serve = move |socket: TcpStream, guest: &Guest| {
         // A connection that breaks is over, whatever broke it.
-        let _ = connection(&http, &socket);
+        let _ = connection(&http, &socket, guest);
     };
     accept(listener, shared, "atoll-http", drop, serve);
 }
 
 /// Answers the requests of a connection, one after the other.
-fn connection(http: &Http, stream: &TcpStream) -> Result<(), Broken> {
+fn connection(http: &Http, stream: &TcpStream, guest: &Guest) -> Result<(), Broken> {
     let address = stream.peer_addr().map_err(|_| Broken::Closed)?;
     let _ = stream.set_nodelay(true);
     let _ = socket::keep_alive(stream);
@@ -63,7 +65,7 @@ fn connection(http: &Http, stream: &TcpStream) -> Result<(), Broken> {
         return Ok(());
     }
     let ended = loop {
-        match exchange(http, &mut channel, (stream, address)) {
+        match exchange(http, &mut channel, (stream, address), guest) {
             Ok(true) if !http.shared.is_stopping() => {}
             Ok(_) => break Ok(()),
             Err(Unread::Broken(broken)) => break Err(broken),
@@ -79,11 +81,12 @@ fn exchange(
     http: &Http,
     channel: &mut Channel,
     place: (&TcpStream, SocketAddr),
+    guest: &Guest,
 ) -> Result<bool, Unread> {
     let stopping = || http.shared.is_stopping();
     let mut request = Request::read(channel, &stopping)?;
-    let user = match gate::admit(&http.shared, &request) {
-        Ok(user) => user,
+    let who = match gate::admit(&http.shared, &request) {
+        Ok(who) => who,
         // Whoever may not ask gets no memory for a body.
         Err(refusal) if request.is_unread() => return Err(Unread::Refused(refusal)),
         Err(refusal) => {
@@ -91,8 +94,16 @@ fn exchange(
             return Ok(request.keeps());
         }
     };
+    guest.is_known();
+    if request.is_unread() {
+        let session = http.shared.database.session();
+        let account = session.of_role(&who.user, who.role).account();
+        channel.count(account.map_err(|e| Unread::Refused(errors::report(&e, "").into()))?);
+    }
     request.take_body(channel, &stopping)?;
-    route(http, channel, &request, &user, place)?;
+    let done = route(http, channel, &request, &who, place);
+    channel.count_no_more();
+    done?;
     Ok(request.keeps())
 }
 
@@ -122,7 +133,7 @@ fn route(
     http: &Http,
     channel: &mut Channel,
     request: &Request,
-    user: &str,
+    who: &Identity,
     place: (&TcpStream, SocketAddr),
 ) -> Result<(), Broken> {
     let shared = &http.shared;
@@ -131,11 +142,11 @@ fn route(
             let Page { headers, text } = &http.page;
             return answer::whole(channel, Some(request), "200 OK", headers, text.as_bytes());
         }
-        ("POST", "/query") => return statements::query(shared, channel, request, user, place),
-        ("GET" | "HEAD", "/catalog") => catalog::told(shared),
-        ("GET" | "HEAD", "/machine") => Ok(http.machine.told(shared, user)),
-        ("GET" | "HEAD", "/memory") => machine::memory(shared),
-        ("POST", "/cancel") => machine::cancel(shared, user, &request.body),
+        ("POST", "/query") => return statements::query(shared, channel, request, who, place),
+        ("GET" | "HEAD", "/catalog") => catalog::told(shared, who),
+        ("GET" | "HEAD", "/machine") => Ok(http.machine.told(shared, who)),
+        ("GET" | "HEAD", "/memory") => machine::memory(shared, who),
+        ("POST", "/cancel") => machine::cancel(shared, who, &request.body),
         (_, "/" | "/query" | "/catalog" | "/machine" | "/memory" | "/cancel") => {
             let message = format!("{} is not for {}", request.path, request.method);
             Err(Refusal::new(

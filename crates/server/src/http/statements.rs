@@ -13,11 +13,16 @@ use crate::http::answer::{self, Stream};
 use crate::http::json::{self, Batch, Prepared};
 use crate::http::refusal::Refusal;
 use crate::http::request::Request;
-use crate::limits::{Limits, STATEMENT};
-use crate::sessions::{Client, Doing, Newcomer, Reason, Seat};
+use crate::limits::{IDLE, Limits, STATEMENT};
+use crate::security::identity::Identity;
+use crate::sessions::{Client, Doing, Newcomer, Reason, Seat, Sessions};
 use crate::shared::Shared;
+use crate::weight;
 use crate::wire::backend::Report;
 use crate::wire::channel::{Broken, Channel};
+
+/// Most values of a request: a statement has no more parameters.
+const MOST: usize = 1 << 16;
 
 /// What a client asks.
 #[derive(Debug, Default)]
@@ -36,6 +41,10 @@ fn wrong(message: impl Into<String>) -> Refusal {
 
 impl Asked {
     fn read(body: &[u8]) -> Result<Asked, Refusal> {
+        if parts(body) > MOST {
+            let message = format!("the body has more than {MOST} values; bind fewer parameters");
+            return Err(wrong(message));
+        }
         let value: Value =
             serde_json::from_slice(body).map_err(|e| wrong(format!("the body is no JSON: {e}")))?;
         let Value::Object(fields) = value else {
@@ -68,6 +77,21 @@ impl Asked {
         }
         Ok(asked)
     }
+}
+
+/// How many values JSON has, about: each takes many times the memory of its text.
+fn parts(body: &[u8]) -> usize {
+    let (mut count, mut quoted, mut escaped) = (0, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b',' | b'[' | b'{' if !quoted => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// A parameter as a text.
@@ -124,25 +148,27 @@ pub(crate) fn query(
     shared: &Arc<Shared>,
     channel: &mut Channel,
     request: &Request,
-    user: &str,
+    who: &Identity,
     (socket, address): (&TcpStream, SocketAddr),
 ) -> Result<(), Broken> {
-    let asked = match Asked::read(&request.body) {
+    let mut asked = match Asked::read(&request.body) {
         Ok(asked) => asked,
         Err(refusal) => return answer::refusal(channel, Some(request), &refusal),
     };
-    let statements = script::split(&asked.sql);
-    let several = statements.len() > 1;
-    if statements.is_empty() || several && asked.parameters.is_some() {
+    // They are found one by one, when each is to run: a text has no copy beside it, however many there are.
+    let text = std::mem::take(&mut asked.sql);
+    let count = script::statements(&text).take(2).count();
+    let several = count > 1;
+    if count == 0 || several && asked.parameters.is_some() {
         let message = "\"sql\" is one statement, or several without parameters";
         return answer::refusal(channel, Some(request), &wrong(message));
     }
-    let limits = Limits::of(&shared.database, user);
+    let limits = Limits::of(&shared.database, &who.user);
     let limits = match limits {
         Ok(limits) => limits,
         Err(report) => return answer::refusal(channel, Some(request), &report.into()),
     };
-    let session = limits.session(shared.database.session().of_user(user));
+    let session = limits.session(shared.database.session().of_role(&who.user, who.role));
     let session = match session {
         Ok(session) => session,
         Err(report) => return answer::refusal(channel, Some(request), &report.into()),
@@ -152,11 +178,13 @@ pub(crate) fn query(
     } else {
         session.without_files()
     };
-    let of_user = (user, &session, limits.connections);
+    let of_user = (who, &session, limits.connections);
     let seat = match take_seat(shared, request, of_user, (socket, address)) {
         Ok(seat) => seat,
         Err(refusal) => return answer::refusal(channel, Some(request), &refusal),
     };
+    let sessions: Arc<Sessions> = Arc::clone(&shared.sessions);
+    let session = session.of_backend(sql::Backend::new(seat.client.process, sessions));
     let mut running = Running {
         shared,
         channel,
@@ -169,15 +197,14 @@ pub(crate) fn query(
         stream: None,
         told: false,
     };
-    let texts: Vec<String> = statements.into_iter().map(|one| one.text).collect();
-    let done = running.all(&texts);
+    let done = running.all(&text);
     running.end(done)
 }
 
 fn take_seat(
     shared: &Arc<Shared>,
     request: &Request,
-    (user, session, most): (&str, &Session, Option<usize>),
+    (who, session, most): (&Identity, &Session, Option<usize>),
     (socket, address): (&TcpStream, SocketAddr),
 ) -> Result<Seat, Refusal> {
     let failed = |reason: String| Refusal::from(Report::error(errors::INTERNAL, reason));
@@ -185,7 +212,8 @@ fn take_seat(
     scram::fill(&mut secret).map_err(failed)?;
     let application = request.header("user-agent").unwrap_or("http");
     let newcomer = Newcomer {
-        user: user.to_string(),
+        user: who.user.clone(),
+        role: who.role,
         application: application.chars().take(64).collect(),
         address,
         secret,
@@ -205,19 +233,29 @@ impl Running<'_> {
         &self.seat.client
     }
 
-    /// Runs all statements. Several are one transaction, unless one of them begins or ends one.
-    fn all(&mut self, texts: &[String]) -> Result<(), Ended> {
-        let plain = |text: &String| !matches!(control::read(text), Some(Command::Transaction(_)));
-        let implicit = self.several && texts.iter().all(plain);
+    /// Runs all statements of `text`. Several are one transaction, unless one of them begins or ends one.
+    fn all(&mut self, text: &str) -> Result<(), Ended> {
+        let mut implicit = self.several;
+        if self.several {
+            self.look(text);
+            for one in script::statements(text) {
+                implicit = !matches!(control::read(one.text), Some(Command::Transaction(_)));
+                if !implicit {
+                    break;
+                }
+                if let Some(reason) = self.client().reason() {
+                    return Err(of_reason(reason));
+                }
+            }
+        }
         if implicit {
             self.run_quietly("begin")?;
         }
-        for text in texts {
-            self.statement(text).map_err(|ended| match ended {
+        for one in script::statements(text) {
+            self.statement(one.text).map_err(|ended| match ended {
                 // The place is one in the whole text.
                 Ended::Told(mut refusal) if self.several => {
-                    let before = self.asked.sql.find(text.as_str()).unwrap_or(0);
-                    let before = self.asked.sql[..before].chars().count();
+                    let before = text[..one.offset].chars().count();
                     let position = &mut refusal.report.position;
                     *position = position.map(|at| at + before);
                     Ended::Told(refusal)
@@ -238,12 +276,18 @@ impl Running<'_> {
     /// Runs a statement that has no rows.
     fn run_quietly(&mut self, text: &str) -> Result<(), Ended> {
         self.begin(text);
+        self.shared.files.check(text)?;
         let done = self.session.sql(text);
         done.map(drop).map_err(|e| self.failed(&e, text))
     }
 
     fn begin(&self, text: &str) {
         self.shared.counts.statements.add(1);
+        self.look(text);
+    }
+
+    /// A text is looked at, of which statements are to run: it can be stopped from here on.
+    fn look(&self, text: &str) {
         let otherwise = self.shared.options.statement_timeout;
         let timeout = self.limits.time(STATEMENT, self.asked.timeout, otherwise);
         let deadline = timeout.and_then(|time| Instant::now().checked_add(time));
@@ -261,6 +305,9 @@ impl Running<'_> {
     /// Runs one statement and sends what it returns.
     fn statement(&mut self, text: &str) -> Result<(), Ended> {
         self.begin(text);
+        self.shared.files.check(text)?;
+        let memory = self.channel.keep(weight::of(text));
+        let _memory = memory.map_err(|why| Report::error(errors::MEMORY, why))?;
         let began = Instant::now();
         let rows = match &self.asked.parameters {
             None => self.session.query(text),
@@ -387,10 +434,17 @@ impl Running<'_> {
         }
         let client = Arc::clone(&self.seat.client);
         let before = self.channel.out.len();
+        let otherwise = self.shared.options.idle_in_transaction_timeout;
+        self.channel.patience = self.limits.time(IDLE, None, otherwise);
         let sent = self.channel.flush(&mut |_| match client.reason() {
             None => Ok(()),
             Some(_) => Err(Broken::Stopped),
         });
+        self.channel.patience = None;
+        if let Err(Broken::Late) = sent {
+            client.ask(Reason::Idle);
+            return Err(Ended::Broken(Broken::Late));
+        }
         let left = self.channel.out.len();
         self.shared
             .counts

@@ -1,5 +1,7 @@
 //! What clients get. Each function appends one message.
 
+use sql::About;
+
 /// A message under way: its length is filled in when it is complete.
 fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
@@ -153,6 +155,8 @@ pub(crate) struct Report {
     pub position: Option<usize>,
     /// Where in a value it is.
     pub context: Option<Box<str>>,
+    /// The schema, table, column, data type and constraint that it is about, if it is about one.
+    pub about: Option<Box<About>>,
 }
 
 impl Report {
@@ -166,6 +170,7 @@ impl Report {
             hint: None,
             position: None,
             context: None,
+            about: None,
         }
     }
 
@@ -228,6 +233,20 @@ impl Report {
             }
             if let Some(context) = &self.context {
                 part(b'W', context);
+            }
+            if let Some(about) = &self.about {
+                let fields = [
+                    (b's', &about.schema),
+                    (b't', &about.table),
+                    (b'c', &about.column),
+                    (b'd', &about.data_type),
+                    (b'n', &about.constraint),
+                ];
+                for (key, name) in fields {
+                    if let Some(name) = name {
+                        part(key, name);
+                    }
+                }
             }
             if self.message == CHANGED {
                 // The function of PostgreSQL that says so: by it pgjdbc knows what to do.

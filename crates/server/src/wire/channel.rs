@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use atoll::Account;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::wire::frontend::Malformed;
@@ -21,6 +22,15 @@ const MOST: usize = 16 * CHUNK;
 /// The most bytes of answers that are kept before they are sent.
 const FULL: usize = 64 << 10;
 
+/// The most bytes of a message that nobody counts: as many sessions as there may be have them.
+const UNCOUNTED: usize = 64 << 10;
+
+/// The least bytes that are counted of what a session keeps of a message.
+const KEPT: usize = 1 << 10;
+
+/// How often a message is there until it is understood: as it came, as it is read, and as it is taken apart.
+const COPIES: usize = 3;
+
 /// The most bytes of a first message.
 const FIRST: usize = 10_000;
 
@@ -35,6 +45,17 @@ pub(crate) enum Broken {
     Stopped,
     /// Nothing came in time.
     Late,
+    /// There is no memory for what it sends.
+    Full(String),
+}
+
+/// A message of a session.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// Its kind, and what follows its length.
+    Message(u8, Vec<u8>),
+    /// One of this kind for which there is no memory, and why. It was passed over.
+    Refused(u8, String),
 }
 
 impl From<Malformed> for Broken {
@@ -78,6 +99,30 @@ impl Stream {
     }
 }
 
+/// The memory of something that grows and shrinks; none where nobody counts.
+#[derive(Debug)]
+pub(crate) struct Growing(Option<Account>);
+
+impl Growing {
+    /// It has so many bytes now, of which a few are not counted.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    pub(crate) fn to(&self, bytes: usize) -> Result<(), String> {
+        let Some(account) = &self.0 else {
+            return Ok(());
+        };
+        // As much again while it is copied to where there is more room.
+        let wanted = (bytes.saturating_sub(UNCOUNTED) * 2) as u64;
+        let had = account.bytes();
+        if wanted <= had {
+            account.give(had - wanted);
+            return Ok(());
+        }
+        account.take(wanted - had).map_err(|e| e.to_string())
+    }
+}
+
 /// A connection: what has come and is not taken yet, and what is to be sent.
 pub(crate) struct Channel {
     stream: Stream,
@@ -86,6 +131,10 @@ pub(crate) struct Channel {
     taken: usize,
     /// Messages for the client, whole ones.
     pub out: Vec<u8>,
+    /// How long the client may take neither to send nor to take anything, where others wait for it; none for any time.
+    pub patience: Option<Duration>,
+    /// Where the memory of long messages is counted, once it is known whose they are.
+    account: Option<Account>,
 }
 
 impl Channel {
@@ -95,6 +144,67 @@ impl Channel {
             incoming: Vec::new(),
             taken: 0,
             out: Vec::new(),
+            patience: None,
+            account: None,
+        }
+    }
+
+    /// Has the memory of long messages be counted there from here on.
+    pub(crate) fn count(&mut self, account: Account) {
+        self.account = Some(account);
+    }
+
+    /// Has nothing be counted from here on.
+    pub(crate) fn count_no_more(&mut self) {
+        self.account = None;
+    }
+
+    /// Where what is made of messages is counted while it grows.
+    pub(crate) fn growing(&self) -> Growing {
+        let budget = self.account.as_ref().map(Account::budget);
+        Growing(budget.map(|budget| Account::new(Arc::clone(budget))))
+    }
+
+    /// The memory of `bytes` that are kept of what has come, for as long as what is returned; none of a few.
+    ///
+    /// # Errors
+    /// If there is not so much.
+    pub(crate) fn keep(&self, bytes: usize) -> Result<Option<Account>, String> {
+        match &self.account {
+            Some(account) if bytes >= KEPT => {
+                let own = Account::new(Arc::clone(account.budget()));
+                own.take(bytes as u64).map_err(|e| e.to_string())?;
+                Ok(Some(own))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Takes the memory of `bytes` that have come of a message or are about to, if they are many.
+    fn hold(&self, bytes: usize) -> Result<(), Broken> {
+        let Some(account) = &self.account else {
+            return Ok(());
+        };
+        let wanted = (bytes.saturating_sub(UNCOUNTED) * COPIES) as u64;
+        match wanted.saturating_sub(account.bytes()) {
+            0 => Ok(()),
+            more => account.take(more).map_err(|e| Broken::Full(e.to_string())),
+        }
+    }
+
+    /// What was taken is done with: only what has come since takes memory.
+    fn settle(&self) {
+        if let Some(account) = &self.account {
+            let wanted = (self.incoming.len().saturating_sub(UNCOUNTED) * COPIES) as u64;
+            account.give(account.bytes().saturating_sub(wanted));
+        }
+    }
+
+    /// That a wait since `moved` has not been too long.
+    fn in_time(&self, moved: Instant) -> Result<(), Broken> {
+        match self.patience {
+            Some(patience) if moved.elapsed() >= patience => Err(Broken::Late),
+            _ => Ok(()),
         }
     }
 
@@ -163,15 +273,43 @@ impl Channel {
         &mut self,
         most: usize,
         going: &mut dyn FnMut(bool) -> Result<(), Broken>,
-    ) -> Result<(u8, Vec<u8>), Broken> {
+    ) -> Result<Received, Broken> {
+        self.settle();
         self.need(5, going)?;
         let kind = self.buffered()[0];
         let length = self.length(1)?;
         if length < 4 || length > most {
             return Err(Malformed(format!("invalid message length: {length}")).into());
         }
-        self.need(length + 1, going)?;
-        Ok((kind, self.take(5, length + 1)))
+        match self.need(length + 1, going) {
+            Ok(()) => Ok(Received::Message(kind, self.take(5, length + 1))),
+            Err(Broken::Full(why)) => {
+                self.pass(length + 1, going)?;
+                Ok(Received::Refused(kind, why))
+            }
+            Err(broken) => Err(broken),
+        }
+    }
+
+    /// Passes over the next `count` bytes, as they come.
+    fn pass(
+        &mut self,
+        mut count: usize,
+        going: &mut dyn FnMut(bool) -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
+        loop {
+            let come = (self.incoming.len() - self.taken).min(count);
+            self.taken += come;
+            count -= come;
+            if self.taken == self.incoming.len() {
+                (self.incoming, self.taken) = (Vec::new(), 0);
+            }
+            self.settle();
+            if count == 0 {
+                return Ok(());
+            }
+            self.need(count.min(CHUNK), going)?;
+        }
     }
 
     fn length(&self, at: usize) -> Result<usize, Broken> {
@@ -183,6 +321,12 @@ impl Channel {
 
     /// Takes what lies between `from` and `to` in the buffer, and forgets what lies before.
     fn take(&mut self, from: usize, to: usize) -> Vec<u8> {
+        if self.taken == 0 && to == self.incoming.len() && to > UNCOUNTED {
+            // A long message is not copied.
+            let mut body = std::mem::take(&mut self.incoming);
+            body.drain(..from);
+            return body;
+        }
         let body = self.buffered()[from..to].to_vec();
         self.taken += to;
         if self.taken == self.incoming.len() {
@@ -202,6 +346,7 @@ impl Channel {
         count: usize,
         going: &mut dyn FnMut(bool) -> Result<(), Broken>,
     ) -> Result<(), Broken> {
+        let mut moved = Instant::now();
         while self.incoming.len() - self.taken < count {
             if self.taken > 0 {
                 self.incoming.drain(..self.taken);
@@ -209,13 +354,17 @@ impl Channel {
             }
             // Of a long message as much again as has come of it: fewer reads, and no memory for what may never come.
             let had = self.incoming.len();
+            self.hold(had + had.clamp(CHUNK, MOST))?;
             self.incoming.resize(had + had.clamp(CHUNK, MOST), 0);
             let read = self.stream.read(&mut self.incoming[had..]);
             self.incoming.truncate(had + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) => return Err(Broken::Closed),
-                Ok(_) => {}
-                Err(e) if is_later(&e) => going(had > 0)?,
+                Ok(_) => moved = Instant::now(),
+                Err(e) if is_later(&e) => {
+                    self.in_time(moved)?;
+                    going(had > 0)?;
+                }
                 Err(_) => return Err(Broken::Closed),
             }
         }
@@ -234,12 +383,13 @@ impl Channel {
         going: &mut dyn FnMut(bool) -> Result<(), Broken>,
     ) -> Result<(), Broken> {
         let mut sent = 0;
+        let mut moved = Instant::now();
         while sent < self.out.len() {
             match self.stream.write(&self.out[sent..]) {
                 Ok(0) => return Err(Broken::Closed),
-                Ok(more) => sent += more,
+                Ok(more) => (sent, moved) = (sent + more, Instant::now()),
                 Err(e) if is_later(&e) => {
-                    if let Err(ended) = going(true) {
+                    if let Err(ended) = self.in_time(moved).and_then(|()| going(true)) {
                         self.out.drain(..sent);
                         return Err(ended);
                     }

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use server::{Options, Server};
 
+use crate::panics;
+
 /// How long a client waits for an answer before its test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -27,6 +29,7 @@ impl Served {
 
     /// With options that `change` has changed; it also gets the folder of the store.
     pub fn with(change: impl FnOnce(&mut Options, &Path)) -> Served {
+        panics::watch();
         let directory = tempfile::tempdir().unwrap();
         let mut options = atoll::Options::default();
         options.threads = Some(2);
@@ -55,6 +58,10 @@ impl Drop for Served {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
             server.stop();
+        }
+        // A connection that a panic has closed looks like any other that is closed.
+        if !std::thread::panicking() {
+            panics::none();
         }
     }
 }

@@ -197,3 +197,62 @@ fn transactions_have_postgresqls_codes() {
     let long = "select count(*) from generate_series(1, 3000000) a(x), generate_series(1, 100000) b(y) where x * y % 7 = 3";
     assert_eq!(code(&mut one, long), "57014");
 }
+
+/// What constraints were violated is told in fields of their own, as PostgreSQL 15 tells it: schema, table, column, type and
+/// constraint.
+#[test]
+fn errors_name_what_they_are_about() {
+    let served = Served::new();
+    let mut client = served.client();
+    for text in [
+        "create schema c30",
+        "create domain pos as int check (value > 0)",
+        "create domain nn as int not null",
+        "create table c30.t (a int primary key, b int not null, n int check (n > 0), u int unique)",
+        "create table child (x int constraint fk references c30.t (a))",
+        "create table dt (p pos, q nn)",
+        "insert into c30.t values (1, 1, 1, 1)",
+        "insert into child values (1)",
+    ] {
+        assert_eq!(client.code(text), "", "{text}");
+    }
+    for (text, wanted) in [
+        (
+            "insert into c30.t values (1, 1, 1, 2)",
+            ["c30", "t", "", "", "t_pkey"],
+        ),
+        (
+            "insert into c30.t values (2, 1, 1, 1)",
+            ["c30", "t", "", "", "t_u_key"],
+        ),
+        (
+            "insert into c30.t values (2, null, 1, 3)",
+            ["c30", "t", "b", "", ""],
+        ),
+        (
+            "insert into c30.t values (2, 1, 0, 3)",
+            ["c30", "t", "", "", "t_n_check"],
+        ),
+        (
+            "insert into child values (9)",
+            ["public", "child", "", "", "fk"],
+        ),
+        ("delete from c30.t", ["public", "child", "", "", "fk"]),
+        (
+            "insert into dt values (0, 1)",
+            ["public", "", "", "pos", "pos_check"],
+        ),
+        (
+            "insert into dt values (1, null)",
+            ["public", "", "", "nn", ""],
+        ),
+        ("select * from nowhere", [""; 5]),
+        ("select 1 / 0", [""; 5]),
+    ] {
+        let told = client.ask(text);
+        let error = told.iter().find(|told| told.kind == 'E');
+        let error = error.unwrap_or_else(|| panic!("{text}: {told:?}"));
+        let found = [b's', b't', b'c', b'd', b'n'].map(|key| error.part(key));
+        assert_eq!(found, wanted, "{text}");
+    }
+}

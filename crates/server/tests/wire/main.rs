@@ -15,6 +15,7 @@ mod http;
 mod http_client;
 mod limits;
 mod origins;
+mod panics;
 mod plans;
 mod roles;
 mod security;

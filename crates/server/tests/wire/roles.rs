@@ -279,3 +279,118 @@ fn who_creates_the_first_role_goes_on() {
     assert_eq!(client.code("alter role ann nosuperuser"), "55006");
     assert_eq!(client.code("drop role ann"), "55006");
 }
+
+/// Neither a session nor a token is of another role of the same name.
+#[test]
+fn a_role_of_the_same_name_is_another_at_every_door() {
+    let (served, mut ann, mut bob) = two();
+    ann.tag("create table secret (a int)");
+    assert_eq!(bob.value("select current_user"), "bob");
+    let mut flight = Flight::connect(&served);
+    let mut token = |who: &str, password: &str| {
+        let given = basic(who, password);
+        let headers = [("authorization", given.as_str())];
+        let told = flight.call_with("Handshake", &headers, &[]);
+        told.ok().header("authorization").to_string()
+    };
+    let (of_bob, of_ann) = (token("bob", "sand"), token("ann", "reef"));
+    let mut status = |token: &str, sql: &str| {
+        let asked = crate::flight_client::descriptor(&query(sql, None));
+        let headers = [("authorization", token)];
+        flight
+            .call_with("GetFlightInfo", &headers, &[asked])
+            .status()
+    };
+    assert_eq!(
+        (status(&of_bob, "select 1"), status(&of_ann, "select 1")),
+        (0, 0)
+    );
+    let owner = served.database.session();
+    owner.sql("drop role bob").unwrap();
+    let again = "create role bob login superuser password 'sand'";
+    owner.sql(again).unwrap();
+    denied(&mut bob, "select * from secret");
+    denied(&mut bob, "select 1");
+    // 16: not authenticated.
+    assert_eq!(status(&of_bob, "select * from secret"), 16);
+    // Nor does a token outlive the password that it was given for.
+    owner.sql("alter role ann password 'new'").unwrap();
+    assert_eq!(status(&of_ann, "select 1"), 16);
+    assert_eq!(ann.value("select 1"), "1");
+}
+
+/// Who may stop whom: superusers everybody, members of `pg_signal_backend` all but superusers, others their own.
+#[test]
+fn sessions_of_others_are_stopped_by_those_who_may() {
+    let (served, ann, mut bob) = two();
+    let owner = served.database.session();
+    owner.sql("create role root login superuser").unwrap();
+    let number = ann.process;
+    for (function, text) in [
+        (
+            "pg_cancel_backend",
+            "must be a member of the role whose query is being canceled or member of pg_signal_backend",
+        ),
+        (
+            "pg_terminate_backend",
+            "must be a member of the role whose process is being terminated or member of pg_signal_backend",
+        ),
+    ] {
+        // A constant, which is answered without a worker, and what is not.
+        for argument in [
+            format!("{number}"),
+            format!("x) from (values ({number})) v(x"),
+        ] {
+            let told = bob.ask(&format!("select {function}({argument})"));
+            let error = told.iter().find(|told| told.kind == 'E').unwrap();
+            assert_eq!(error.part(b'C'), "42501");
+            assert_eq!(error.part(b'M'), text);
+        }
+    }
+    owner.sql("grant pg_signal_backend to bob").unwrap();
+    assert_eq!(
+        bob.value(&format!("select pg_cancel_backend({number})")),
+        "t"
+    );
+    assert_eq!(bob.value("select pg_cancel_backend(-1)"), "f");
+    // Not even they stop a superuser.
+    owner.sql("alter role ann superuser").unwrap();
+    let told = bob.ask(&format!("select pg_terminate_backend({number})"));
+    let error = told.iter().find(|told| told.kind == 'E').unwrap();
+    assert_eq!(
+        error.part(b'M'),
+        "must be a superuser to terminate superuser process"
+    );
+    owner.sql("alter role bob superuser").unwrap();
+    assert_eq!(
+        bob.value(&format!("select pg_terminate_backend({number})")),
+        "t"
+    );
+    let mut ann = ann;
+    while let Some(told) = ann.receive() {
+        assert_eq!(told.part(b'C'), "57P01");
+    }
+}
+
+/// The doors that tell what there is tell each what is their own.
+#[test]
+fn tables_are_told_to_those_who_have_a_right_to_them() {
+    let (served, mut ann, _bob) = two();
+    ann.tag("create table secret (hidden int primary key)");
+    ann.tag("insert into secret values (1)");
+    let told = |path: &str, who: String| {
+        let who = format!("Authorization: {who}");
+        let told = send(
+            &served,
+            &request(&format!("GET {path}"), &[who.as_str()], ""),
+        );
+        String::from_utf8_lossy(&told.body).into_owned()
+    };
+    assert!(told("/catalog", basic("ann", "reef")).contains("secret"));
+    for path in ["/catalog", "/memory"] {
+        let other = told(path, basic("bob", "sand"));
+        assert!(!other.contains("secret"), "{path}: {other}");
+    }
+    ann.tag("grant insert on secret to bob");
+    assert!(told("/catalog", basic("bob", "sand")).contains("secret"));
+}

@@ -70,3 +70,31 @@ fn wrong_password(socket: &mut std::net::TcpStream, user: &str) -> (String, Stri
     assert_eq!(error.kind, 'E');
     (answer, error.part(b'C'))
 }
+
+/// The salt of an unknown user is the same after a restart, as that of a known one is: otherwise a restart would tell them
+/// apart.
+#[test]
+fn salts_stay_as_they_are() {
+    let mut users = std::path::PathBuf::new();
+    let served = Served::with(|options, folder| {
+        users = folder.join("users");
+        server::add_user(&users, "ann", "reef").unwrap();
+        options.users = Some(users.clone());
+    });
+    let salts = |address| {
+        ["ann", "nobody", "nobody else"].map(|user| {
+            let mut socket = std::net::TcpStream::connect(address).unwrap();
+            let (first, _) = wrong_password(&mut socket, user);
+            let salt = first.split(',').find(|part| part.starts_with("s="));
+            salt.unwrap_or_else(|| panic!("{first}")).to_owned()
+        })
+    };
+    let before = salts(served.address);
+    assert_ne!(before[1], before[2]);
+    let mut options = server::Options::default();
+    options.listen.set_port(0);
+    options.users = Some(users.clone());
+    let again = server::Server::start(served.database.clone(), options).unwrap();
+    assert_eq!(salts(again.address()), before);
+    again.stop();
+}

@@ -14,7 +14,8 @@
 //! assert!(splitter.pending());
 //! ```
 
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::resources::guard;
 
 /// A statement and its place in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,26 +69,26 @@ enum Inside {
     Dollar(String),
 }
 
-/// Collects text and returns each statement once its semicolon has come.
+/// Where a scan of a text is, and the statement that it is in.
 #[derive(Clone, Debug)]
-pub struct Splitter {
-    /// The statement so far.
-    text: String,
-    /// Bytes of `text` that have been scanned.
+struct Scan {
+    /// Bytes of the text before the statement.
+    begun: usize,
+    /// Bytes of the text that have been scanned.
     scanned: usize,
     inside: Inside,
     line: usize,
     column: i64,
-    /// Where `text` starts.
+    /// Line and column at which the statement begins.
     start: (usize, i64),
-    /// Whether `text` holds more than white space and comments.
+    /// Whether the statement holds more than white space and comments.
     substance: bool,
 }
 
-impl Default for Splitter {
-    fn default() -> Splitter {
-        Splitter {
-            text: String::new(),
+impl Default for Scan {
+    fn default() -> Scan {
+        Scan {
+            begun: 0,
             scanned: 0,
             inside: Inside::Nothing,
             line: 1,
@@ -98,66 +99,148 @@ impl Default for Splitter {
     }
 }
 
+impl Scan {
+    /// The next statement of `text` whose semicolon has come.
+    fn complete<'t>(&mut self, text: &'t str) -> Option<Portion<'t>> {
+        while let Some(c) = text[self.scanned..].chars().next() {
+            let (changed, length) = step(&self.inside, &text[self.scanned..], c);
+            let is_comment =
+                |inside: &Inside| matches!(inside, Inside::LineComment | Inside::BlockComment(_));
+            let comment = is_comment(&self.inside) || changed.as_ref().is_some_and(is_comment);
+            let ends = c == ';' && self.inside == Inside::Nothing;
+            self.substance |= !comment && !ends && !c.is_whitespace();
+            self.advance(&text[self.scanned..self.scanned + length]);
+            if let Some(inside) = changed {
+                self.inside = inside;
+            }
+            if ends && let Some(portion) = self.take(&text[..self.scanned - 1]) {
+                return Some(portion);
+            }
+        }
+        None
+    }
+
+    fn advance(&mut self, token: &str) {
+        for c in token.chars() {
+            match c {
+                '\n' => (self.line, self.column) = (self.line + 1, 0),
+                _ => self.column += 1,
+            }
+        }
+        self.scanned += token.len();
+    }
+
+    /// The statement that ends with `text`; none if it has no substance. The next one begins.
+    fn take<'t>(&mut self, text: &'t str) -> Option<Portion<'t>> {
+        let (line, column) = std::mem::replace(&mut self.start, (self.line, self.column));
+        let offset = std::mem::replace(&mut self.begun, self.scanned);
+        std::mem::take(&mut self.substance).then(|| Portion {
+            text: &text[offset..],
+            offset,
+            line,
+            column,
+        })
+    }
+}
+
+/// A statement where it stands in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portion<'t> {
+    /// The text, without the semicolon.
+    pub text: &'t str,
+    /// Bytes of the whole text before it.
+    pub offset: usize,
+    /// Line of the first character, counted from 1.
+    pub line: usize,
+    /// Characters before it on that line.
+    pub column: i64,
+}
+
+impl Portion<'_> {
+    fn to_statement(self) -> Statement {
+        Statement {
+            text: self.text.to_owned(),
+            line: self.line,
+            column: self.column,
+        }
+    }
+}
+
+/// The statements of a text, one after the other, without copies of any of them.
+///
+/// ```
+/// let texts: Vec<&str> = sql::script::statements("select 1; select ';'").map(|one| one.text).collect();
+/// assert_eq!(texts, ["select 1", " select ';'"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Statements<'t> {
+    text: &'t str,
+    scan: Scan,
+}
+
+impl<'t> Iterator for Statements<'t> {
+    type Item = Portion<'t>;
+
+    fn next(&mut self) -> Option<Portion<'t>> {
+        let next = self.scan.complete(self.text);
+        next.or_else(|| self.scan.take(self.text))
+    }
+}
+
+/// The statements of a text, found as they are asked for.
+pub fn statements(text: &str) -> Statements<'_> {
+    Statements {
+        text,
+        scan: Scan::default(),
+    }
+}
+
+/// That a text is not too long to be looked at.
+///
+/// # Errors
+/// If it is.
+pub fn check_length(text: &str) -> Result<()> {
+    guard::check_length(text)
+}
+
+/// Collects text and returns each statement once its semicolon has come.
+#[derive(Clone, Debug, Default)]
+pub struct Splitter {
+    /// The statement so far.
+    text: String,
+    scan: Scan,
+}
+
 impl Splitter {
     /// Takes more text and returns the statements that it completes. `more` should end with a line: a token such as
     /// `--` that its end cuts in two is not recognised.
     pub fn push(&mut self, more: &str) -> Vec<Statement> {
         self.text.push_str(more);
         let mut complete = Vec::new();
-        while let Some(c) = self.text[self.scanned..].chars().next() {
-            let rest = &self.text[self.scanned..];
-            let (inside, length) = step(&self.inside, rest, c);
-            let ends = c == ';' && self.inside == Inside::Nothing;
-            let comment = matches!(inside, Inside::LineComment | Inside::BlockComment(_))
-                || matches!(self.inside, Inside::LineComment | Inside::BlockComment(_));
-            self.substance |= !comment && !ends && !c.is_whitespace();
-            self.advance(length);
-            self.inside = inside;
-            if ends {
-                let rest = self.text.split_off(self.scanned);
-                let mut text = std::mem::replace(&mut self.text, rest);
-                text.pop();
-                self.scanned = 0;
-                self.take(text, &mut complete);
-            }
+        while let Some(portion) = self.scan.complete(&self.text) {
+            complete.push(portion.to_statement());
         }
+        // Once for all of them: what follows each is not moved for each.
+        let gone = std::mem::take(&mut self.scan.begun);
+        self.text.drain(..gone);
+        self.scan.scanned -= gone;
         complete
-    }
-
-    fn advance(&mut self, length: usize) {
-        for c in self.text[self.scanned..self.scanned + length].chars() {
-            match c {
-                '\n' => (self.line, self.column) = (self.line + 1, 0),
-                _ => self.column += 1,
-            }
-        }
-        self.scanned += length;
-    }
-
-    fn take(&mut self, text: String, into: &mut Vec<Statement>) {
-        let (line, column) = std::mem::replace(&mut self.start, (self.line, self.column));
-        if std::mem::take(&mut self.substance) {
-            into.push(Statement { text, line, column });
-        }
     }
 
     /// The statement after the last semicolon, if there is one.
     pub fn finish(mut self) -> Option<Statement> {
-        let mut last = Vec::new();
-        let text = std::mem::take(&mut self.text);
-        self.take(text, &mut last);
-        last.pop()
+        self.scan.take(&self.text).map(Portion::to_statement)
     }
 
     /// Whether a statement has begun but not ended.
     pub fn pending(&self) -> bool {
-        self.substance || self.inside != Inside::Nothing
+        self.scan.substance || self.scan.inside != Inside::Nothing
     }
 
     /// What is still open inside the statement: the quote that ends it, `$` for a dollar-quoted string, `*` for a
     /// comment.
     pub fn open(&self) -> Option<char> {
-        match &self.inside {
+        match &self.scan.inside {
             Inside::Nothing | Inside::LineComment => None,
             Inside::Quotes(end) => Some(*end),
             Inside::Escaped => Some('\''),
@@ -172,43 +255,44 @@ impl Splitter {
     }
 }
 
-/// What the scan is inside of after the token that starts `rest` with `c`, and the length of the token in bytes.
-fn step(inside: &Inside, rest: &str, c: char) -> (Inside, usize) {
+/// What the scan is inside of after the token that starts `rest` with `c`, or none if that does not change, and the length
+/// of the token in bytes.
+fn step(inside: &Inside, rest: &str, c: char) -> (Option<Inside>, usize) {
     match inside {
-        Inside::Nothing if rest.starts_with("--") => (Inside::LineComment, 2),
-        Inside::Nothing if rest.starts_with("/*") => (Inside::BlockComment(1), 2),
-        Inside::Nothing if c == '\'' || c == '"' || c == '`' => (Inside::Quotes(c), 1),
+        Inside::Nothing if rest.starts_with("--") => (Some(Inside::LineComment), 2),
+        Inside::Nothing if rest.starts_with("/*") => (Some(Inside::BlockComment(1)), 2),
+        Inside::Nothing if c == '\'' || c == '"' || c == '`' => (Some(Inside::Quotes(c)), 1),
         Inside::Nothing if is_word(c) => {
             let word = rest
                 .find(|c: char| !is_word(c) && c != '$')
                 .unwrap_or(rest.len());
             if rest[word..].starts_with('\'') && rest[..word].eq_ignore_ascii_case("e") {
-                (Inside::Escaped, word + 1)
+                (Some(Inside::Escaped), word + 1)
             } else {
-                (Inside::Nothing, word)
+                (None, word)
             }
         }
         Inside::Escaped if c == '\\' => {
             let taken = rest[1..].chars().next().map_or(0, char::len_utf8);
-            (Inside::Escaped, 1 + taken)
+            (None, 1 + taken)
         }
-        Inside::Escaped if c == '\'' && rest[1..].starts_with('\'') => (Inside::Escaped, 2),
-        Inside::Escaped if c == '\'' => (Inside::Nothing, 1),
+        Inside::Escaped if c == '\'' && rest[1..].starts_with('\'') => (None, 2),
+        Inside::Escaped if c == '\'' => (Some(Inside::Nothing), 1),
         Inside::Nothing if c == '$' => match dollar_tag(rest) {
-            Some(tag) => (Inside::Dollar(tag.to_owned()), tag.len()),
-            None => (Inside::Nothing, 1),
+            Some(tag) => (Some(Inside::Dollar(tag.to_owned())), tag.len()),
+            None => (None, 1),
         },
-        Inside::Quotes(end) if c == *end => (Inside::Nothing, 1),
-        Inside::LineComment if c == '\n' => (Inside::Nothing, 1),
+        Inside::Quotes(end) if c == *end => (Some(Inside::Nothing), 1),
+        Inside::LineComment if c == '\n' => (Some(Inside::Nothing), 1),
         Inside::BlockComment(depth) if rest.starts_with("/*") => {
-            (Inside::BlockComment(depth + 1), 2)
+            (Some(Inside::BlockComment(depth + 1)), 2)
         }
-        Inside::BlockComment(1) if rest.starts_with("*/") => (Inside::Nothing, 2),
+        Inside::BlockComment(1) if rest.starts_with("*/") => (Some(Inside::Nothing), 2),
         Inside::BlockComment(depth) if rest.starts_with("*/") => {
-            (Inside::BlockComment(depth - 1), 2)
+            (Some(Inside::BlockComment(depth - 1)), 2)
         }
-        Inside::Dollar(tag) if rest.starts_with(tag.as_str()) => (Inside::Nothing, tag.len()),
-        same => (same.clone(), c.len_utf8()),
+        Inside::Dollar(tag) if rest.starts_with(tag.as_str()) => (Some(Inside::Nothing), tag.len()),
+        _ => (None, c.len_utf8()),
     }
 }
 
@@ -227,10 +311,7 @@ fn dollar_tag(rest: &str) -> Option<&str> {
 
 /// All statements of a text.
 pub fn split(text: &str) -> Vec<Statement> {
-    let mut splitter = Splitter::default();
-    let mut all = splitter.push(text);
-    all.extend(splitter.finish());
-    all
+    statements(text).map(Portion::to_statement).collect()
 }
 
 /// Whether a statement only reads, so that it can run on a store that is open for reading. In doubt, no.
@@ -295,10 +376,13 @@ fn words(statement: &str) -> impl Iterator<Item = String> + '_ {
     let (mut inside, mut at) = (Inside::Nothing, 0);
     std::iter::from_fn(move || {
         while let Some(c) = statement[at..].chars().next() {
-            let (next, length) = step(&inside, &statement[at..], c);
-            let word = inside == Inside::Nothing && next == Inside::Nothing && is_word(c);
+            let (changed, length) = step(&inside, &statement[at..], c);
+            let word = inside == Inside::Nothing && changed.is_none() && is_word(c);
             let text = &statement[at..at + length];
-            (inside, at) = (next, at + length);
+            at += length;
+            if let Some(next) = changed {
+                inside = next;
+            }
             if word {
                 return Some(text.to_lowercase());
             }
@@ -403,6 +487,38 @@ mod tests {
         assert!(!splitter.pending());
         splitter.push("select 'x\n");
         assert!(splitter.pending());
+    }
+
+    /// What is kept of a text is as long as the text, however many statements it has.
+    #[test]
+    fn many_statements_take_memory_by_their_length() {
+        let text = "select 1;".repeat(5_000);
+        let mut splitter = Splitter::default();
+        for found in [split(&text), splitter.push(&text)] {
+            assert_eq!(found.len(), 5_000);
+            let kept: usize = found.iter().map(|one| one.text.capacity()).sum();
+            assert!(kept <= text.len(), "{kept} bytes");
+        }
+    }
+
+    /// The mark of a string is not copied for each of its characters.
+    #[test]
+    fn long_marks_take_time_by_their_length() {
+        let began = std::time::Instant::now();
+        let mark = format!("${}$", "a".repeat(300_000));
+        let text = format!("select {mark}{}{mark}", "b".repeat(300_000));
+        assert_eq!(split(&text).len(), 1);
+        assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn portions_know_where_they_stand() {
+        let text = "select '\u{e4}';; /* ; */ select 2 ; -- nothing";
+        let found: Vec<_> = statements(text).collect();
+        assert_eq!(found.len(), 2);
+        for one in found {
+            assert_eq!(&text[one.offset..one.offset + one.text.len()], one.text);
+        }
     }
 
     #[test]

@@ -103,12 +103,12 @@ impl ScalarUDFImpl for OfSessions {
         let ends = self.name == "pg_terminate_backend";
         let numbers = numbers.to_array(args.number_rows)?;
         let numbers = numbers.as_primitive::<Int32Type>();
-        let stopped = numbers
-            .iter()
-            .map(|number| Some(self.settings.stop(number?, ends)));
-        Ok(ColumnarValue::Array(Arc::new(
-            stopped.collect::<BooleanArray>(),
-        )))
+        let stopped = numbers.iter().map(|number| -> Result<Option<bool>> {
+            let stopped = number.map(|number| self.settings.stop(number, ends));
+            Ok(stopped.transpose()?)
+        });
+        let stopped = stopped.collect::<Result<BooleanArray>>()?;
+        Ok(ColumnarValue::Array(Arc::new(stopped)))
     }
 }
 

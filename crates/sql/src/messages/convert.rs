@@ -58,10 +58,15 @@ impl From<table::Error> for Error {
             table::Error::Unsupported { .. } => Error::Unsupported {
                 message: e.to_string(),
             },
-            table::Error::Null { .. }
-            | table::Error::Key { .. }
-            | table::Error::Duplicate { .. } => Error::Constraint {
+            table::Error::Null { .. } | table::Error::Key { .. } => Error::Constraint {
                 code: e.sqlstate(),
+                message: e.to_string(),
+            },
+            table::Error::Duplicate {
+                ref table, ref key, ..
+            } => Error::Duplicate {
+                table: table.clone(),
+                key: key.clone(),
                 message: e.to_string(),
             },
             table::Error::Test(e) => external(e.as_ref()),

@@ -61,7 +61,9 @@ fn remove_left(parent: &Path) {
 }
 
 impl SpillFiles {
+    /// Files in a directory of their own in `directory`, in which those go that killed processes have left.
     pub(crate) fn new(directory: PathBuf) -> SpillFiles {
+        remove_left(&directory);
         SpillFiles {
             directory,
             files: Mutex::new(None),
@@ -116,6 +118,11 @@ mod tests {
         drop(first);
         assert!(second.path.path().exists());
         drop(second);
+        // Nobody has to spill first.
+        std::fs::create_dir(&left).unwrap();
+        let files = SpillFiles::new(parent.path().to_owned());
+        assert!(!left.exists());
+        drop(files);
         let rest = parent.path().read_dir().unwrap().count();
         assert_eq!(rest, 1, "only what is not ours");
     }

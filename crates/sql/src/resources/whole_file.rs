@@ -11,6 +11,12 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
+/// How the name of a temporary file ends.
+const PART: &str = ".part";
+
+/// The characters before that, which are drawn.
+const DRAWN: usize = 6;
+
 /// The longest name of a file that the name of the temporary one repeats; names have up to 255 bytes.
 const LONGEST_NAME: usize = 200;
 
@@ -132,11 +138,33 @@ fn beside(target: &Path) -> io::Result<NamedTempFile> {
         prefix.push(name);
         prefix.push(".");
     }
-    tempfile::Builder::new()
+    remove_left(folder(target), prefix.as_encoded_bytes());
+    let aside = tempfile::Builder::new()
         .prefix(&prefix)
-        .suffix(".part")
+        .suffix(PART)
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder(target))
+        .tempfile_in(folder(target))?;
+    // A killed process leaves its file behind, but not the lock. Where there are no locks nothing is removed, either.
+    let _ = aside.as_file().try_lock();
+    Ok(aside)
+}
+
+/// Removes the temporary files of this prefix that processes have left which are gone.
+fn remove_left(folder: &Path, prefix: &[u8]) {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let middle = name.as_encoded_bytes().strip_prefix(prefix);
+        let middle = middle.and_then(|rest| rest.strip_suffix(PART.as_bytes()));
+        let ours = middle.is_some_and(|middle| {
+            middle.len() == DRAWN && middle.iter().all(u8::is_ascii_alphanumeric)
+        });
+        let path = entry.path();
+        let left = ours && File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if left {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 fn folder(target: &Path) -> &Path {
@@ -216,6 +244,25 @@ mod tests {
         written(&longest, b"new").await.unwrap();
         assert_eq!(fs::read_to_string(&longest).unwrap(), "new");
         assert_eq!(names(folder.path()).len(), 2);
+    }
+
+    /// What a killed process has left goes when the file is written again; what another writes stays.
+    #[tokio::test]
+    async fn files_of_killed_processes_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        fs::write(folder.path().join(".a.csv.Ab3xYz.part"), "half").unwrap();
+        for other in [".b.csv.Ab3xYz.part", ".a.csv.own.part", "a.csv.part"] {
+            fs::write(folder.path().join(other), "own").unwrap();
+        }
+        let room = std::env::temp_dir();
+        let under_way = WholeFile::create(&path, room.clone()).await.unwrap();
+        assert_eq!(names(folder.path()).len(), 4);
+        written(&path, b"whole").await.unwrap();
+        under_way.file().write_all_at(b"later", 0).unwrap();
+        under_way.publish().await.unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "later");
+        assert_eq!(names(folder.path()).len(), 4);
     }
 
     #[tokio::test]

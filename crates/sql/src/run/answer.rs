@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use crate::error::Result;
+use crate::resources::budget::Held;
 use crate::run::clock::{Clock, Statistics};
 use crate::run::origins::Origins;
 
@@ -26,6 +27,8 @@ pub struct Answer {
     pub notices: Vec<String>,
     /// Which columns are columns of a table.
     pub origins: Origins,
+    /// The memory of the rows, if it is accounted for.
+    pub(crate) held: Option<Arc<Held>>,
 }
 
 impl Answer {
@@ -43,6 +46,7 @@ impl Answer {
             statistics: clock.statistics(),
             notices: Vec::new(),
             origins: Origins::default(),
+            held: None,
         }
     }
 
@@ -55,7 +59,14 @@ impl Answer {
             statistics: clock.statistics(),
             notices: Vec::new(),
             origins: Origins::default(),
+            held: None,
         }
+    }
+
+    /// The same, whose rows take this memory.
+    pub(crate) fn holding(mut self, held: Option<Held>) -> Answer {
+        self.held = held.map(Arc::new);
+        self
     }
 
     /// The same, whose columns come from these.

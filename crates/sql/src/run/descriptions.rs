@@ -82,9 +82,10 @@ impl Descriptions for Said {
     fn number(&self, text: &str) -> crate::error::Result<Option<i64>> {
         let written = relation(text)?;
         let there = |name: &str| self.names().any(|own| own == name);
-        let name = match table::schema_of(&written) {
-            Some(PG_CATALOG) => table::base_of(&written).to_owned(),
-            _ => self.path.resolve(&self.tables, &written),
+        let name = self.path.resolve(&self.tables, &written);
+        let name = match table::schema_of(&name) {
+            Some(PG_CATALOG) => table::base_of(&name).to_owned(),
+            _ => name,
         };
         let of_system = name.starts_with("pg_") && table::schema_of(&name).is_none();
         if there(&name) || of_system {

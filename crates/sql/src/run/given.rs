@@ -11,7 +11,7 @@ use crate::functions::user;
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
-use crate::settings::StatementSettings;
+use crate::settings::{MayStop, StatementSettings};
 
 impl StatementContext {
     /// Gives the statement frames.
@@ -94,6 +94,10 @@ impl StatementContext {
         rights: Rights,
         role: Option<Arc<str>>,
     ) -> StatementContext {
+        let (own, tables) = (rights.clone(), Arc::clone(&self.tables));
+        self.settings.stops(MayStop(Arc::new(move |owner, ends| {
+            own.check_stops(&tables, owner, ends)
+        })));
         self.rights = rights;
         self.role = role;
         self

@@ -5,8 +5,10 @@
 //! 2. If no other query runs, or the wait was too long, DataFusion, whose sorts and aggregates spill.
 //! 3. If the table of a join does not fit either, DataFusion with sort-merge joins, which spill.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use arrow::record_batch::RecordBatch;
 use datafusion::config::ConfigNonZeroUsize;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
@@ -15,10 +17,12 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::{StreamExt, TryStreamExt, stream};
+use memory::Budget;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::optimize::rules;
 use crate::resources::admission::{PATIENCE, Ticket};
+use crate::resources::budget::{Held, footprint};
 use crate::resources::stop;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
@@ -40,16 +44,87 @@ pub(crate) enum Asked {
     Prepared(Box<GenericRun>),
 }
 
-/// Runs `query` and gathers its rows.
+/// Batches of a query that somebody may have who takes them when they like: in the queue, at either end of it, and the one
+/// that is being made.
+const IN_FLIGHT: usize = 4;
+
+/// Bytes of rows that are handed on together, about.
+const PIECE: u64 = 4 << 20;
+
+/// Runs `query` and gathers its rows. Those of a client of a server, who may take long to read them, are accounted for.
 pub(crate) async fn run(context: StatementContext, query: Sql) -> Result<Answer> {
+    let mut held = budget_of_client(&context).map(|budget| Held::of(&budget));
     let Opened {
-        rows,
+        mut rows,
         clock,
         origins,
-    } = open(context, Asked::Written(Box::new(query), None)).await?;
+    } = opened(context, Asked::Written(Box::new(query), None)).await?;
     let schema = rows.schema();
-    let batches = rows.try_collect().await?;
-    Ok(Answer::rows_of(schema, batches, &clock).with_origins(origins))
+    let mut batches = Vec::new();
+    while let Some(batch) = rows.try_next().await? {
+        if let Some(held) = &mut held {
+            account(held, &batch)?;
+        }
+        batches.push(batch);
+    }
+    let answer = Answer::rows_of(schema, batches, &clock).with_origins(origins);
+    Ok(answer.holding(held))
+}
+
+/// The memory in which rows are accounted for that wait for a client; none where whoever asks takes them at once.
+fn budget_of_client(context: &StatementContext) -> Option<Arc<Budget>> {
+    context
+        .settings
+        .is_served()
+        .then(|| Arc::clone(context.budget()))
+}
+
+/// Takes the memory of a batch that waits for a client.
+fn account(held: &mut Held, batch: &RecordBatch) -> Result<()> {
+    held.more(footprint(batch)).map_err(|e| Error::Memory {
+        message: format!("rows wait in memory for the client: {e}"),
+    })
+}
+
+/// `rows` in pieces, of which so many as may wait for their reader are accounted for: a batch of wide rows is made only when
+/// little is left of the one before.
+fn accounted(rows: SendableRecordBatchStream, budget: Arc<Budget>) -> SendableRecordBatchStream {
+    let schema = rows.schema();
+    let mut waiting: VecDeque<Arc<Held>> = VecDeque::new();
+    let rows = rows.flat_map(move |batch| {
+        let mut held = Held::of(&budget);
+        let batch = batch.and_then(|batch| {
+            account(&mut held, &batch)?;
+            Ok(batch)
+        });
+        let held = Arc::new(held);
+        let pieces: Vec<_> = match batch {
+            Ok(batch) => pieces(&batch).into_iter().map(Ok).collect(),
+            Err(e) => vec![Err(e)],
+        };
+        for _ in &pieces {
+            waiting.push_back(Arc::clone(&held));
+        }
+        let most = pieces.len().max(IN_FLIGHT);
+        while waiting.len() > most {
+            waiting.pop_front();
+        }
+        stream::iter(pieces)
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+/// A batch in parts of no more than about [`PIECE`] bytes.
+fn pieces(batch: &RecordBatch) -> Vec<RecordBatch> {
+    let count = usize::try_from(footprint(batch) / PIECE).unwrap_or(usize::MAX);
+    let rows = batch.num_rows().div_ceil(count.saturating_add(1)).max(1);
+    if rows >= batch.num_rows() {
+        return vec![batch.clone()];
+    }
+    let starts = (0..batch.num_rows()).step_by(rows);
+    starts
+        .map(|from| batch.slice(from, rows.min(batch.num_rows() - from)))
+        .collect()
 }
 
 /// A query that runs.
@@ -60,8 +135,21 @@ pub(crate) struct Opened {
     pub origins: Origins,
 }
 
-/// Runs a query until its first rows come, by the plan that was kept if it is still the plan of this statement.
-pub(crate) async fn open(mut context: StatementContext, asked: Asked) -> Result<Opened> {
+/// Runs a query until its first rows come, by the plan that was kept if it is still the plan of this statement, for a reader
+/// who takes them one by one.
+pub(crate) async fn open(context: StatementContext, asked: Asked) -> Result<Opened> {
+    let budget = budget_of_client(&context);
+    let opened = opened(context, asked).await?;
+    Ok(match budget {
+        Some(budget) => Opened {
+            rows: accounted(opened.rows, budget),
+            ..opened
+        },
+        None => opened,
+    })
+}
+
+async fn opened(mut context: StatementContext, asked: Asked) -> Result<Opened> {
     let plans = &context.instance.plans;
     let planned = match &asked {
         Asked::Written(_, kept) => {

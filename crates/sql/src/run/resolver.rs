@@ -30,7 +30,9 @@ use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
 use crate::functions::{clock, settings};
 use crate::messages::nearest::unknown_table;
-use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, known, looks_like_file};
+use crate::names::{
+    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, known, looks_like_file, schema_of,
+};
 use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
@@ -216,6 +218,9 @@ async fn find(
         return Ok(Some(own));
     }
     let name = name_of(reference, tables, &calls.path);
+    if schema_of(&name) == PG_CATALOG {
+        return Ok(of_catalog(tables, base(&name), calls)?);
+    }
     if calls.only_written.as_ref() != Some(&name)
         && (tables.get(&name).is_some() || tables.view(&name).is_some())
     {

@@ -1,6 +1,7 @@
 //! The rows of a statement as they come.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use arrow::datatypes::SchemaRef;
@@ -10,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::error::{Error, Result};
+use crate::resources::budget::Held;
 use crate::resources::stop;
 use crate::run::clock::{Clock, Statistics};
 use crate::run::instance::Instance;
@@ -30,6 +32,8 @@ pub struct AnswerStream {
     pub(crate) rows: mpsc::Receiver<Result<RecordBatch>>,
     pub(crate) clock: Clock,
     pub(crate) finished: Option<Statistics>,
+    /// The memory of rows that are all there, if it is accounted for.
+    pub(crate) held: Option<Arc<Held>>,
     /// What produces the rows; none if they are all there.
     task: Option<AbortOnDrop>,
 }
@@ -50,6 +54,7 @@ impl AnswerStream {
             rows,
             clock,
             finished: None,
+            held: None,
             task,
         }
     }

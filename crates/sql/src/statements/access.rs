@@ -37,9 +37,14 @@ pub(crate) fn check(context: &StatementContext, what: &str, names: &[&str]) -> R
     Ok(())
 }
 
+/// Whether a statement called so makes what it names, and does not add something to it.
+pub(crate) fn makes(what: &str) -> bool {
+    what.starts_with("CREATE ") && !matches!(what, "CREATE VERSION" | "CREATE INDEX")
+}
+
 fn one(context: &StatementContext, what: &str, name: &str) -> Result<()> {
     let (rights, tables) = (&context.rights, &context.tables);
-    if what.starts_with("CREATE ") && what != "CREATE VERSION" {
+    if makes(what) {
         return rights.check_creates(tables, name);
     }
     if !is_there(context, name) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
+use table::Tables;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
@@ -13,6 +14,7 @@ use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::steps::Touched;
 use crate::modes::{Isolation, Modes};
 use crate::resources::sequences::SessionNumbers;
+use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
@@ -86,6 +88,21 @@ impl Shared {
     /// The tables that go with the session.
     pub(crate) fn temporary(&self) -> &Temporary {
         &self.temporary
+    }
+
+    /// The rights of its statements over these tables.
+    ///
+    /// # Errors
+    /// If its role does not exist.
+    pub(crate) fn rights(&self, tables: &Tables) -> Result<Rights> {
+        let caller = Caller {
+            frames: Frames::default(),
+            user: self.user.clone(),
+            path: Arc::clone(&self.path),
+            settings: Arc::clone(&self.settings),
+            plans: self.plans,
+        };
+        caller.rights(tables)
     }
 
     /// Where names are looked up.

@@ -20,6 +20,7 @@ use crate::run::clock::Clock;
 use crate::run::origins::Origins;
 use crate::run::visible;
 use crate::statements::scope::{Look, Scope};
+use crate::system::is_of_catalog;
 
 /// The answer of `query`, with these parameters, if it asks for the row of one key; none if it is to be planned.
 ///
@@ -146,7 +147,8 @@ fn found(scope: &mut Scope<'_>, written: &str) -> Result<Option<Found>> {
         Look::Tables(tables) => tables,
         Look::Snapshot(snapshot) => {
             let catalog = &scope.instance.catalog;
-            if scope.sees_one_schema() && scope.may_everything(&snapshot) {
+            let is_plain = scope.sees_one_schema() && !is_of_catalog(written);
+            if is_plain && scope.may_everything(&snapshot) {
                 // No other table is looked at.
                 let name = known(written);
                 let table = catalog.table(&snapshot, &name)?;

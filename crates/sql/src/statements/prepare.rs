@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, Statement as Sql};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
@@ -40,6 +40,18 @@ impl Names {
     pub(crate) fn execute(&self, name: &str, arguments: &[Expr]) -> Result<Statement> {
         let prepared = self.0.lock().get(name).cloned();
         bound(prepared.ok_or_else(|| none(name))?.bind(name, arguments)?)
+    }
+
+    /// The query that an `execute` runs, whose rows are handed on as they come; any other statement as it is.
+    pub(crate) fn query_of(&self, statement: Statement) -> Statement {
+        let Statement::Execute { name, arguments } = &statement else {
+            return statement;
+        };
+        match self.execute(name, arguments) {
+            Ok(Statement::Sql(sql)) if matches!(*sql, Sql::Query(_)) => Statement::Sql(sql),
+            // What is wrong with it is found where it runs.
+            _ => statement,
+        }
     }
 
     /// `deallocate name`, or all of them.

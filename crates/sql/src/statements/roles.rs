@@ -136,6 +136,17 @@ fn verifier(password: Option<String>) -> Result<Option<String>> {
     }
 }
 
+/// A number that no role has had: who was let in as a role that is dropped is not let in as another of its name.
+fn new_number() -> Result<u64> {
+    let mut bytes = [0; 8];
+    scram::fill(&mut bytes).map_err(|message| Error::Execution {
+        code: "XX000",
+        message,
+    })?;
+    // Zero is that of roles without a number.
+    Ok(u64::from_le_bytes(bytes).max(1))
+}
+
 /// Makes of a role what the options say.
 fn apply(role: &mut Role, options: &RoleOptions) -> Result<()> {
     let flags = [
@@ -187,7 +198,10 @@ async fn create(
     let (mut writing, context) = scope.write("CREATE ROLE", &[ROLES], started).await?;
     let tables = &context.tables;
     check_name(tables, name)?;
-    let mut role = Role::default();
+    let mut role = Role {
+        number: new_number()?,
+        ..Role::default()
+    };
     apply(&mut role, &options)?;
     Master::of(scope, &context).check("create", None, &role)?;
     first_is_a_superuser(scope, tables, name, &role)?;

@@ -23,6 +23,7 @@ use crate::statements::access;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
+use crate::system::is_of_catalog;
 
 /// What a statement gets from whoever runs it.
 pub(crate) struct Caller {
@@ -49,8 +50,21 @@ impl Caller {
         self.path.role().or_else(|| self.session_user())
     }
 
+    /// That the role of the session's user is the one that it began with.
+    fn check_user(&self, tables: &Tables) -> Result<()> {
+        match self
+            .user
+            .as_ref()
+            .and_then(|user| Some((user, tables.role(user)?)))
+        {
+            Some((user, role)) if !self.path.is_of(role.number) => Err(is_gone(user)),
+            _ => Ok(()),
+        }
+    }
+
     /// Those rights.
-    fn rights(&self, tables: &Tables) -> Result<Rights> {
+    pub(crate) fn rights(&self, tables: &Tables) -> Result<Rights> {
+        self.check_user(tables)?;
         let role = self.role();
         // Who connected may have lost the right to be another.
         if let (Some(other), Some(user)) = (self.path.authorization(), &self.user)
@@ -67,6 +81,13 @@ impl Caller {
         }
         Rights::of(tables, role.as_deref())
     }
+}
+
+/// The error for a session whose user is a role that was dropped, whatever has its name now.
+fn is_gone(user: &str) -> Error {
+    denied(format!(
+        "role \"{user}\" is not the one that this session began with, which was dropped: connect again"
+    ))
 }
 
 /// Whether a session of this user may take that role.
@@ -215,6 +236,12 @@ impl<'t> Scope<'t> {
     /// If its role does not exist.
     pub(crate) fn rights(&self, tables: &Tables) -> Result<Rights> {
         let rights = self.caller.rights(tables)?;
+        if self.is_alone()
+            && let Some(user) = &self.caller.user
+            && let Some(role) = tables.role(user)
+        {
+            self.caller.path.begin_as(role.number);
+        }
         let Some(role) = self
             .caller
             .role()
@@ -225,6 +252,7 @@ impl<'t> Scope<'t> {
         // Who was a superuser when the transaction began need not be one any more.
         let latest = self.instance.store.snapshot();
         let latest = self.instance.catalog.tables(&latest)?;
+        self.caller.check_user(&latest)?;
         match (latest.role(&role), tables.role(&role)) {
             (Some(_), _) => Rights::of(&latest, Some(&role)),
             (None, None) => Rights::of(&latest, Some(&role)),
@@ -284,7 +312,7 @@ impl<'t> Scope<'t> {
     /// # Errors
     /// Those of reading the catalog.
     pub(crate) fn own(&self, written: &str) -> Result<String> {
-        if self.sees_one_schema() {
+        if self.sees_one_schema() && !is_of_catalog(written) {
             return Ok(known(written));
         }
         Ok(self.path().resolve(&*self.tables()?, written))
@@ -430,7 +458,7 @@ impl<'t> Scope<'t> {
         let context = self.of_caller(context)?;
         writing.charge(context.budget());
         access::check(&context, what, names)?;
-        if what.starts_with("CREATE") {
+        if access::makes(what) {
             let names = names.iter().filter(|name| **name != ROLES);
             self.makes.extend(names.map(|&name| {
                 let before = context.tables.acl(name).cloned();

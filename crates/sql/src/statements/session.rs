@@ -305,6 +305,8 @@ impl Session {
         started: Instant,
     ) -> Result<AnswerStream> {
         let verb = verb(&statement);
+        let executes = is_execute(&statement);
+        let statement = self.prepared.query_of(statement);
         if let Some(asked) = KeyQuery::of_statement(&statement)
             && let Some(answer) = self.looked_up(&asked, &[], started).await?
         {
@@ -317,7 +319,7 @@ impl Session {
         }
         let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
-                let depth = self.room(depth, false);
+                let depth = self.room(depth, executes);
                 let asked = Asked::Written(sql, kept);
                 self.stream_query(asked, depth, started).await?
             }
@@ -488,6 +490,7 @@ impl Session {
         stream.notices = answer.notices;
         stream.origins = answer.origins;
         stream.finished = Some(answer.statistics);
+        stream.held = answer.held;
         stream
     }
 

@@ -35,7 +35,7 @@ impl Written {
             query,
             definition: definition.clone(),
             batches: Vec::new(),
-            held: Held::of(&context.instance.budget),
+            held: Held::of(context.budget()),
         }
     }
 

@@ -233,6 +233,38 @@ fn statements_do_what_the_model_says_that_their_roles_may() {
 }
 
 #[test]
+fn a_role_of_the_same_name_is_another() {
+    let sessions = Sessions::new(Duration::from_secs(5));
+    let owner = sessions.session();
+    let again = "drop role ann; create role ann superuser";
+    sessions.run(&owner, "create table t (a bigint); create role ann");
+    let refused = |session: &Session| {
+        let denied = sessions.try_run(session, "select count(*) from t");
+        assert!(matches!(denied, Err(Error::Denied { .. })), "{denied:?}");
+    };
+    // One that has run something is of the role that it ran it as.
+    let ann = sessions.session().of_user("ann");
+    sessions.run(&ann, "select 1");
+    sessions.run(&owner, again);
+    refused(&ann);
+    // One that was told is of that from the beginning, within transactions, too.
+    let told = sessions.session().of_role("ann", Some(7));
+    refused(&told);
+    let _ = sessions.try_run(&told, "begin");
+    refused(&told);
+    let fresh = sessions.session().of_user("ann");
+    sessions.run(&fresh, "begin; select count(*) from t; commit");
+    // A change of the role is none of who it is.
+    sessions.run(&fresh, "select 1");
+    sessions.run(&owner, "alter role ann password 'x' connection limit 7");
+    sessions.run(&fresh, "select count(*) from t");
+    // A superuser who is replaced in the middle of a transaction is none.
+    sessions.run(&fresh, "begin; select count(*) from t");
+    sessions.run(&owner, again);
+    refused(&fresh);
+}
+
+#[test]
 fn whoever_is_no_superuser_any_more_is_none_in_the_middle_of_a_transaction() {
     let sessions = Sessions::new(Duration::from_secs(5));
     let owner = sessions.session();

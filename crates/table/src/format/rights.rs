@@ -15,16 +15,23 @@ const VERSION: u8 = 1;
 /// The first byte of the record of a role with limits: they follow what a role without has.
 const LIMITED: u8 = 2;
 
-/// The record of a role. One without limits is as versions before them wrote it.
+/// The first byte of the record of a role with a number: its limits, if it has any, and that follow what a role without has.
+const NUMBERED: u8 = 3;
+
+/// The record of a role. One without limits or a number is as versions before them wrote it.
 ///
 /// # Errors
 /// Of none that there are.
 pub(crate) fn write_role(role: &Role, name: &str) -> Result<Vec<u8>> {
-    if role.settings.is_empty() && role.connections.is_none() {
+    if role.number == 0 && role.settings.is_empty() && role.connections.is_none() {
         return write(role, name);
     }
     let limits = encode(&(&role.settings, role.connections), name)?;
-    Ok([&[LIMITED][..], &encode(role, name)?, &limits].concat())
+    if role.number == 0 {
+        return Ok([&[LIMITED][..], &encode(role, name)?, &limits].concat());
+    }
+    let number = role.number.to_le_bytes();
+    Ok([&[NUMBERED][..], &encode(role, name)?, &limits, &number].concat())
 }
 
 /// A role from its record. Nothing may follow.
@@ -33,22 +40,27 @@ pub(crate) fn write_role(role: &Role, name: &str) -> Result<Vec<u8>> {
 /// [`crate::Error::Damaged`] if it does not decode.
 pub(crate) fn read_role(bytes: &[u8], name: &str) -> Result<Role> {
     type Limits = (BTreeMap<String, String>, Option<u32>);
-    let Some(record) = bytes.strip_prefix(&[LIMITED]) else {
-        return read(bytes, name);
+    let (record, numbered) = match bytes.split_first() {
+        Some((&LIMITED, record)) => (record, false),
+        Some((&NUMBERED, record)) => (record, true),
+        _ => return read(bytes, name),
     };
-    let role = postcard::take_from_bytes::<Role>(record).ok();
-    let read = role.and_then(|(role, rest)| {
-        let limits = postcard::take_from_bytes::<Limits>(rest).ok()?;
-        Some((role, limits))
-    });
-    match read {
-        Some((role, ((settings, connections), []))) => Ok(Role {
+    let read = || {
+        let (role, rest) = postcard::take_from_bytes::<Role>(record).ok()?;
+        let ((settings, connections), rest) = postcard::take_from_bytes::<Limits>(rest).ok()?;
+        let number = match (numbered, rest) {
+            (false, []) => 0,
+            (true, number) => u64::from_le_bytes(number.try_into().ok()?),
+            (false, _) => return None,
+        };
+        Some(Role {
             settings,
             connections,
+            number,
             ..role
-        }),
-        _ => Err(damaged(name, "who may do what with it")),
-    }
+        })
+    };
+    read().ok_or_else(|| damaged(name, "who may do what with it"))
 }
 
 /// The record of a role or an ACL.
@@ -105,9 +117,17 @@ mod tests {
         };
         let bytes = write_role(&limited, "ann").unwrap();
         assert_eq!(read_role(&bytes, "ann").unwrap(), limited);
-        for cut in 1..bytes.len() {
-            assert!(read_role(&bytes[..cut], "ann").is_err(), "{cut}");
+        let numbered = Role {
+            number: u64::MAX - 1,
+            ..limited
+        };
+        let with_number = write_role(&numbered, "ann").unwrap();
+        assert_eq!(read_role(&with_number, "ann").unwrap(), numbered);
+        for bytes in [bytes, with_number] {
+            for cut in 1..bytes.len() {
+                assert!(read_role(&bytes[..cut], "ann").is_err(), "{cut}");
+            }
+            assert!(read_role(&[&bytes[..], &[0]].concat(), "ann").is_err());
         }
-        assert!(read_role(&[&bytes[..], &[0]].concat(), "ann").is_err());
     }
 }

@@ -148,6 +148,9 @@ pub struct Role {
     /// Most sessions that its user may have at a time; none: as many as there is room for.
     #[serde(skip)]
     pub connections: Option<u32>,
+    /// What tells it from any other that has had its name or will have it; 0 of roles of stores that did not number them.
+    #[serde(skip)]
+    pub number: u64,
 }
 
 impl Default for Role {
@@ -161,6 +164,7 @@ impl Default for Role {
             member_of: BTreeMap::new(),
             settings: BTreeMap::new(),
             connections: None,
+            number: 0,
         }
     }
 }
