@@ -193,14 +193,26 @@ def inspector(port, *_):
 
 
 def duckdb(port, *_):
-    """Only where DuckDB's extension is there already: it is loaded from no package, but from a server of its own."""
+    """DuckDB with its extension for PostgreSQL, from a package: reading, inserting, and updates and deletes by `ctid`."""
+    import importlib.metadata
+
     import duckdb
 
-    db = duckdb.connect()
+    db = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     try:
-        db.execute("load postgres")
-    except duckdb.Error:
-        return "DuckDB's extension postgres is not there, and no package has it"
+        files = importlib.metadata.files("duckdb-extension-postgres-scanner") or []
+        path = next(str(file.locate()) for file in files if str(file).endswith(".duckdb_extension"))
+        db.execute(f"load '{path}'")
+    except (importlib.metadata.PackageNotFoundError, StopIteration, duckdb.Error) as e:
+        return f"DuckDB's extension postgres cannot be loaded: {e}"
     fill(port)
     db.execute(f"attach 'host=127.0.0.1 port={port} user=ann dbname=atoll' as atoll (type postgres)")
     same(db.execute("select count(*), sum(l), count(t) from atoll.frame").fetchone(), (1000, 429429 * 10**10, 858), "DuckDB")
+    db.execute("create or replace table atoll.public.duck (a integer, b varchar, c double, d timestamp, e integer[])")
+    db.execute("insert into atoll.public.duck values (1, 'x', 0.5, '2026-11-25', [1, 2]), (2, 'y', null, null, null), (3, 'z', 1, null, [])")
+    rows = [(1, "x", 0.5, datetime.datetime(2026, 11, 25), [1, 2]), (2, "y", None, None, None), (3, "z", 1.0, None, [])]
+    same(db.execute("select * from atoll.public.duck order by a").fetchall(), rows, "rows")
+    same(db.execute("update atoll.public.duck set b = 'w', c = 2 where a >= 2").fetchone(), (2,), "update")
+    same(db.execute("delete from atoll.public.duck where a = 3").fetchone(), (1,), "delete")
+    same(db.execute("select a, b, c from atoll.public.duck order by a").fetchall(), [(1, "x", 0.5), (2, "w", 2.0)], "what is left")
+    db.execute("drop table atoll.public.duck")

@@ -56,6 +56,11 @@ impl SearchPath {
         }
     }
 
+    /// The schema of the session's temporary tables, if it has made any.
+    pub(crate) fn temporary(&self) -> Option<&str> {
+        self.temporary.as_deref()
+    }
+
     /// The schemas of the path that there are, in order, each once.
     fn existing<'p>(&'p self, tables: &'p Tables) -> impl Iterator<Item = &'p str> {
         let actual = move |name: &'p String| match name.as_str() {

@@ -22,6 +22,8 @@ pub(crate) enum Command {
         arguments: Vec<String>,
         label: String,
     },
+    /// `select function(arguments), ...`: calls, more than one.
+    Calls(Vec<Command>),
     /// `discard all` and its like: what it is called, and whether settings and prepared statements go.
     Discard(&'static str, bool),
     /// `begin`, `commit`, `rollback`: what it becomes depends on the transaction.
@@ -121,7 +123,7 @@ pub(crate) fn read(text: &str) -> Option<Command> {
         "rollback" | "abort" if !(1..4).any(|at| word(at) == "to") => {
             Some(Command::Transaction(Transaction::Rollback))
         }
-        "select" => call(&parts),
+        "select" => calls(&parts),
         _ => None,
     }
 }
@@ -224,6 +226,26 @@ fn value_of(text: &str, mark: &str, parts: &[Part<'_>], at: usize) -> Option<Str
     let start = found(mark).or_else(|| found(mark.trim()))?;
     let value = text.get(start..)?.trim().trim_end_matches(';').trim();
     (!value.is_empty()).then(|| value.to_string())
+}
+
+/// `select call, call, ...`, each as [`call`] reads it.
+fn calls(parts: &[Part<'_>]) -> Option<Command> {
+    let (verb, rest) = parts.split_first()?;
+    let mut depth = 0;
+    let items = rest.split(|part| {
+        match part {
+            Part::Sign('(') => depth += 1,
+            Part::Sign(')') => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && *part == Part::Sign(',')
+    });
+    let each = items.map(|item| call(&[std::slice::from_ref(verb), item].concat()));
+    let mut all = each.collect::<Option<Vec<Command>>>()?;
+    if all.len() == 1 {
+        return all.pop();
+    }
+    Some(Command::Calls(all))
 }
 
 /// `select [pg_catalog.]function(constants) [[as] label]`.
@@ -396,6 +418,23 @@ mod tests {
             name: name.into(),
             value: value.into(),
         })
+    }
+
+    #[test]
+    fn several_calls_are_answered_together() {
+        // What asyncpg asks before it looks at types.
+        let text = "\n    SELECT\n current_setting('jit') AS cur,\n set_config('jit', 'off', false) AS new\n";
+        let call = |function: &str, arguments: &[&str], label: &str| Command::Call {
+            function: function.into(),
+            arguments: arguments.iter().map(ToString::to_string).collect(),
+            label: label.into(),
+        };
+        let wanted = vec![
+            call("current_setting", &["jit"], "cur"),
+            call("set_config", &["jit", "off", "false"], "new"),
+        ];
+        assert_eq!(read(text), Some(Command::Calls(wanted)));
+        assert_eq!(read("select set_config('a.b', 'c', false), 1"), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use atoll::{PreparedStatement, TransactionStatus};
 use sql::Origins;
 
@@ -48,6 +48,11 @@ impl Conversation {
                 .collect(),
             _ => Vec::new(),
         };
+        for at in types::arrays_of_oids(&text) {
+            if let Some(known) = types.get_mut(at) {
+                *known = types::OIDS;
+            }
+        }
         // A client reads its values by the types that it has declared.
         for (known, declared) in types.iter_mut().zip(oids) {
             if !matches!(*declared, 0 | types::UNKNOWN) {
@@ -189,22 +194,19 @@ impl Conversation {
                 _ => self.describe_columns(None),
             },
             // What they show does not depend on when they do it.
-            What::Session(command @ (Command::Show(_) | Command::Call { .. }))
-                if !changes(command) =>
-            {
-                match self.control(command.clone(), &prepared.text)? {
-                    Some((Some(source), _)) => {
-                        let schema = Arc::clone(source.schema());
-                        let formats = formats(results, schema.fields().len())?;
-                        self.describe_columns(Some((&schema, &Origins::default(), &formats)));
-                    }
-                    _ => self.describe_columns(None),
+            What::Session(
+                command @ (Command::Show(_) | Command::Call { .. } | Command::Calls(_)),
+            ) if !changes(command) => match self.control(command.clone(), &prepared.text)? {
+                Some((Some(source), _)) => {
+                    let schema = Arc::clone(source.schema());
+                    let formats = formats(results, schema.fields().len())?;
+                    self.describe_columns(Some((&schema, &Origins::default(), &formats)));
                 }
-            }
-            What::Session(Command::Call { label, .. }) => {
-                let field = arrow::datatypes::Field::new(label, DataType::Utf8, false);
-                let schema = Arc::new(arrow::datatypes::Schema::new(vec![field]));
-                let formats = formats(results, 1)?;
+                _ => self.describe_columns(None),
+            },
+            What::Session(command @ (Command::Call { .. } | Command::Calls(_))) => {
+                let schema = Arc::new(arrow::datatypes::Schema::new(columns_of(command)));
+                let formats = formats(results, schema.fields().len())?;
                 self.describe_columns(Some((&schema, &Origins::default(), &formats)));
             }
             _ => self.describe_columns(None),
@@ -342,6 +344,9 @@ impl Conversation {
 
 /// Whether a call does something that must not be done when it is only described.
 fn changes(command: &Command) -> bool {
+    if let Command::Calls(all) = command {
+        return all.iter().any(changes);
+    }
     let Command::Call { function, .. } = command else {
         return false;
     };
@@ -349,6 +354,23 @@ fn changes(command: &Command) -> bool {
         function.as_str(),
         "set_config" | "pg_cancel_backend" | "pg_terminate_backend" | "pg_sleep"
     )
+}
+
+/// The columns that calls return.
+fn columns_of(command: &Command) -> Vec<Field> {
+    match command {
+        Command::Calls(all) => all.iter().flat_map(columns_of).collect(),
+        Command::Call {
+            function, label, ..
+        } => {
+            let data_type = match function.as_str() {
+                "pg_backend_pid" => DataType::Int32,
+                _ => DataType::Utf8,
+            };
+            vec![Field::new(label, data_type, false)]
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn no_portal(name: &str) -> Report {

@@ -198,6 +198,7 @@ impl Conversation {
             } => self
                 .call((function.as_str(), &arguments[..]), label, text)
                 .map(Some),
+            Command::Calls(all) => self.calls(all, text).map(Some),
             Command::Transaction(what) => self.transact(what, text),
             Command::Savepoint(what, name) => {
                 match what {
@@ -327,6 +328,30 @@ impl Conversation {
                 Ok(Some((None, "COMMIT".into())))
             }
         }
+    }
+
+    /// The answers of several such functions in one row.
+    fn calls(&mut self, all: Vec<Command>, text: &str) -> Result<(Option<Source>, String), Failed> {
+        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        for command in all {
+            let Command::Call {
+                function,
+                arguments,
+                label,
+            } = command
+            else {
+                continue;
+            };
+            let (source, _) = self.call((function.as_str(), &arguments[..]), label, text)?;
+            if let Some(Source::Here(schema, batches)) = source {
+                fields.extend(schema.fields().iter().cloned());
+                for batch in &batches {
+                    columns.extend(batch.columns().iter().cloned());
+                }
+            }
+        }
+        let source = here(Arc::new(Schema::new(fields)), columns)?;
+        Ok((Some(source), String::new()))
     }
 
     /// The answer of a function about the session.

@@ -112,6 +112,14 @@ pub(crate) fn numeric_of(negative: bool, digits: &str, scale: usize, out: &mut V
     }
 }
 
+/// Where a row is, from its text: `(0,1)`.
+pub(crate) fn place(text: &str, out: &mut Vec<u8>) {
+    let inner = text.trim_start_matches('(').trim_end_matches(')');
+    let (block, row) = inner.split_once(',').unwrap_or((inner, ""));
+    out.extend(block.parse::<u32>().unwrap_or(0).to_be_bytes());
+    out.extend(row.parse::<u16>().unwrap_or(0).to_be_bytes());
+}
+
 /// A time with a zone, from its text: `04:05:06.7-08:30`.
 pub(crate) fn time_in_zone(text: &str, out: &mut Vec<u8>) {
     let at = text.find(['+', '-']).unwrap_or(text.len());

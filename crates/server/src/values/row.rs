@@ -257,7 +257,14 @@ fn as_text(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
         DataType::Interval(_) => each::<IntervalMonthDayNanoType>(column, |value, out| {
             calendar::interval(value.months, value.days, micros(value.nanoseconds), out);
         }),
-        vector if sql::type_number(vector) == types::INT2VECTOR => vector_of(column),
+        vector
+            if matches!(
+                sql::type_number(vector),
+                types::INT2VECTOR | types::OIDVECTOR
+            ) =>
+        {
+            vector_of(column)
+        }
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
             list(column, local)
         }
@@ -353,6 +360,9 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
             let (column, scale) = (column.as_primitive::<Decimal256Type>(), *scale);
             Box::new(move |at, out| binary::wide_numeric(column.value(at), scale, out))
         }
+        DataType::Utf8 | DataType::Utf8View if oid == types::TID => {
+            each_text(column, binary::place)
+        }
         DataType::Utf8 | DataType::Utf8View if oid == types::TIMETZ => {
             each_text(column, binary::time_in_zone)
         }
@@ -387,6 +397,7 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
             let item = match oid {
                 types::INT2VECTOR => types::INT2,
+                types::OIDVECTOR => types::OID,
                 oid => types::item(oid).unwrap_or(types::TEXT),
             };
             binary_list(column, item)
@@ -434,7 +445,10 @@ fn vector_of(column: &ArrayRef) -> Write<'_> {
         let Some(items) = items(column, at) else {
             return;
         };
-        let numbers = items.as_primitive::<Int16Type>().values();
+        let Ok(numbers) = arrow::compute::cast(&items, &DataType::Int64) else {
+            return;
+        };
+        let numbers = numbers.as_primitive::<Int64Type>().values();
         let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         out.extend(texts.join(" ").bytes());
     })

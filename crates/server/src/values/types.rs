@@ -12,6 +12,9 @@ pub(crate) const INT2VECTOR: u32 = 22;
 pub(crate) const INT4: u32 = 23;
 pub(crate) const TEXT: u32 = 25;
 pub(crate) const OID: u32 = 26;
+pub(crate) const TID: u32 = 27;
+pub(crate) const OIDVECTOR: u32 = 30;
+pub(crate) const OIDS: u32 = 1028;
 pub(crate) const FLOAT4: u32 = 700;
 pub(crate) const FLOAT8: u32 = 701;
 pub(crate) const UNKNOWN: u32 = 705;
@@ -104,6 +107,26 @@ pub(crate) fn parameter(data_type: &DataType) -> u32 {
     }
 }
 
+/// The places from 0 on of the parameters that a text casts to `oid[]`. These are read as numbers of 8 bytes here; drivers that ask
+/// about types they have not met know no arrays but of these and of texts.
+pub(crate) fn arrays_of_oids(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices('$') {
+        let rest = &text[at + 1..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let Ok(number) = rest[..digits].parse::<usize>() else {
+            continue;
+        };
+        let cast = rest[digits..].trim_start().strip_prefix("::");
+        let cast = cast.map(str::trim_start).unwrap_or_default();
+        let cast = cast.strip_prefix("pg_catalog.").unwrap_or(cast);
+        if cast.starts_with("oid[]") {
+            found.extend(number.checked_sub(1));
+        }
+    }
+    found
+}
+
 /// A column of a result, as the protocol describes it; `origin` is the column of a table that it is.
 pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -> Column {
     let oid = sql::column_number(field);
@@ -113,6 +136,7 @@ pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -
         INT4 | FLOAT4 | DATE => 4,
         INT8 | FLOAT8 | TIME | TIMESTAMP | TIMESTAMPTZ => 8,
         INTERVAL | UUID => 16,
+        TID => 6,
         TIMETZ => 12,
         _ => -1,
     };

@@ -217,6 +217,8 @@ fn file_option(
         }
         "compression" => options.compression = Some(text(p)?),
         "date_format" | "dateformat" => options.dates = Some(text(p)?),
+        // Rows that are written are as old as any.
+        "freeze" => _ = boolean(p)?,
         _ => {
             return p.expected(
                 "FORMAT, HEADER, DELIMITER, QUOTE, ESCAPE, NULL, COMPRESSION or DATE_FORMAT",

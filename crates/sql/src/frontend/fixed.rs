@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::frontend::walk::{Walk, WalkMut};
 use crate::frontend::{mentioned, views};
 use crate::functions::sequences;
-use crate::names::{column_name, written};
+use crate::names::{column_name, quoted, written};
 
 /// The replacement for a name, which is given as [`written`] in the statement; `None` keeps the name.
 pub(crate) type NameOf<'n> = dyn Fn(&str) -> Result<Option<String>> + 'n;
@@ -157,7 +157,10 @@ impl Visitor for Found<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         let TableFactor::Table {
-            name, args: None, ..
+            name,
+            alias,
+            args: None,
+            ..
         } = factor
         else {
             return ControlFlow::Continue(());
@@ -165,10 +168,21 @@ impl Visitor for Found<'_> {
         if self.is_defined(name) {
             return ControlFlow::Continue(());
         }
-        match written(name) {
-            Ok(written) => self.replaced(&written, span_of(name), false),
-            Err(_) => ControlFlow::Continue(()),
+        let Ok(written) = written(name) else {
+            return ControlFlow::Continue(());
+        };
+        let span = span_of(name);
+        self.replaced(&written, span, false)?;
+        // Columns are called by what the table was called.
+        let called = idents(name).last().map(|name| quoted(&column_name(name)));
+        if let (None, Some(called)) = (alias, called)
+            && let Some((_, new)) = self.places.get_mut(&span.start)
+            && *new != called
+            && !new.ends_with(&format!(".{called}"))
+        {
+            *new = format!("{new} as {called}");
         }
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {

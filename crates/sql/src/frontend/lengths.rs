@@ -75,6 +75,15 @@ pub(crate) fn read(check: &Check) -> Option<(usize, String)> {
     Some((most, title))
 }
 
+/// Most characters of the texts of a column, if it has a length, and whether it is a `char(n)`.
+pub(crate) fn of_column(definition: &Definition, column: &str) -> Option<(usize, bool)> {
+    let begin = format!("char_length(\"{}\") <= ", column.replace('"', "\"\""));
+    let mut own = definition.checks.iter().filter(|check| is_one(check));
+    let check = own.find(|check| check.text.starts_with(&begin))?;
+    let (most, title) = read(check)?;
+    Some((most, title.starts_with("character(")))
+}
+
 /// Gives decimals with more digits than there are those that there are, and tells of it.
 pub(crate) fn narrow(columns: &mut [ColumnDef]) -> Vec<String> {
     let mut notices = Vec::new();

@@ -42,6 +42,7 @@ pub(crate) mod key_text;
 pub(crate) mod left_out;
 pub(crate) mod lengths;
 pub(crate) mod like;
+pub(crate) mod locks;
 pub(crate) mod maintenance;
 pub(crate) mod materialized;
 pub(crate) mod mentioned;

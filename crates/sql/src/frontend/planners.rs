@@ -337,6 +337,7 @@ fn named_type(name: &ObjectName) -> Option<DataType> {
     let word = part.as_ident().map(column_name)?;
     Some(match word.as_str() {
         "name" | "bpchar" => DataType::Utf8View,
+        "oid" => DataType::Int64,
         "uinteger" => DataType::UInt32,
         _ => return None,
     })

@@ -5,6 +5,7 @@
 //! drop schema [if exists] name, ... [cascade | restrict]
 //! alter schema name {rename to name | owner to role}
 //! alter {table | view | materialized view | sequence} [if exists] name set schema name
+//! alter {view | materialized view | sequence | index} [if exists] name rename to name
 //! set [session | local] search_path {to | =} {name, ... | default}
 //! set [session | local] schema {'name' | default}
 //! show search_path
@@ -57,6 +58,14 @@ pub(crate) enum SchemaStatement {
         if_exists: bool,
         schema: String,
     },
+    /// `alter ... rename to`, of what is no plain table.
+    RenameRelation {
+        kind: Kind,
+        /// As the statement [writes](written) it.
+        name: String,
+        if_exists: bool,
+        to: String,
+    },
     /// `set search_path`; none for `default`.
     SetPath {
         setting: Option<Setting>,
@@ -83,6 +92,8 @@ pub(crate) enum Kind {
     View,
     MaterializedView,
     Sequence,
+    /// Indexes stay in the schemas of their tables.
+    Index,
 }
 
 /// Reads such a statement; `None` of others.
@@ -96,7 +107,10 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<SchemaStateme
     let own = matches!(
         (first.as_str(), second.as_str()),
         ("create" | "drop" | "alter", "schema")
-            | ("alter", "table" | "view" | "materialized" | "sequence")
+            | (
+                "alter",
+                "table" | "view" | "materialized" | "sequence" | "index"
+            )
             | (
                 "show" | "reset",
                 "search_path" | "time" | "timezone" | "datestyle" | "intervalstyle"
@@ -112,7 +126,7 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<SchemaStateme
         ("create", "schema") => create(&mut parser)?,
         ("drop", "schema") => drop(&mut parser)?,
         ("alter", "schema") => alter(&mut parser)?,
-        ("alter", "table" | "view" | "materialized" | "sequence") => {
+        ("alter", "table" | "view" | "materialized" | "sequence" | "index") => {
             let Some(found) = moved(&mut parser)? else {
                 return Ok(None);
             };
@@ -239,6 +253,8 @@ fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
         Kind::View
     } else if word(parser, "sequence") {
         Kind::Sequence
+    } else if word(parser, "index") {
+        Kind::Index
     } else {
         need(parser, "materialized")?;
         if !word(parser, "view") {
@@ -253,7 +269,18 @@ fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
     let Ok(name) = parser.parse_object_name(false) else {
         return Ok(None);
     };
-    if !word(parser, "set") || !word(parser, "schema") {
+    if kind != Kind::Table && word(parser, "rename") {
+        if !word(parser, "to") {
+            return Ok(None);
+        }
+        return Ok(Some(SchemaStatement::RenameRelation {
+            kind,
+            name: written(&name)?,
+            if_exists,
+            to: self::name(parser)?,
+        }));
+    }
+    if kind == Kind::Index || !word(parser, "set") || !word(parser, "schema") {
         return Ok(None);
     }
     Ok(Some(SchemaStatement::Move {

@@ -52,6 +52,8 @@ pub(crate) struct SequenceOptions {
     pub restart: Option<Option<i64>>,
     /// Table and column that it belongs to; `Some(None)` for none.
     pub owner: Option<Option<(String, String)>>,
+    /// What the sequence of an identity column is called, as it is [written].
+    pub name: Option<String>,
 }
 
 /// What comes with the numbers of a statement that makes sequences.
@@ -141,7 +143,7 @@ fn lifetime(parser: &mut Parser<'_>) -> Result<bool> {
 
 /// Whether an option of a sequence may be next.
 pub(super) fn is_option(token: &Token) -> bool {
-    const WORDS: [&str; 9] = [
+    const WORDS: [&str; 10] = [
         "increment",
         "minvalue",
         "maxvalue",
@@ -151,6 +153,7 @@ pub(super) fn is_option(token: &Token) -> bool {
         "no",
         "restart",
         "as",
+        "sequence",
     ];
     WORDS.iter().any(|word| is_word(token, word))
 }
@@ -220,6 +223,11 @@ pub(super) fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, of:
         need(parser, "by")?;
         let owner = owner(parser)?;
         return once(&mut options.owner, owner);
+    }
+    if of == Of::Column && word(parser, "sequence") {
+        need(parser, "name")?;
+        let name = written(&parser.parse_object_name(false)?)?;
+        return once(&mut options.name, name);
     }
     for other in ["owner", "rename", "set"] {
         if word(parser, other) {

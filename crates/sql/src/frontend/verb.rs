@@ -96,12 +96,15 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
         SchemaStatement::Create { .. } => "CREATE SCHEMA",
         SchemaStatement::Drop { .. } => "DROP SCHEMA",
         SchemaStatement::Rename { .. } => "ALTER SCHEMA",
-        SchemaStatement::Move { kind, .. } => match kind {
-            Kind::Table => "ALTER TABLE",
-            Kind::View => "ALTER VIEW",
-            Kind::MaterializedView => "ALTER MATERIALIZED VIEW",
-            Kind::Sequence => "ALTER SEQUENCE",
-        },
+        SchemaStatement::Move { kind, .. } | SchemaStatement::RenameRelation { kind, .. } => {
+            match kind {
+                Kind::Table => "ALTER TABLE",
+                Kind::View => "ALTER VIEW",
+                Kind::MaterializedView => "ALTER MATERIALIZED VIEW",
+                Kind::Sequence => "ALTER SEQUENCE",
+                Kind::Index => "ALTER INDEX",
+            }
+        }
         SchemaStatement::SetPath { called: true, .. } => "SELECT",
         SchemaStatement::SetPath { setting: None, .. } => "RESET",
         SchemaStatement::SetPath { .. } => "SET",
@@ -146,6 +149,7 @@ fn of_sql(statement: &Sql) -> &'static str {
         Sql::Savepoint { .. } => "SAVEPOINT",
         Sql::ReleaseSavepoint { .. } => "RELEASE",
         Sql::Set(Set::SetTransaction { .. }) => "SET",
+        Sql::Lock(_) => "LOCK TABLE",
         Sql::ShowTables { .. } => "SHOW",
         Sql::ExplainTable { .. } => "DESCRIBE",
         _ => "OK",

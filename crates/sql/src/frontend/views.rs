@@ -1,11 +1,17 @@
 //! `create view`: what is kept of one is its text, which is parsed again wherever it is named.
 
-use datafusion::sql::sqlparser::ast::{CreateView, Ident, Query};
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    CreateView, Expr, Ident, JoinConstraint, Query, Select, SelectItem, Visitor,
+};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::parse::{Statement, parse, source};
+use crate::frontend::rewrite::constraint;
+use crate::frontend::walk::Walk;
 use crate::frontend::words;
 use crate::names::{check_column, column_name};
 
@@ -36,6 +42,55 @@ pub(crate) fn of_text(text: &str) -> Result<View> {
     Err(Error::Defect {
         message: "the text of a view is none".into(),
     })
+}
+
+/// Whether the text of a view names one of these columns, of whichever table, or all columns of one.
+///
+/// # Errors
+/// If it is none any more.
+pub(crate) fn reads(text: &str, columns: &[String]) -> Result<bool> {
+    struct Reads<'c>(&'c [String]);
+
+    impl Visitor for Reads<'_> {
+        type Break = ();
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            let star = select.projection.iter().any(|item| {
+                matches!(
+                    item,
+                    SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+                )
+            });
+            let joins = select.from.iter().flat_map(|from| &from.joins);
+            let shared = joins.filter_map(|join| constraint(&join.join_operator));
+            let joined = shared.into_iter().any(|shared| match shared {
+                JoinConstraint::Natural => true,
+                JoinConstraint::Using(names) => names.iter().any(|name| {
+                    let last = name.0.last().and_then(|part| part.as_ident());
+                    last.is_some_and(|last| self.0.contains(&column_name(last)))
+                }),
+                _ => false,
+            });
+            if star || joined {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let name = match expr {
+                Expr::Identifier(name) => Some(name),
+                Expr::CompoundIdentifier(parts) => parts.last(),
+                _ => None,
+            };
+            match name {
+                Some(name) if self.0.contains(&column_name(name)) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    Ok(of_text(text)?.query.walk(&mut Reads(columns)).is_break())
 }
 
 /// The query in the text of a view or a materialized view, as it was written, with a semicolon.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use datafusion::common::{Result, plan_err};
 
 use crate::functions::arguments::TEXT;
@@ -12,8 +12,19 @@ use crate::functions::own::Own;
 use crate::messages::numbers::{table_number, type_named, type_title};
 use crate::names::{CATALOG, quoted};
 
+/// The function that writes the number of a row as PostgreSQL writes where one is, `(0,1)`: a block of 65,536 rows, and the place
+/// in it. Statements cannot call it.
+pub(crate) const ROW_PLACE: &str = "row place";
+
+fn row_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let rows = args[0].as_primitive::<UInt64Type>().iter();
+    let place = |row: u64| format!("({},{})", row >> 16, row & 0xffff);
+    let places = rows.map(|row| row.map(place));
+    Ok(Arc::new(places.collect::<StringArray>()))
+}
+
 /// Functions that are true whatever they are asked.
-const TRUE: [&str; 14] = [
+const TRUE: [&str; 25] = [
     "pg_table_is_visible",
     "pg_type_is_visible",
     "pg_function_is_visible",
@@ -29,6 +40,52 @@ const TRUE: [&str; 14] = [
     "has_function_privilege",
     "has_language_privilege",
     "has_type_privilege",
+    "has_foreign_data_wrapper_privilege",
+    "has_parameter_privilege",
+    "has_server_privilege",
+    "has_tablespace_privilege",
+    "pg_conversion_is_visible",
+    "pg_opfamily_is_visible",
+    "pg_statistics_obj_is_visible",
+    "pg_ts_config_is_visible",
+    "pg_ts_dict_is_visible",
+    "pg_ts_parser_is_visible",
+    "pg_ts_template_is_visible",
+];
+
+/// Functions that are false whatever they are asked.
+const NEVER: [&str; 3] = [
+    "pg_is_other_temp_schema",
+    "pg_is_wal_replay_paused",
+    "pg_jit_available",
+];
+
+/// The number of the one encoding.
+const UTF8: i32 = 6;
+
+/// Functions about things that there are not, or that nobody says anything of: NULL.
+const NOTHING: [&str; 21] = [
+    "inet_client_addr",
+    "inet_server_addr",
+    "pg_current_logfile",
+    "pg_describe_object",
+    "pg_get_constraintdef",
+    "pg_get_function_arg_default",
+    "pg_get_function_arguments",
+    "pg_get_function_identity_arguments",
+    "pg_get_function_result",
+    "pg_get_function_sqlbody",
+    "pg_get_functiondef",
+    "pg_get_indexdef",
+    "pg_get_partition_constraintdef",
+    "pg_get_partkeydef",
+    "pg_get_ruledef",
+    "pg_get_statisticsobjdef",
+    "pg_get_statisticsobjdef_columns",
+    "pg_get_triggerdef",
+    "pg_get_viewdef",
+    "pg_relation_filepath",
+    "pg_tablespace_location",
 ];
 
 pub(super) fn all() -> Vec<Own> {
@@ -46,6 +103,7 @@ pub(super) fn all() -> Vec<Own> {
         })
     };
     let mut functions = vec![
+        Own::new(ROW_PLACE, |_| Ok(vec![DataType::UInt64]), text, row_place),
         Own::new("format_type", numbers, text, title),
         Own::new("pg_get_userbyid", any, text, |_, rows| {
             Ok(Arc::new(StringArray::from(vec![CATALOG; rows])))
@@ -53,6 +111,19 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("pg_encoding_to_char", any, text, |_, rows| {
             Ok(Arc::new(StringArray::from(vec!["UTF8"; rows])))
         }),
+        Own::new(
+            "getdatabaseencoding",
+            |types| Ok(types.to_vec()),
+            text,
+            |_, rows| Ok(Arc::new(StringArray::from(vec!["UTF8"; rows]))),
+        )
+        .or("pg_client_encoding"),
+        Own::new(
+            "pg_char_to_encoding",
+            any,
+            |_| Ok(DataType::Int32),
+            |_, rows| Ok(Arc::new(Int32Array::from(vec![UTF8; rows]))),
+        ),
         Own::new("pg_get_expr", any, text, |args, _| cast_text(&args[0])),
         Own::new("to_regclass", one_text, number, |args, _| {
             let names: &StringArray = args[0].as_string();
@@ -71,19 +142,23 @@ pub(super) fn all() -> Vec<Own> {
         }),
     ];
     functions.extend(TRUE.into_iter().map(always));
-    for name in [
-        "shobj_description",
-        "pg_get_indexdef",
-        "pg_get_constraintdef",
-        "pg_get_partkeydef",
-        "pg_get_viewdef",
-        "pg_get_function_result",
-        "pg_get_function_arguments",
-        "pg_get_ruledef",
-        "pg_tablespace_location",
-    ] {
-        functions.push(nothing(name));
-    }
+    functions.push(nothing("shobj_description"));
+    functions.extend(NOTHING.into_iter().map(|name| {
+        Own::new(
+            name,
+            |types| Ok(types.to_vec()),
+            |_| Ok(TEXT),
+            |_, rows| Ok(Arc::new(StringArray::new_null(rows))),
+        )
+    }));
+    functions.extend(NEVER.into_iter().map(|name| {
+        Own::new(
+            name,
+            |types| Ok(types.to_vec()),
+            |_| Ok(DataType::Boolean),
+            |_, rows| Ok(Arc::new(BooleanArray::from(vec![false; rows]))),
+        )
+    }));
     functions.extend(sizes());
     functions
 }
@@ -96,12 +171,15 @@ fn sizes() -> impl Iterator<Item = Own> {
         "pg_relation_size",
         "pg_stat_get_numscans",
         "pg_table_size",
+        "pg_tablespace_size",
         "pg_total_relation_size",
+        "inet_client_port",
+        "inet_server_port",
     ];
     names.into_iter().map(|name| {
         Own::new(
             name,
-            any,
+            |types| Ok(types.to_vec()),
             |_| Ok(DataType::Int64),
             |_, rows| Ok(Arc::new(Int64Array::new_null(rows))),
         )

@@ -1,5 +1,5 @@
 //! Functions about the catalog that know the tables of the statement that calls them: `obj_description`,
-//! `col_description`, `current_schema`, `current_schemas`, `to_regclass`, `pg_table_is_visible`, `pg_get_viewdef`,
+//! `col_description`, `current_schema`, `current_schemas`, `pg_table_is_visible`, `pg_get_viewdef`,
 //! `pg_get_indexdef`, `pg_get_constraintdef`.
 
 use std::fmt::Debug;
@@ -16,10 +16,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::error::Error;
-
-/// The function that `x::regclass::text` becomes.
-pub(crate) const REGCLASS_TEXT: &str = "regclass text";
+use crate::functions::objects::Kind;
 
 /// What knows the catalog.
 pub(crate) trait Descriptions: Debug + Send + Sync {
@@ -31,16 +28,16 @@ pub(crate) trait Descriptions: Debug + Send + Sync {
     fn schema(&self) -> Option<String>;
     /// The schemas in which names are looked up, with those that no path names if `implicit`.
     fn schemas(&self, implicit: bool) -> Vec<String>;
-    /// The number of the table, view or sequence that a text names.
-    fn number(&self, text: &str) -> crate::error::Result<Option<i64>>;
+    /// The number of what a text names.
+    fn number_of(&self, kind: Kind, text: &str) -> crate::error::Result<Option<i64>>;
+    /// What the thing with this number is called, with its schema if it is not found without.
+    fn name_of(&self, kind: Kind, number: i64) -> Option<String>;
     /// What makes the view, index or constraint with this number: its text.
     fn definition(&self, what: Made, number: i64) -> Option<String>;
-    /// What the table, view or sequence with this number is called, with its schema if it is not found without.
-    fn name(&self, relation: i64) -> Option<String>;
+    /// An expression that a table keeps, as the statement would have to write it.
+    fn expression(&self, text: &str) -> String;
     /// What SQL calls the type with this number and modifier.
     fn type_title(&self, number: i64, modifier: i64) -> Option<String>;
-    /// The number of the type that a text names.
-    fn type_number(&self, text: &str) -> Option<i64>;
     /// Whether the table, view or sequence with this number is found without its schema.
     fn is_visible(&self, relation: i64) -> Option<bool>;
 }
@@ -52,6 +49,10 @@ pub(crate) enum Made {
     View,
     Index,
     Constraint,
+    /// What a function takes.
+    Arguments,
+    /// What it returns.
+    Result,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,17 +62,11 @@ enum What {
     Column,
     Schema,
     Schemas,
-    Number,
-    /// The same of what must be there: `'t'::regclass`.
-    Relation,
-    /// The other way around: `1234::regclass::text`.
-    Name,
     Visible,
-    /// What types are called, and the numbers of those that are called so.
+    /// What a table keeps of an expression.
+    Expression,
+    /// What types are called.
     Title,
-    Type,
-    /// The same of what must be there: `'t'::regtype`.
-    NamedType,
 }
 
 impl What {
@@ -81,16 +76,16 @@ impl What {
             "col_description" => What::Column,
             "current_schema" => What::Schema,
             "current_schemas" => What::Schemas,
-            "to_regclass" => What::Number,
-            "regclass" => What::Relation,
-            REGCLASS_TEXT => What::Name,
             "pg_table_is_visible" => What::Visible,
             "format_type" => What::Title,
-            "to_regtype" => What::Type,
-            "regtype" => What::NamedType,
+            "pg_get_expr" => What::Expression,
             "pg_get_viewdef" => What::Definition(Made::View),
             "pg_get_indexdef" => What::Definition(Made::Index),
             "pg_get_constraintdef" => What::Definition(Made::Constraint),
+            "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
+                What::Definition(Made::Arguments)
+            }
+            "pg_get_function_result" => What::Definition(Made::Result),
             _ => return None,
         })
     }
@@ -142,16 +137,14 @@ impl ScalarUDFImpl for Description {
             What::Column => "col_description",
             What::Schema => "current_schema",
             What::Schemas => "current_schemas",
-            What::Number => "to_regclass",
-            What::Relation => "regclass",
-            What::Name => REGCLASS_TEXT,
             What::Visible => "pg_table_is_visible",
             What::Title => "format_type",
-            What::Type => "to_regtype",
-            What::NamedType => "regtype",
+            What::Expression => "pg_get_expr",
             What::Definition(Made::View) => "pg_get_viewdef",
             What::Definition(Made::Index) => "pg_get_indexdef",
             What::Definition(Made::Constraint) => "pg_get_constraintdef",
+            What::Definition(Made::Arguments) => "pg_get_function_arguments",
+            What::Definition(Made::Result) => "pg_get_function_result",
         }
     }
 
@@ -162,12 +155,12 @@ impl ScalarUDFImpl for Description {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match (self.what, types) {
             (What::Column | What::Title, [_, _]) => Ok(vec![DataType::Int64; 2]),
-            (What::Object | What::Visible | What::Name, [_]) => Ok(vec![DataType::Int64]),
+            (What::Object | What::Visible, [_]) => Ok(vec![DataType::Int64]),
+            (What::Expression, [_, rest @ ..]) if (1..3).contains(&rest.len()) => {
+                Ok([&[DataType::Utf8], rest].concat())
+            }
             (What::Object, [_, _]) => Ok(vec![DataType::Int64, DataType::Utf8]),
             (What::Schemas, [_]) => Ok(vec![DataType::Boolean]),
-            (What::Number | What::Relation | What::Type | What::NamedType, [_]) => {
-                Ok(vec![DataType::Utf8])
-            }
             // A view may be named by a text; how it is to be laid out is the same whatever is asked.
             (
                 What::Definition(_),
@@ -199,11 +192,10 @@ impl ScalarUDFImpl for Description {
             What::Object
             | What::Column
             | What::Schema
-            | What::Name
             | What::Title
+            | What::Expression
             | What::Definition(_) => DataType::Utf8,
             What::Schemas => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
-            What::Number | What::Relation | What::Type | What::NamedType => DataType::Int64,
             What::Visible => DataType::Boolean,
         })
     }
@@ -217,25 +209,11 @@ impl ScalarUDFImpl for Description {
             What::Definition(made) => Arc::new(self.definitions(made, &arrays, rows)?),
             What::Schema => Arc::new(StringArray::from(vec![self.descriptions.schema(); rows])),
             What::Schemas => self.schemas(arrays[0].as_boolean()),
-            What::Number | What::Relation => {
-                let texts = arrays[0].as_string::<i32>().iter();
-                let numbers = texts.map(|text| text.map_or(Ok(None), |text| self.number(text)));
-                Arc::new(numbers.collect::<Result<Int64Array>>()?)
-            }
-            What::Name => {
-                let numbers = arrays[0].as_primitive::<Int64Type>().iter();
-                let name = |number: i64| {
-                    let name = self.descriptions.name(number);
-                    name.unwrap_or_else(|| number.to_string())
-                };
-                let names = numbers.map(|number| number.map(name));
-                Arc::new(names.collect::<StringArray>())
-            }
             What::Title => Arc::new(self.titles(&arrays)),
-            What::Type | What::NamedType => {
+            What::Expression => {
                 let texts = arrays[0].as_string::<i32>().iter();
-                let numbers = texts.map(|text| text.map_or(Ok(None), |text| self.of_type(text)));
-                Arc::new(numbers.collect::<Result<Int64Array>>()?)
+                let shown = texts.map(|text| Some(self.descriptions.expression(text?)));
+                Arc::new(shown.collect::<StringArray>())
             }
             What::Visible => {
                 let numbers = arrays[0].as_primitive::<Int64Type>().iter();
@@ -293,8 +271,9 @@ impl Description {
         let named = match arrays[0].data_type() {
             DataType::Utf8 => {
                 let names = arrays[0].as_string::<i32>().iter();
-                let numbers = names.map(|name| name.map_or(Ok(None), |name| self.number(name)));
-                numbers.collect::<Result<Int64Array>>()?
+                let number = |name| self.descriptions.number_of(Kind::Relation, name);
+                let numbers = names.map(|name| name.map_or(Ok(None), number));
+                numbers.collect::<crate::error::Result<Int64Array>>()?
             }
             _ => arrays[0].as_primitive::<Int64Type>().clone(),
         };
@@ -322,35 +301,6 @@ impl Description {
             }
         };
         Ok((0..rows).map(of).collect())
-    }
-
-    /// The number of what a text names, which may be a number itself.
-    fn number(&self, text: &str) -> Result<Option<i64>> {
-        if self.what == What::Relation
-            && let Ok(number) = text.trim().parse()
-        {
-            return Ok(Some(number));
-        }
-        match self.descriptions.number(text)? {
-            None if self.what == What::Relation => Err(Error::UnknownTable {
-                name: text.to_owned(),
-                candidates: Vec::new(),
-                position: None,
-            }
-            .into()),
-            found => Ok(found),
-        }
-    }
-
-    /// The number of the type that a text names.
-    fn of_type(&self, text: &str) -> Result<Option<i64>> {
-        match self.descriptions.type_number(text) {
-            None if self.what == What::NamedType => {
-                let message = format!("type \"{}\" does not exist", text.trim());
-                Err(Error::coded("42704", message).into())
-            }
-            found => Ok(found),
-        }
     }
 
     /// The schemas, row by row.

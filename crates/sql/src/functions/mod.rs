@@ -38,6 +38,7 @@ mod number_texts;
 pub(crate) mod number_types;
 mod number_writing;
 mod numeric;
+pub(crate) mod objects;
 pub(crate) mod one_zero;
 pub(crate) mod operands;
 mod own;

@@ -15,6 +15,9 @@ use crate::settings::StatementSettings;
 
 const NAME: &str = "current_setting";
 
+/// Changes a setting, where a server is asked for it alone.
+const SET: &str = "set_config";
+
 /// The functions about sessions.
 const OF_SESSIONS: [&str; 3] = [PROCESS, "pg_cancel_backend", "pg_terminate_backend"];
 
@@ -27,6 +30,11 @@ pub(crate) fn named(settings: &StatementSettings, name: &str) -> Option<ScalarUD
         return Some(ScalarUDF::from(CurrentSetting {
             settings: settings.clone(),
             signature: Signature::user_defined(Volatility::Stable),
+        }));
+    }
+    if name == SET {
+        return Some(ScalarUDF::from(SetConfig {
+            signature: Signature::user_defined(Volatility::Volatile),
         }));
     }
     let name = OF_SESSIONS.into_iter().find(|own| *own == name)?;
@@ -47,7 +55,7 @@ pub(crate) fn named(settings: &StatementSettings, name: &str) -> Option<ScalarUD
 
 /// Whether there is a function of this name.
 pub(crate) fn is_name(name: &str) -> bool {
-    name == NAME || OF_SESSIONS.contains(&name)
+    name == NAME || name == SET || OF_SESSIONS.contains(&name)
 }
 
 /// `pg_backend_pid()`, `pg_cancel_backend(n)` or `pg_terminate_backend(n)`.
@@ -181,5 +189,44 @@ impl ScalarUDFImpl for CurrentSetting {
         };
         let values = (0..rows).map(value).collect::<Result<StringArray>>()?;
         Ok(ColumnarValue::Array(Arc::new(values)))
+    }
+}
+
+/// `set_config` in a query of more than such calls. A query changes nothing, so it may be asked for no row.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SetConfig {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for SetConfig {
+    fn name(&self) -> &str {
+        SET
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types.len() {
+            3 => Ok(vec![DataType::Utf8, DataType::Utf8, DataType::Boolean]),
+            _ => plan_err!(
+                "{SET} takes the name of a setting, its value, and whether it is for the transaction"
+            ),
+        }
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if args.number_rows > 0 {
+            return Err(Error::unsupported(
+                "set_config is called by a query of such calls alone: `select set_config('name', 'value', false)`",
+            )
+            .into());
+        }
+        Ok(ColumnarValue::Array(Arc::new(StringArray::new_null(0))))
     }
 }

@@ -37,7 +37,7 @@ const fn of(
 }
 
 /// The types that values have here.
-pub(crate) const TYPES: [PgType; 25] = [
+pub(crate) const TYPES: [PgType; 48] = [
     of(16, "bool", "boolean", 1, "B", 1000),
     of(17, "bytea", "bytea", -1, "U", 1001),
     of(18, "char", "\"char\"", 1, "Z", 1002),
@@ -77,13 +77,72 @@ pub(crate) const TYPES: [PgType; 25] = [
     of(2950, "uuid", "uuid", 16, "U", 2951),
     of(114, "json", "json", -1, "U", 199),
     of(3802, "jsonb", "jsonb", -1, "U", 3807),
+    of(30, "oidvector", "oidvector", -1, "A", 1013),
+    // Columns and arguments of functions are of these; values are numbers or texts here.
+    of(24, "regproc", "regproc", 4, "N", 1008),
+    of(27, "tid", "tid", 6, "U", 1010),
+    of(28, "xid", "xid", 4, "U", 1011),
+    of(29, "cid", "cid", 4, "U", 1012),
+    of(2202, "regprocedure", "regprocedure", 4, "N", 2207),
+    of(2205, "regclass", "regclass", 4, "N", 2210),
+    of(2206, "regtype", "regtype", 4, "N", 2211),
+    of(4072, "jsonpath", "jsonpath", -1, "U", 4073),
+    of(4089, "regnamespace", "regnamespace", 4, "N", 4090),
+    of(4096, "regrole", "regrole", 4, "N", 4097),
+    of(2249, "record", "record", -1, PSEUDO, 2287),
+    of(2275, "cstring", "cstring", -2, PSEUDO, 1263),
+    of(2276, "any", "\"any\"", 4, PSEUDO, 0),
+    of(2277, "anyarray", "anyarray", -1, PSEUDO, 0),
+    of(2278, "void", "void", 4, PSEUDO, 0),
+    of(2281, "internal", "internal", 8, PSEUDO, 0),
+    of(2283, "anyelement", "anyelement", 4, PSEUDO, 0),
+    of(2776, "anynonarray", "anynonarray", 4, PSEUDO, 0),
+    of(3500, "anyenum", "anyenum", 4, PSEUDO, 0),
+    of(5077, "anycompatible", "anycompatible", 4, PSEUDO, 0),
+    of(
+        5078,
+        "anycompatiblearray",
+        "anycompatiblearray",
+        -1,
+        PSEUDO,
+        0,
+    ),
+    of(
+        5079,
+        "anycompatiblenonarray",
+        "anycompatiblenonarray",
+        4,
+        PSEUDO,
+        0,
+    ),
 ];
+
+/// The category of types that no column has.
+pub(crate) const PSEUDO: &str = "P";
 
 /// The name of the items of arrays that count from 0 and have no braces around them as texts: PostgreSQL's `int2vector`,
 /// in which its catalog keeps places of columns.
 pub(crate) const VECTOR: &str = "int2vector";
 
-/// Whether a type is that of such arrays.
+/// The same of arrays that are told as `oid[]` and `text[]`: drivers know these before they have asked for any types.
+pub(crate) const OIDS: &str = "oid";
+pub(crate) const TEXTS: &str = "text";
+
+/// The number of the type of arrays whose items have one of these names.
+fn named_list(ty: &DataType) -> Option<u32> {
+    let DataType::List(item) = ty else {
+        return None;
+    };
+    match (item.name().as_str(), item.data_type()) {
+        (VECTOR, DataType::Int32) => Some(30),
+        (VECTOR, _) => Some(22),
+        (OIDS, DataType::Int32) => Some(1028),
+        (TEXTS, DataType::Utf8) => Some(1009),
+        _ => None,
+    }
+}
+
+/// Whether a type is that of such vectors.
 pub(crate) fn is_vector(ty: &DataType) -> bool {
     matches!(ty, DataType::List(item) if item.name() == VECTOR)
 }
@@ -121,7 +180,7 @@ pub fn type_number(data_type: &DataType) -> u32 {
         DataType::Timestamp(_, Some(_)) => 1184,
         DataType::Interval(_) | DataType::Duration(_) => 1186,
         DataType::Dictionary(_, value) => type_number(value),
-        vector if is_vector(vector) => 22,
+        list if named_list(list).is_some() => named_list(list).unwrap_or_default(),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             let mut item = item.data_type();
             // Arrays of any number of dimensions have one type.
@@ -169,6 +228,11 @@ pub fn special_type(number: u32) -> Option<DataType> {
 
 /// The number of the type of a column of an answer, in which JSON is a text that its metadata tells from others.
 pub fn column_number(field: &Field) -> u32 {
+    // Where a row is.
+    let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::Utf8View);
+    if field.name() == "ctid" && is_text {
+        return 27;
+    }
     let number = |field: &Field| match json_type_of(field) {
         Some("json") => 114,
         Some("time with time zone") => 1266,
@@ -176,8 +240,8 @@ pub fn column_number(field: &Field) -> u32 {
         None if enum_of(field).is_some() => enum_number(enum_of(field).unwrap_or_default()),
         None => type_number(field.data_type()),
     };
-    if is_vector(field.data_type()) {
-        return number(field);
+    if let Some(number) = named_list(field.data_type()) {
+        return number;
     }
     let mut item = field;
     while let DataType::List(inner) = item.data_type() {

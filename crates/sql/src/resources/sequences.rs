@@ -101,6 +101,21 @@ impl Sequences {
         Ok(reached)
     }
 
+    /// Where a sequence is.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn at(
+        &self,
+        store: &Arc<Store>,
+        name: &str,
+        sequence: &Sequence,
+    ) -> Result<Position> {
+        let reached = self.reached(store, name, sequence)?;
+        let at = reached.lock().at;
+        Ok(at)
+    }
+
     /// The next `count` numbers of a sequence, which nobody gets again.
     ///
     /// # Errors

@@ -41,6 +41,11 @@ impl Turns {
         }
     }
 
+    /// Whether somebody has the turn, or is about to get it.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.lock.try_lock().is_err()
+    }
+
     /// Waits for the turn without holding a worker.
     ///
     /// # Errors

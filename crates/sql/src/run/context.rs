@@ -45,6 +45,7 @@ use crate::run::privileges::Known;
 use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::shared_plans;
+use crate::run::system_columns;
 use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
@@ -321,6 +322,7 @@ impl StatementContext {
         let domains = domain_casts::take(&mut statement, &self.tables, &path)?;
         casts_apart::tell(&mut statement);
         calls.domains = self.domains(domains).await?;
+        calls.row_ids = system_columns::reads_places(&statement);
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, &path, (depth, rights)).await?;
         calls.view_columns = self.view_columns(&statement, depth).await?;
@@ -491,6 +493,7 @@ impl StatementContext {
             path: SearchPath::kept(),
             rights: rights.clone(),
             only_written: None,
+            row_ids: false,
             domains: DomainCasts::new(),
             instance: Arc::clone(&self.instance),
         })

@@ -4,14 +4,22 @@ use std::sync::Arc;
 
 use table::Tables;
 
+use crate::error::Error;
+use crate::frontend::fixed;
 use crate::frontend::views::query_text;
 use crate::functions::descriptions::{Descriptions, Made};
+use crate::functions::objects::Kind;
 use crate::functions::sequences::relation;
 use crate::messages::numbers::{
-    enum_array_number, enum_number, schema_number, table_number, type_named, type_title,
+    enum_array_number, enum_number, role_number, schema_number, table_number, type_named,
+    type_title,
 };
-use crate::names::{PG_CATALOG, SCHEMA, base, catalog_name, of_schema, quoted, schema_of};
-use crate::scan::catalog::{constraints, indexes};
+use crate::names::{
+    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, quoted,
+    schema_of,
+};
+use crate::rights::GIVEN;
+use crate::scan::catalog::{constraints, indexes, system};
 use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.
@@ -35,6 +43,112 @@ impl Said {
         let names = [tables.names(), tables.views(), tables.sequences()];
         names.into_iter().flatten()
     }
+
+    /// What a table, view or sequence that a kept text names so is called, if it is not found by that.
+    fn shown(&self, written: &str) -> Option<String> {
+        let name = names::known(written);
+        let there = self.names().any(|own| own == name);
+        let seen = self.path.sees(&self.tables, &name);
+        (there && !seen).then(|| quoted(&names::exact(&name)))
+    }
+
+    /// The names of all schemas.
+    fn schema_names(&self) -> impl Iterator<Item = &str> {
+        let given = [PG_CATALOG, SCHEMA, INFORMATION_SCHEMA];
+        given.into_iter().chain(self.tables.schemas())
+    }
+
+    /// The names of all roles.
+    fn roles(&self) -> impl Iterator<Item = &str> {
+        let made = self.tables.roles().map(|(name, _)| name);
+        std::iter::once(CATALOG).chain(made).chain(GIVEN)
+    }
+
+    /// The number of the table, view, sequence or index that a text names.
+    fn relation(&self, text: &str) -> crate::error::Result<Option<i64>> {
+        let written = relation(text)?;
+        let there = |name: &String| self.names().any(|own| own == name);
+        let base = table::base_of(&written);
+        let name = self.path.resolve(&self.tables, &written);
+        let is_system = |name: &str| table::schema_of(name) == Some(PG_CATALOG);
+        let name = if is_system(&written) || is_system(&name) {
+            system::has_table(base).then(|| base.to_owned())
+        } else if there(&name) {
+            Some(name)
+        } else {
+            match table::schema_of(&written) {
+                None => system::has_table(base).then(|| base.to_owned()),
+                Some(INFORMATION_SCHEMA) => {
+                    let own = system::has_view(base);
+                    own.then(|| catalog_name(INFORMATION_SCHEMA, base))
+                }
+                Some(_) => None,
+            }
+        };
+        if let Some(name) = name {
+            return Ok(Some(table_number(&name)));
+        }
+        // An index is in the schema of its table.
+        let index = table::base_of(&written);
+        let has = |name: &&str| {
+            let definition = self.tables.get(name).map(|table| table.definition());
+            definition.is_some_and(|own| {
+                let mut indexes = own.indexes.iter();
+                own.keys.iter().any(|own| own.name == index) || indexes.any(|own| own.name == index)
+            })
+        };
+        let with = self.tables.names().into_iter().filter(has);
+        let found = self.path.first_in(&self.tables, &written, with);
+        Ok(found.map(|table| table_number(&catalog_name(schema_of(table), index))))
+    }
+
+    /// What the table, view, sequence or index with this number is called.
+    fn relation_name(&self, number: i64) -> Option<String> {
+        let Some(name) = self.names().find(|name| table_number(name) == number) else {
+            if let Some(name) = system::table_of(number) {
+                return Some(name);
+            }
+            let all = indexes(&self.tables);
+            let index = all.iter().find(|own| own.number() == number)?;
+            let own = quoted(base(&index.full_name()));
+            let seen = self.path.sees(&self.tables, index.table);
+            let schema = quoted(schema_of(index.table));
+            return Some(if seen { own } else { format!("{schema}.{own}") });
+        };
+        let own = quoted(base(name));
+        Some(if self.path.sees(&self.tables, name) {
+            own
+        } else {
+            format!("{}.{own}", quoted(schema_of(name)))
+        })
+    }
+
+    /// The number of the type that a text names.
+    fn type_number(&self, text: &str) -> Option<i64> {
+        if let Some(number) = type_named(text) {
+            return Some(number);
+        }
+        let item = text.trim().strip_suffix("[]");
+        let written = relation(item.unwrap_or(text).trim()).ok()?;
+        let name = self.path.resolve_type(&self.tables, &written);
+        if !self.tables.has_type(&name) {
+            return None;
+        }
+        Some(match item {
+            Some(_) if self.tables.domain(&name).is_some_and(|own| !own.composite) => {
+                return None;
+            }
+            Some(_) => enum_array_number(&name).into(),
+            None => enum_number(&name).into(),
+        })
+    }
+}
+
+/// A name as it is in the catalog: without quotes, or in lower case.
+fn exact(text: &str) -> String {
+    let text = text.trim();
+    let inner = text.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
+    inner.map_or_else(|| text.to_lowercase(), |own| own.replace("\"\"", "\""))
 }
 
 impl Descriptions for Said {
@@ -79,30 +193,49 @@ impl Descriptions for Said {
         self.path.all(&self.tables, implicit)
     }
 
-    fn number(&self, text: &str) -> crate::error::Result<Option<i64>> {
-        let written = relation(text)?;
-        let there = |name: &str| self.names().any(|own| own == name);
-        let name = self.path.resolve(&self.tables, &written);
-        let name = match table::schema_of(&name) {
-            Some(PG_CATALOG) => table::base_of(&name).to_owned(),
-            _ => name,
-        };
-        let of_system = name.starts_with("pg_") && table::schema_of(&name).is_none();
-        if there(&name) || of_system {
-            return Ok(Some(table_number(&name)));
+    fn number_of(&self, kind: Kind, text: &str) -> crate::error::Result<Option<i64>> {
+        Ok(match kind {
+            Kind::Relation => return self.relation(text),
+            Kind::Type => self.type_number(text),
+            Kind::Schema => {
+                let name = exact(text);
+                let mut names = self.schema_names();
+                names.find(|own| *own == name).map(schema_number)
+            }
+            Kind::Role => {
+                let name = exact(text);
+                let mut names = self.roles();
+                names.find(|own| *own == name).map(role_number)
+            }
+            Kind::Routine => {
+                let name = text.split('(').next().unwrap_or(text).trim();
+                let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+                match system::routine_numbers(name)[..] {
+                    [] => None,
+                    [number] => Some(number),
+                    _ => {
+                        let message = format!("more than one function named \"{name}\"");
+                        return Err(Error::coded("42725", message));
+                    }
+                }
+            }
+        })
+    }
+
+    fn name_of(&self, kind: Kind, number: i64) -> Option<String> {
+        match kind {
+            Kind::Relation => self.relation_name(number),
+            Kind::Type => self.type_title(number, -1),
+            Kind::Schema => {
+                let mut names = self.schema_names();
+                names.find(|own| schema_number(own) == number).map(quoted)
+            }
+            Kind::Role => {
+                let mut names = self.roles();
+                names.find(|own| role_number(own) == number).map(quoted)
+            }
+            Kind::Routine => system::routine_name(number),
         }
-        // An index is in the schema of its table.
-        let index = table::base_of(&written);
-        let has = |name: &&str| {
-            let definition = self.tables.get(name).map(|table| table.definition());
-            definition.is_some_and(|own| {
-                let mut indexes = own.indexes.iter();
-                own.keys.iter().any(|own| own.name == index) || indexes.any(|own| own.name == index)
-            })
-        };
-        let with = self.tables.names().into_iter().filter(has);
-        let found = self.path.first_in(&self.tables, &written, with);
-        Ok(found.map(|table| table_number(&catalog_name(schema_of(table), index))))
     }
 
     fn definition(&self, what: Made, number: i64) -> Option<String> {
@@ -110,31 +243,43 @@ impl Descriptions for Said {
         match what {
             Made::View => {
                 let name = self.names().find(|name| table_number(name) == number)?;
-                let text = match tables.view(name) {
+                let written = match tables.view(name) {
                     Some(text) => text,
                     None => tables.materialized(name)?.text,
                 };
-                Some(query_text(text))
+                let text = fixed::view(written, &|written| Ok(self.shown(written)));
+                let text = text.unwrap_or_else(|_| written.to_owned());
+                Some(query_text(&text))
             }
             Made::Index => indexes(tables)
                 .into_iter()
                 .find(|own| own.number() == number)
                 .map(|own| own.text()),
+            Made::Arguments => system::arguments(number),
+            Made::Result => system::result(number),
             Made::Constraint => constraints(tables)
                 .into_iter()
                 .find(|own| own.number == number)
-                .map(|own| own.text),
+                .map(|own| match &own.parent_of {
+                    None => own.text,
+                    Some(parent) => {
+                        let seen = self.path.sees(tables, parent);
+                        let shown = if seen {
+                            quoted(base(parent))
+                        } else {
+                            quoted(&names::exact(parent))
+                        };
+                        let kept = format!(" REFERENCES {}(", quoted(parent));
+                        own.text
+                            .replacen(&kept, &format!(" REFERENCES {shown}("), 1)
+                    }
+                }),
         }
     }
 
-    fn name(&self, number: i64) -> Option<String> {
-        let name = self.names().find(|name| table_number(name) == number)?;
-        let own = quoted(base(name));
-        Some(if self.path.sees(&self.tables, name) {
-            own
-        } else {
-            format!("{}.{own}", quoted(schema_of(name)))
-        })
+    fn expression(&self, text: &str) -> String {
+        let shown = fixed::expression(text, &|written| Ok(self.shown(written)));
+        shown.unwrap_or_else(|_| text.to_owned())
     }
 
     fn type_title(&self, number: i64, modifier: i64) -> Option<String> {
@@ -159,25 +304,6 @@ impl Descriptions for Said {
             } else {
                 None
             }
-        })
-    }
-
-    fn type_number(&self, text: &str) -> Option<i64> {
-        if let Some(number) = type_named(text) {
-            return Some(number);
-        }
-        let item = text.trim().strip_suffix("[]");
-        let written = relation(item.unwrap_or(text).trim()).ok()?;
-        let name = self.path.resolve_type(&self.tables, &written);
-        if !self.tables.has_type(&name) {
-            return None;
-        }
-        Some(match item {
-            Some(_) if self.tables.domain(&name).is_some_and(|own| !own.composite) => {
-                return None;
-            }
-            Some(_) => enum_array_number(&name).into(),
-            None => enum_number(&name).into(),
         })
     }
 

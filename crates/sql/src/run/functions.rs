@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::frontend::rewrite;
-use crate::functions::{descriptions, privileges, sequences, settings};
+use crate::functions::{descriptions, objects, privileges, sequences, settings};
 use crate::run::instance::Instance;
 
 /// Functions that the parser or the planner has words of their own for.
@@ -25,7 +25,7 @@ const WORDS: [&str; 14] = [
 ];
 
 /// Functions that ask what a session has got, or the catalog.
-const ASKING: [&str; 14] = [
+const ASKING: [&str; 18] = [
     "col_description",
     "current_schemas",
     "current_setting",
@@ -39,7 +39,11 @@ const ASKING: [&str; 14] = [
     "pg_get_serial_sequence",
     "pg_has_role",
     "pg_terminate_backend",
+    "set_config",
     "setval",
+    "to_regnamespace",
+    "to_regproc",
+    "to_regrole",
 ];
 
 impl Instance {
@@ -59,6 +63,7 @@ impl Instance {
         let asking = asking.filter(|name| {
             sequences::is_name(name)
                 || descriptions::is_name(name)
+                || objects::is_name(name)
                 || privileges::is_name(name)
                 || settings::is_name(name)
         });

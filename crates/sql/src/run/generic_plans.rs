@@ -55,6 +55,11 @@ enum State {
 }
 
 impl GenericPlan {
+    /// That of a query that is planned with its values each time.
+    pub(crate) fn never() -> GenericPlan {
+        GenericPlan(Mutex::new(State::Never))
+    }
+
     /// Whether the next run goes by a plan for any values.
     pub(crate) fn is_wanted(&self) -> bool {
         matches!(*self.0.lock(), State::Quick | State::Planned(_))

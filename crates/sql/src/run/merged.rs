@@ -7,16 +7,20 @@ use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SelectItem, SetExpr, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitorMut,
+};
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
+use crate::run::dependent_columns::Dependent;
 use crate::run::shared_columns::{Column, Columns, Cte, Lookup, is_plain, shares};
-use crate::run::wide_joins;
+use crate::run::{system_columns, wide_joins};
 
-/// The statement with its `*` written out where tables share columns. What `from` names is looked up in
+/// The statement with its `*` written out where tables share columns, and with the columns that keys of groups
+/// [determine](super::dependent_columns) among these. What `from` names is looked up in
 /// `names`; a `*` over anything else is left as it is.
 ///
 /// # Errors
@@ -30,7 +34,14 @@ pub(super) fn first(mut statement: Extended, names: &impl ContextProvider) -> Re
             known,
             depth: Cell::new(0),
         };
-        outcome(sql.walk_mut(&mut Stars(lookup)))?;
+        // `*` does not return the places of rows.
+        let all = system_columns::reads_places(sql);
+        system_columns::write_out(sql, &lookup);
+        outcome(sql.walk_mut(&mut Stars {
+            lookup: &lookup,
+            all,
+        }))?;
+        let _ = sql.walk_mut(&mut Dependent(&lookup));
     }
     Ok(statement)
 }
@@ -59,9 +70,13 @@ impl VisitorMut for CommonTables<'_> {
     }
 }
 
-struct Stars<'n, N>(Lookup<'n, N>);
+struct Stars<'n, 'l, N> {
+    lookup: &'l Lookup<'n, N>,
+    /// Whether each `*` is written out.
+    all: bool,
+}
 
-impl<N: ContextProvider> VisitorMut for Stars<'_, N> {
+impl<N: ContextProvider> VisitorMut for Stars<'_, '_, N> {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
@@ -69,7 +84,7 @@ impl<N: ContextProvider> VisitorMut for Stars<'_, N> {
     }
 }
 
-impl<N: ContextProvider> Stars<'_, N> {
+impl<N: ContextProvider> Stars<'_, '_, N> {
     fn body(&self, body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<()> {
         match body {
             SetExpr::Select(select) => self.select(select, order_by),
@@ -83,10 +98,10 @@ impl<N: ContextProvider> Stars<'_, N> {
 
     fn select(&self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
         if wide_joins::is_wide(select) {
-            return wide_joins::write_out(&self.0, select, order_by);
+            return wide_joins::write_out(self.lookup, select, order_by);
         }
         let mut joins = select.from.iter().flat_map(|from| &from.joins);
-        if joins.any(|join| shares(&join.join_operator)) {
+        if self.all || joins.any(|join| shares(&join.join_operator)) {
             self.write_out(select);
         }
         Ok(())
@@ -96,24 +111,36 @@ impl<N: ContextProvider> Stars<'_, N> {
     fn write_out(&self, select: &mut Select) {
         let plain =
             |item: &SelectItem| matches!(item, SelectItem::Wildcard(options) if is_plain(options));
-        if !select.projection.iter().any(plain) {
+        if !self.all && !select.projection.iter().any(plain) {
             return;
         }
         let mut columns = Columns::default();
         for from in &select.from {
-            match self.0.chain(from) {
+            match self.lookup.chain(from) {
                 Some(own) => columns.join(own, &[]),
                 None => return,
             }
         }
         for item in std::mem::take(&mut select.projection) {
-            if plain(&item) {
-                let written = columns.wanted.iter().map(Column::written);
-                let written = written.map(SelectItem::UnnamedExpr);
-                select.projection.extend(written);
-            } else {
-                select.projection.push(item);
-            }
+            let of_table = match &item {
+                SelectItem::QualifiedWildcard(
+                    SelectItemQualifiedWildcardKind::ObjectName(table),
+                    options,
+                ) if self.all && is_plain(options) => table.0.last().and_then(|own| own.as_ident()),
+                item if plain(item) => None,
+                _ => {
+                    select.projection.push(item);
+                    continue;
+                }
+            };
+            let table = of_table.map(column_name);
+            let is_own = |own: &&Column| {
+                let called = own.table.last().map(column_name);
+                table.is_none() || called == table
+            };
+            let written = columns.wanted.iter().filter(is_own).map(Column::written);
+            let written: Vec<SelectItem> = written.map(SelectItem::UnnamedExpr).collect();
+            select.projection.extend(written);
         }
     }
 }

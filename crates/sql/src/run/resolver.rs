@@ -26,6 +26,7 @@ use crate::frontend::readers;
 use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
 use crate::frontend::text_operators::TextOperators;
 use crate::functions::descriptions::{self, Descriptions};
+use crate::functions::objects;
 use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
 use crate::functions::{clock, settings};
@@ -38,7 +39,7 @@ use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
-use crate::scan::catalog::{self, ViewColumns};
+use crate::scan::catalog::{self, Seen, ViewColumns};
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
@@ -81,6 +82,8 @@ pub(crate) struct Calls {
     pub only_written: Option<String>,
     /// What casts to domains call.
     pub domains: DomainCasts,
+    /// Whether tables are read with the numbers of their rows.
+    pub row_ids: bool,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -201,8 +204,7 @@ async fn find(
     }
     match reference.schema() {
         Some(INFORMATION_SCHEMA) => {
-            let views = &calls.view_columns;
-            return Ok(information::view(tables, &calls.rights, reference.table(), views).await?);
+            return of_standard(tables, reference.table(), calls);
         }
         Some(PG_CATALOG) => {
             return Ok(of_catalog(tables, reference.table(), calls)?);
@@ -238,7 +240,7 @@ async fn find(
                 ),
             ));
         }
-        let row_ids = target == Some(name.as_str());
+        let row_ids = target == Some(name.as_str()) || calls.row_ids;
         let mut provider = Provider::new(Arc::clone(table), row_ids);
         if calls.defaults.table == name {
             provider = provider.with_defaults(calls.defaults.columns.clone());
@@ -247,6 +249,12 @@ async fn find(
     }
     if let Some(view) = calls.views.get(&name) {
         return Ok(Some(Arc::clone(view)));
+    }
+    if let Some(sequence) = tables.sequence(&name) {
+        calls.rights.check(tables, &name, Privileges::SELECT)?;
+        let instance = &calls.instance;
+        let at = instance.sequences.at(&instance.store, &name, sequence)?;
+        return Ok(Some(catalog::sequence_state(at)?));
     }
     if reference.schema().is_some_and(|schema| schema != SCHEMA) {
         return Ok(None);
@@ -299,12 +307,25 @@ async fn of_no_table(
         }
         None if name.starts_with("pg_") => return Ok(of_catalog(tables, name, calls)?),
         None if reference.schema().is_none() && calls.path.has(INFORMATION_SCHEMA) => {
-            let views = &calls.view_columns;
-            return Ok(information::view(tables, &calls.rights, name, views).await?);
+            return of_standard(tables, name, calls);
         }
         None => return Ok(None),
     };
     Ok(Some(Arc::new(files)))
+}
+
+/// The view of `information_schema` of that name, as whose rights the statement has sees it.
+fn of_standard(
+    tables: &Tables,
+    name: &str,
+    calls: &Calls,
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    let seen = Seen {
+        tables,
+        rights: &calls.rights,
+        temporary: calls.path.temporary(),
+    };
+    Ok(information::view(&seen, name, &calls.view_columns)?)
 }
 
 /// The table of `pg_catalog` of that name. What the sessions of others run is shown to those alone who may see it.
@@ -399,7 +420,13 @@ impl ContextProvider for Resolver<'_> {
         let of_domain = self.domains.get(name).cloned();
         let known = of_domain.or_else(|| self.state.scalar_functions().get(name).cloned());
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
-        let said = || descriptions::named(self.descriptions.as_ref()?, name).map(Arc::new);
+        let said = || {
+            let known = self.descriptions.as_ref()?;
+            let object = || objects::named(known, name);
+            descriptions::named(known, name)
+                .or_else(object)
+                .map(Arc::new)
+        };
         let held = || privileges::named(self.privileges.as_ref()?, name).map(Arc::new);
         let set = || settings::named(&self.settings, name).map(Arc::new);
         let began = || clock::named(self.settings.began()?, name).map(Arc::new);

@@ -2,82 +2,121 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
-use async_trait::async_trait;
-use datafusion::catalog::information_schema::InformationSchemaProvider;
-use datafusion::catalog::{
-    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
-    SchemaProvider, TableProvider,
-};
-use datafusion::datasource::MemTable;
+use arrow::array::{ArrayRef, Int32Array, StringArray};
+use arrow::datatypes::DataType;
+use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::TableType;
 use table::{Column, Sequence, Tables, enum_name, is_enum};
 
+use crate::frontend::lengths;
+use crate::frontend::views::query_text;
 use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
-use crate::names::{CATALOG, SCHEMA, base, catalog_name, permanent, schema_of};
-use crate::rights::Rights;
-use crate::scan::catalog::{self, ViewColumns};
-use crate::scan::provider::Provider;
+use crate::names::{CATALOG, base, schema_of, session_of};
+use crate::scan::catalog::{self, Built, Seen, ViewColumns};
 
-/// A catalog of a snapshot's tables for DataFusion's `information_schema`.
-pub(crate) fn catalogs(tables: &Arc<Tables>) -> Arc<dyn CatalogProviderList> {
-    let catalog = MemoryCatalogProvider::new();
-    // No call can fail: the providers are new and take what they are given.
-    let mut names = vec![SCHEMA];
-    names.extend(tables.schemas());
-    for name in names {
-        let schema = SnapshotSchema {
-            name: name.to_owned(),
-            tables: Arc::clone(tables),
-        };
-        let _ = catalog.register_schema(name, Arc::new(schema));
-    }
-    let catalogs = MemoryCatalogProviderList::new();
-    let _ = catalogs.register_catalog(CATALOG.to_string(), Arc::new(catalog));
-    Arc::new(catalogs)
-}
-
-/// The view of `information_schema` of that name, if there is one. All are DataFusion's except `columns`, where
-/// DataFusion uses Arrow's names of types, `schemata`, which has those of the system here, and `sequences` and those about
-/// rights and constraints, which it has not. `views` are the columns of views.
-pub(crate) async fn view(
-    tables: &Arc<Tables>,
-    rights: &Rights,
+/// The view of `information_schema` of that name, if there is one. `views` are the columns of views.
+pub(crate) fn view(
+    seen: &Seen<'_>,
     name: &str,
     views: &ViewColumns,
 ) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
-    if let Some(view) = catalog::of_standard(tables, rights, name)? {
-        return Ok(Some(view));
-    }
-    if name == "columns" {
-        return Ok(Some(columns(tables, views)?));
-    }
-    if name == "schemata" {
-        return Ok(Some(catalog::schemata(tables)?));
-    }
-    if name == "sequences" {
-        return Ok(Some(catalog::sequences(tables)?));
-    }
-    let others = InformationSchemaProvider::new(catalogs(tables));
-    others.table(name).await
+    let built = match name {
+        "columns" => Some(columns(seen, views)),
+        "tables" => Some(tables(seen)),
+        "views" => Some(view_texts(seen)),
+        "view_table_usage" => Some(view_tables(seen)),
+        _ => None,
+    };
+    catalog::of_standard(seen, name, built)
+}
+
+/// `information_schema.tables`.
+fn tables(seen: &Seen<'_>) -> Built {
+    let (tables, views) = (seen.names(), seen.views());
+    let kind = |name: &&str| match session_of(name) {
+        Some(_) => "LOCAL TEMPORARY",
+        None => "BASE TABLE",
+    };
+    let kinds = tables.iter().map(kind);
+    let rows = tables.len() + views.len();
+    let all = || tables.iter().chain(&views);
+    let writes = std::iter::repeat_n("YES", tables.len());
+    let writes = writes.chain(std::iter::repeat_n("NO", views.len()));
+    Built::default()
+        .text("table_catalog", CATALOG, rows)
+        .names("table_schema", all().map(|name| schema_of(name)))
+        .names("table_name", all().map(|name| base(name)))
+        .names(
+            "table_type",
+            kinds.chain(std::iter::repeat_n("VIEW", views.len())),
+        )
+        .names("is_insertable_into", writes)
+        .text("is_typed", "NO", rows)
+}
+
+/// `information_schema.views`. The query is shown to those alone whose view it is.
+fn view_texts(seen: &Seen<'_>) -> Built {
+    let views = seen.views();
+    let rows = views.len();
+    let text = |name: &&str| {
+        let own = seen.rights.owns(seen.tables, name);
+        seen.tables.view(name).filter(|_| own).map(query_text)
+    };
+    let built = Built::default()
+        .text("table_catalog", CATALOG, rows)
+        .names("table_schema", views.iter().map(|name| schema_of(name)))
+        .names("table_name", views.iter().map(|name| base(name)))
+        .texts("view_definition", views.iter().map(text))
+        .text("check_option", "NONE", rows);
+    [
+        "is_updatable",
+        "is_insertable_into",
+        "is_trigger_updatable",
+        "is_trigger_deletable",
+        "is_trigger_insertable_into",
+    ]
+    .into_iter()
+    .fold(built, |built, name| built.text(name, "NO", rows))
+}
+
+/// `information_schema.view_table_usage`: the tables that views read, of those that belong to whoever asks.
+fn view_tables(seen: &Seen<'_>) -> Built {
+    let views = seen.views().into_iter();
+    let pairs = views.flat_map(|view| {
+        let text = seen.tables.view(view).unwrap_or_default();
+        let read = catalog::read_by(seen.tables, text).into_iter();
+        read.map(move |table| (view, table))
+    });
+    let pairs: Vec<(&str, String)> = pairs
+        .filter(|(_, table)| seen.rights.owns(seen.tables, table))
+        .collect();
+    let rows = pairs.len();
+    Built::default()
+        .text("view_catalog", CATALOG, rows)
+        .names("view_schema", pairs.iter().map(|(view, _)| schema_of(view)))
+        .names("view_name", pairs.iter().map(|(view, _)| base(view)))
+        .text("table_catalog", CATALOG, rows)
+        .names(
+            "table_schema",
+            pairs.iter().map(|(_, table)| schema_of(table)),
+        )
+        .names("table_name", pairs.iter().map(|(_, table)| base(table)))
 }
 
 /// The name of a table, the position of a column in it, counted from 1, and the column.
 type Place<'t> = (String, i32, &'t Column);
 
 /// The columns of all tables and of these views.
-fn places<'t>(tables: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
-    let mut names = permanent(tables.names());
-    names.retain(|name| tables.materialized(name).is_none());
-    names.sort_unstable();
+fn places<'t>(seen: &Seen<'t>, views: &'t ViewColumns) -> Vec<Place<'t>> {
+    let tables = seen.tables;
+    let names = seen.names();
     let of_table = |name: &str| {
         let table = tables.get(name)?;
         Some((name.to_string(), &table.definition().columns))
     };
-    let of_views = views.iter().map(|(name, columns)| (name.clone(), columns));
+    let of_views = views.iter().filter(|(name, _)| seen.has(name));
+    let of_views = of_views.map(|(name, columns)| (name.clone(), columns));
     let mut rows = Vec::new();
     for (name, columns) in names.into_iter().filter_map(of_table).chain(of_views) {
         let columns = columns.iter().enumerate();
@@ -102,8 +141,9 @@ fn composite_of<'t>(tables: &'t Tables, column: &Column) -> Option<(bool, &'t st
 }
 
 /// `information_schema.columns`, of tables and of these views.
-fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn TableProvider>> {
-    let rows = places(tables, views);
+fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
+    let tables = seen.tables;
+    let rows = places(seen, views);
     let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
     };
@@ -127,10 +167,24 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
         ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
             "data_type",
-            texts(&|(_, _, c)| Some(standard_name(tables, c))),
+            texts(&|(table, _, c)| {
+                Some(match length(tables, table, c) {
+                    Some((_, true)) => "character".to_owned(),
+                    _ => standard_name(tables, c),
+                })
+            }),
         ),
-        ("character_maximum_length", numbers(&|_| None)),
-        ("character_octet_length", numbers(&|_| None)),
+        (
+            "character_maximum_length",
+            numbers(&|(table, _, c)| length(tables, table, c).map(|(most, _)| most)),
+        ),
+        (
+            "character_octet_length",
+            // As many bytes as the characters may have.
+            numbers(&|(table, _, c)| {
+                length(tables, table, c).map(|(most, _)| most.saturating_mul(4))
+            }),
+        ),
         (
             "numeric_precision",
             numbers(&|(_, _, c)| digits(c).map(|d| d.precision)),
@@ -151,19 +205,26 @@ fn columns(tables: &Tables, views: &ViewColumns) -> DataFusionResult<Arc<dyn Tab
             }),
         ),
         ("interval_type", texts(&|_| None)),
+        // By which `element_types` knows it.
+        ("dtd_identifier", texts(&|(_, at, _)| Some(at.to_string()))),
+        ("is_self_referencing", texts(&|_| yes_or_no(false))),
     ];
     let arrays = arrays
         .into_iter()
         .chain(of_domains(tables, &rows))
         .chain(typed(tables, &rows))
-        .chain(made(tables, &rows))
-        .collect::<Vec<_>>();
-    let field =
-        |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
-    let schema = Arc::new(Schema::new(arrays.iter().map(field).collect::<Vec<_>>()));
-    let arrays = arrays.into_iter().map(|(_, array)| array).collect();
-    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+        .chain(made(tables, &rows));
+    Built::of(arrays.collect())
+}
+
+/// Most characters of the texts of a column, if it has a length, and whether it is a `char(n)`.
+fn length(tables: &Tables, table: &str, column: &Column) -> Option<(i32, bool)> {
+    if column.domain.is_some() {
+        return None;
+    }
+    let definition = tables.get(table)?.definition();
+    let (most, of_char) = lengths::of_column(definition, &column.name)?;
+    Some((i32::try_from(most).ok()?, of_char))
 }
 
 /// What the standard calls the type of a column.
@@ -218,13 +279,16 @@ fn typed(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
         ),
         (
             "udt_name",
-            texts(&|(_, _, c)| {
+            texts(&|(table, _, c)| {
                 let name = composite_of(tables, c).or_else(|| type_of_own(&c.data_type));
                 Some(match name {
                     Some((array, name)) => {
                         format!("{}{}", if array { "_" } else { "" }, base(name))
                     }
-                    None => short_name(type_number(&c.data_type)),
+                    None => match length(tables, table, c) {
+                        Some((_, true)) => "bpchar".to_owned(),
+                        _ => short_name(type_number(&c.data_type)),
+                    },
                 })
             }),
         ),
@@ -295,47 +359,4 @@ fn made(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 10] {
 
 fn yes_or_no(yes: bool) -> Option<String> {
     Some(if yes { "YES" } else { "NO" }.to_owned())
-}
-
-/// The tables and views of one schema.
-#[derive(Debug)]
-struct SnapshotSchema {
-    name: String,
-    tables: Arc<Tables>,
-}
-
-impl SnapshotSchema {
-    /// The name in the catalog.
-    fn own(&self, name: &str) -> String {
-        catalog_name(&self.name, name)
-    }
-}
-
-#[async_trait]
-impl SchemaProvider for SnapshotSchema {
-    fn table_names(&self) -> Vec<String> {
-        let tables = permanent(self.tables.names()).into_iter();
-        let tables = tables.filter(|name| self.tables.materialized(name).is_none());
-        let names = tables.chain(permanent(self.tables.views()));
-        let names = names.filter(|name| schema_of(name) == self.name);
-        names.map(|name| base(name).to_owned()).collect()
-    }
-
-    async fn table(&self, name: &str) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
-        Ok(self
-            .tables
-            .get(&self.own(name))
-            .map(|table| Arc::new(Provider::new(Arc::clone(table), false)) as _))
-    }
-
-    async fn table_type(&self, name: &str) -> DataFusionResult<Option<TableType>> {
-        Ok(match self.tables.view(&self.own(name)) {
-            Some(_) => Some(TableType::View),
-            None => self.table_exist(name).then_some(TableType::Base),
-        })
-    }
-
-    fn table_exist(&self, name: &str) -> bool {
-        self.tables.get(&self.own(name)).is_some()
-    }
 }

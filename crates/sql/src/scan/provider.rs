@@ -64,6 +64,11 @@ impl Provider {
         &self.table
     }
 
+    /// Whether it has the hidden column of row ids.
+    pub(crate) fn has_row_ids(&self) -> bool {
+        self.row_ids
+    }
+
     /// Number of columns, including row ids.
     pub(crate) fn columns(&self) -> usize {
         self.schema.fields().len()

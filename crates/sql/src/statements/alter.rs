@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use arrow::array::new_null_array;
 use datafusion::sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, Ident,
-    RenameTableNameKind,
+    AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, DropBehavior,
+    Ident, RenameTableNameKind,
 };
 use table::{Definition, Generated, Table, titled};
 
@@ -15,8 +15,7 @@ use crate::frontend::definition::{Defined, define};
 use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
 use crate::names::{
-    base, catalog_name, check_column, check_new, column_name, quoted, schema_of, table_name,
-    written,
+    base, catalog_name, check_column, column_name, quoted, schema_of, table_name, written,
 };
 use crate::run::answer::Answer;
 use crate::run::checks;
@@ -25,11 +24,11 @@ use crate::run::domains::Conditions;
 use crate::run::generated::GeneratedColumns;
 use crate::statements::asked::stays_there;
 use crate::statements::identity::{may_have_default, place};
-use crate::statements::relations::missing;
+use crate::statements::relations::{missing, taken};
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
-use crate::statements::{constrain, owned, rebuild};
+use crate::statements::{constrain, drop_columns, owned, rebuild, renames};
 
 /// `alter table [if exists] name change`.
 pub(crate) async fn alter(
@@ -52,6 +51,14 @@ pub(crate) async fn alter(
     let mut names = vec![name.as_str()];
     names.extend(target.as_deref());
     let (mut writing, mut context) = scope.write("ALTER TABLE", &names, started).await?;
+    // PostgreSQL takes the word for views and sequences, too.
+    if let Some(to) = &target
+        && taken(&context, &name)?
+    {
+        renames::relation(&*scope, &context, &mut writing, (&name, to))?;
+        scope.keep(writing).await?;
+        return Ok(Answer::changed(None, &context.clock));
+    }
     if statement.if_exists && context.tables.get(&name).is_none() {
         let notice = missing("relation", &name);
         return Ok(Answer::changed(None, &context.clock).with_notice(notice));
@@ -60,10 +67,6 @@ pub(crate) async fn alter(
     let definition = table.definition();
     let mut told = Vec::new();
     match operation {
-        Operation::RenameTable { .. } => {
-            let to = target.unwrap_or_default();
-            rename(&context, &mut writing, &name, &to)?;
-        }
         Operation::RenameColumn {
             old_column_name,
             new_column_name,
@@ -84,11 +87,12 @@ pub(crate) async fn alter(
         Operation::DropColumn {
             column_names,
             if_exists,
+            drop_behavior,
             ..
         } => {
-            let scope = &*scope;
-            let of = (scope, &context, &mut writing);
-            told = drop_columns(of, definition, &column_names, if_exists)?;
+            let cascade = matches!(drop_behavior, Some(DropBehavior::Cascade));
+            let of = (&*scope, &context, &mut writing);
+            told = drop_columns::drop(of, definition, &column_names, (if_exists, cascade))?;
         }
         Operation::AlterColumn { column_name, op } => {
             column(&mut context, &mut writing, definition, &column_name, op).await?;
@@ -141,13 +145,6 @@ fn new_name(name: &str, operation: &Operation) -> Result<Option<String>> {
     }
 }
 
-fn rename(context: &StatementContext, writing: &mut Writing, name: &str, to: &str) -> Result<()> {
-    check_new(to)?;
-    stays_unused(context, &[name])?;
-    table::rename(&mut writing.tx, name, to)?;
-    kept_texts(writing, to, mentioned::without_table)
-}
-
 fn rename_column(
     context: &StatementContext,
     writing: &mut Writing,
@@ -194,7 +191,10 @@ fn free(definition: &Definition, column: &str) -> Result<()> {
 }
 
 /// Changes the texts of checks and of generated columns.
-fn kept_texts(
+///
+/// # Errors
+/// Those of `change`, and of the store.
+pub(crate) fn kept_texts(
     writing: &mut Writing,
     table: &str,
     change: impl Fn(&str) -> Result<String>,
@@ -322,66 +322,6 @@ async fn add(
         })?;
     }
     Ok((writing, None))
-}
-
-/// Drops these columns. Returns what is to be told of those that are not there.
-fn drop_columns(
-    (scope, context, writing): (&Scope<'_>, &StatementContext, &mut Writing),
-    definition: &Definition,
-    columns: &[Ident],
-    if_exists: bool,
-) -> Result<Vec<String>> {
-    let table = &definition.name;
-    stays_unused(context, &[table])?;
-    let mut notices = Vec::new();
-    for column in columns {
-        let column = column_name(column);
-        if if_exists && definition.position(&column).is_err() {
-            notices.push(format!(
-                "column \"{column}\" of relation \"{}\" does not exist, skipping",
-                titled(table)
-            ));
-            continue;
-        }
-        known(definition, &column)?;
-        let own = &definition.columns[definition.position(&column)?];
-        let what = format!("column {column} of table {table}");
-        for other in &definition.columns {
-            if let Some(text) = other.expression()
-                && mentioned::columns(text)?.contains(&column)
-            {
-                return Err(Error::Constraint {
-                    code: "2BP01",
-                    message: format!(
-                        "cannot drop {what} because other objects depend on it: column {} of table {table} depends on {what}",
-                        other.name
-                    ),
-                });
-            }
-        }
-        owned::may_go(scope, context, [own], &what, &[table])?;
-        without_checks(writing, table, &column)?;
-        table::drop_column(&mut writing.tx, table, &column)?;
-    }
-    Ok(notices)
-}
-
-/// Drops the checks that name a column.
-fn without_checks(writing: &mut Writing, table: &str, column: &str) -> Result<()> {
-    let mut failed = Ok(());
-    table::redefine(&mut writing.tx, table, |definition| {
-        let named =
-            |text: &str| mentioned::columns(text).map(|all| all.iter().any(|c| c == column));
-        definition.checks.retain(|check| match named(&check.text) {
-            Ok(named) => !named,
-            Err(e) => {
-                failed = Err(e);
-                true
-            }
-        });
-        Ok(())
-    })?;
-    failed
 }
 
 async fn column(

@@ -3,6 +3,7 @@
 use table::titled;
 
 use crate::error::Result;
+use crate::frontend::views::reads;
 use crate::run::context::StatementContext;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
@@ -18,18 +19,75 @@ pub(crate) fn drop_dependents(
     writing: &mut Writing,
     names: &[&str],
 ) -> Result<Vec<String>> {
-    let mut gone: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let named = names.iter().map(ToString::to_string).collect();
+    let views = with_readers(context, named)?.split_off(names.len());
+    let mut told = drop_views(scope, context, writing, &views)?;
+    let all: Vec<&str> = names
+        .iter()
+        .copied()
+        .chain(views.iter().map(String::as_str))
+        .collect();
+    told.extend(drop_foreign_keys(scope, context, writing, &all)?);
+    Ok(told)
+}
+
+/// These tables and views, and the views that read them by themselves or through others.
+fn with_readers(context: &StatementContext, mut names: Vec<String>) -> Result<Vec<String>> {
     loop {
-        let all: Vec<&str> = gone.iter().map(String::as_str).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
         match context.dependent(&all, &all)? {
-            Some(view) => gone.push(view),
-            None => break,
+            Some(view) => names.push(view),
+            None => return Ok(names),
         }
     }
-    let views = gone.split_off(names.len());
-    scope.claim(&views)?;
+}
+
+/// The views, materialized or not, that read these columns of a table, or all of its columns.
+///
+/// # Errors
+/// Those of reading the texts of views.
+pub(crate) fn readers_of_columns(
+    context: &StatementContext,
+    table: &str,
+    columns: &[String],
+) -> Result<Vec<String>> {
+    let tables = &context.tables;
+    let mut found = Vec::new();
+    for view in tables.views().into_iter().chain(tables.names()) {
+        let kept = || tables.materialized(view).map(|query| query.text);
+        let Some(text) = tables.view(view).or_else(kept) else {
+            continue;
+        };
+        if context.uses(text)?.iter().any(|own| own == table) && reads(text, columns)? {
+            found.push(view.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Drops these views, and those that read them. Returns what has gone.
+///
+/// # Errors
+/// As [`drop_dependents`].
+pub(crate) fn drop_readers(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    views: Vec<String>,
+) -> Result<Vec<String>> {
+    let views = with_readers(context, views)?;
+    drop_views(scope, context, writing, &views)
+}
+
+fn drop_views(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    views: &[String],
+) -> Result<Vec<String>> {
+    scope.claim(views)?;
     let mut told = Vec::new();
-    for view in &views {
+    for view in views {
         let kind = match context.tables.view(view) {
             Some(_) => "view",
             None => "materialized view",
@@ -40,12 +98,6 @@ pub(crate) fn drop_dependents(
             None => table::drop(&mut writing.tx, view)?,
         }
     }
-    let all: Vec<&str> = names
-        .iter()
-        .copied()
-        .chain(views.iter().map(String::as_str))
-        .collect();
-    told.extend(drop_foreign_keys(scope, context, writing, &all)?);
     Ok(told)
 }
 

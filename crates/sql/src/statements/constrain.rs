@@ -330,7 +330,7 @@ async fn add(
 ///
 /// # Errors
 /// If there is none of that name, or a foreign key needs it.
-fn drop(
+pub(crate) fn drop(
     (scope, context): (&Scope<'_>, &StatementContext),
     writing: &mut Writing,
     definition: &Definition,

@@ -13,8 +13,8 @@ use crate::run::query;
 use crate::statements::scope::Scope;
 use crate::statements::{
     alter, arrays, comments, composites, constrain, copy, ddl, dml, domains, explain, identity,
-    indexes, like, lookup, maintenance, materialized, merge, relations, roles, schemas, sequences,
-    show, targets, views,
+    indexes, like, locking, lookup, maintenance, materialized, merge, relations, roles, schemas,
+    sequences, show, targets, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -94,13 +94,14 @@ pub(crate) async fn run(
 }
 
 /// Runs a query.
-async fn select(scope: &mut Scope<'_>, query: Sql, started: Instant) -> Result<Answer> {
+async fn select(scope: &mut Scope<'_>, mut query: Sql, started: Instant) -> Result<Answer> {
     if let Some(asked) = KeyQuery::of_sql(&query)
         && let Some(answer) = lookup::answer(scope, (&asked, &[]), started).await?
     {
         return Ok(answer);
     }
-    query::run(scope.read(started).await?, query).await
+    let context = locking::read(scope, &mut query, started).await?;
+    query::run(context, query).await
 }
 
 async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Result<Answer> {
@@ -144,6 +145,7 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
             temporary: false,
             ..
         } => sequences::drop(scope, names, if_exists, started).await,
+        Sql::Lock(lock) => locking::lock_table(scope, lock, started).await,
         Sql::CreateIndex(create) => indexes::create(scope, create, started).await,
         Sql::Drop {
             object_type: ObjectType::Index,

@@ -150,9 +150,7 @@ pub(crate) async fn delete(
     scope.claim(&references::reached(&context.tables, &name))?;
     let mut written = Written::new(&context, table.definition(), returning);
     let mut parents = Parents::new(&context.tables, &name);
-    // By an alias the planner does not know the table of a `delete`: it is selected from.
-    let joined = statement.using.is_some() || has_alias(&statement);
-    if joined && written.is_wanted() {
+    if statement.using.is_some() && written.is_wanted() {
         let own = table.definition();
         let (mut beside, mut rows) = Beside::delete(&mut context, statement, own, &name).await?;
         let mut ids = RowIds::default();
@@ -176,11 +174,18 @@ pub(crate) async fn delete(
         ddl::empty(&context, &mut writing, &name)?
     } else {
         let mut ids = RowIds::default();
-        let mut rows = if joined {
-            using::rows(&mut context, statement, &name).await?
-        } else {
-            let statement = Sql::Delete(statement);
-            rows_of(&mut context, statement, Some(&name), written.is_wanted()).await?
+        let mut rows = match statement.using {
+            Some(_) => using::rows(&mut context, statement, &name).await?,
+            None if using::is_aliased(&statement) => {
+                let own = table.definition().columns.iter();
+                let own = own.filter(|_| written.is_wanted());
+                let columns: Vec<&str> = own.map(|column| column.name.as_str()).collect();
+                using::named_rows(&mut context, statement, &name, &columns).await?
+            }
+            None => {
+                let statement = Sql::Delete(statement);
+                rows_of(&mut context, statement, Some(&name), written.is_wanted()).await?
+            }
         };
         while let Some(batch) = rows.try_next().await? {
             let others = ids.strip(&batch)?;
@@ -314,13 +319,6 @@ pub(crate) fn delete_written(statement: &Delete) -> Result<String> {
             "`delete` takes one table: use `where ... in (select ...)`",
         )),
     }
-}
-
-/// Whether a `delete` calls its table by another name.
-fn has_alias(statement: &Delete) -> bool {
-    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &statement.from;
-    let mut from = from.iter().map(|from| &from.relation);
-    from.any(|table| matches!(table, TableFactor::Table { alias: Some(_), .. }))
 }
 
 /// The numbers of the rows that a statement removes.

@@ -29,7 +29,7 @@ use crate::frontend::row_values::Given;
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
-use crate::run::generic_plans::GenericRun;
+use crate::run::generic_plans::{GenericPlan, GenericRun};
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
 use crate::run::query::Asked;
@@ -37,6 +37,7 @@ use crate::run::shared_plans;
 use crate::run::stream::AnswerStream;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
+use crate::statements::locking::is_locking;
 use crate::statements::session::Session;
 use crate::statements::{copy, describe, looked_up, references};
 
@@ -320,8 +321,13 @@ async fn looked_at(
     }
     let parameters = describe::parameters(&context, &readied, &said.declared).await?;
     let mut origins = Origins::default();
+    // A plan for any values would be run without the locks.
+    let mut generic = GenericPlan::default();
     let (columns, kept) = match readied.shape(&parameters)? {
         Statement::Sql(query) if said.is_query => {
+            if is_locking(&query) {
+                generic = GenericPlan::never();
+            }
             let (columns, planned) = describe::planned_query(&context, *query).await?;
             origins = context.origins(&planned.plan);
             // Values are constants of the text: with others it has another plan.
@@ -347,7 +353,7 @@ async fn looked_at(
         verb: said.verb,
         is_query: said.is_query,
         kept,
-        generic: Arc::default(),
+        generic: Arc::new(generic),
     };
     if let Some(key) = key {
         described.keep(Description {

@@ -38,7 +38,19 @@ pub(crate) fn create(
             let own = name == definition.name || names.iter().any(|other| other == name);
             Ok(!own && (gone.iter().any(|gone| gone == name) || !taken(context, name)?))
         };
-        let name = free_name(&base, is_free)?;
+        let name = match &own.options.name {
+            None => free_name(&base, is_free)?,
+            Some(written) => {
+                let name = scope.new_name(written)?;
+                if !is_free(&name)? {
+                    return Err(Error::coded(
+                        "42P07",
+                        format!("relation \"{}\" already exists", crate::names::base(&name)),
+                    ));
+                }
+                name
+            }
+        };
         scope.claim(std::slice::from_ref(&name))?;
         make(&scope.instance, writing, &name, &own.options)?;
         let column = &mut definition.columns[own.column];

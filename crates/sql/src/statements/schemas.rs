@@ -23,6 +23,7 @@ use crate::statements::domains::{self, children_first};
 use crate::statements::owned;
 use crate::statements::owner;
 use crate::statements::relations::{missing, taken};
+use crate::statements::renames;
 use crate::statements::scope::Scope;
 use crate::statements::texts;
 use crate::statements::transaction::clock;
@@ -56,6 +57,12 @@ pub(crate) async fn run(
             if_exists,
             schema,
         } => moved(scope, kind, (&name, &schema), if_exists, started).await,
+        SchemaStatement::RenameRelation {
+            kind,
+            name,
+            if_exists,
+            to,
+        } => renames::rename(scope, kind, (&name, &to), if_exists, started).await,
         SchemaStatement::SetPath {
             setting,
             local,
@@ -385,6 +392,7 @@ async fn moved(
         Kind::View => "ALTER VIEW",
         Kind::MaterializedView => "ALTER MATERIALIZED VIEW",
         Kind::Sequence => "ALTER SEQUENCE",
+        Kind::Index => "ALTER INDEX",
     };
     let (mut writing, context) = scope.write(what, &[&name], started).await?;
     let tables = &context.tables;
@@ -460,7 +468,7 @@ fn takes(tables: &Tables, name: &str, schema: &str) -> Result<()> {
 }
 
 /// Whether there is something of this name that the words of a statement mean.
-fn has(tables: &Tables, kind: Kind, name: &str) -> bool {
+pub(super) fn has(tables: &Tables, kind: Kind, name: &str) -> bool {
     let materialized = tables.materialized(name).is_some();
     match kind {
         Kind::Table => {
@@ -471,15 +479,18 @@ fn has(tables: &Tables, kind: Kind, name: &str) -> bool {
         Kind::View => tables.view(name).is_some(),
         Kind::MaterializedView => materialized,
         Kind::Sequence => tables.sequence(name).is_some(),
+        Kind::Index => false,
     }
 }
 
-fn wrong_kind(name: &str, kind: Kind) -> Error {
+/// The error for something of another kind than a statement means.
+pub(super) fn wrong_kind(name: &str, kind: Kind) -> Error {
     let wanted = match kind {
         Kind::Table => "a table",
         Kind::View => "a view",
         Kind::MaterializedView => "a materialized view",
         Kind::Sequence => "a sequence",
+        Kind::Index => "an index",
     };
     Error::coded("42809", format!("\"{name}\" is not {wanted}"))
 }

@@ -401,6 +401,30 @@ impl<'t> Scope<'t> {
         self.of_caller(context)
     }
 
+    /// What a query sees that locks rows of the tables `names`: in a transaction of several statements it takes the turn to write.
+    ///
+    /// # Errors
+    /// As [`write`](Scope::write).
+    pub(crate) async fn lock(
+        &mut self,
+        what: &str,
+        names: &[&str],
+        started: Instant,
+    ) -> Result<StatementContext> {
+        let Some(transaction) = &mut self.transaction else {
+            return self.read(started).await;
+        };
+        let writing = transaction.write(&self.instance, what, names, started);
+        let (_, context) = writing.await?;
+        self.of_caller(context)
+    }
+
+    /// Whether its transaction has the turn to write.
+    pub(crate) fn has_turn(&self) -> bool {
+        let transaction = self.transaction.as_ref();
+        transaction.is_some_and(|transaction| transaction.has_turn())
+    }
+
     /// Gives a statement what is its caller's: the functions over sequences, the name of the user, and frames.
     fn of_caller(&self, mut context: StatementContext) -> Result<StatementContext> {
         let transaction = self.transaction.as_ref();

@@ -38,11 +38,9 @@ use crate::run::stream::{AbortOnDrop, AnswerStream};
 use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::described::Described;
 use crate::statements::entered::{Entered, Shared, within};
-use crate::statements::explain;
-use crate::statements::looked_up;
 use crate::statements::prepare::Names;
-use crate::statements::references;
 use crate::statements::transaction::clock;
+use crate::statements::{explain, locking, looked_up, references};
 
 impl Instance {
     /// A new session.
@@ -590,11 +588,11 @@ async fn deliver(
 async fn begin(
     instance: Arc<Instance>,
     open: Shared,
-    asked: Asked,
+    mut asked: Asked,
     started: Instant,
 ) -> Result<(Opened, Option<u64>)> {
     let mut entered = Entered::new(instance, open).await?;
-    let context = entered.scope().read(started).await?;
+    let context = locking::asked(&mut entered.scope(), &mut asked, started).await?;
     let opened = query::open(context, asked).await?;
     let number = entered.succeed();
     Ok((opened, number))

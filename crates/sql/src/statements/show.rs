@@ -12,10 +12,17 @@ use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
+use crate::scan::catalog::Seen;
 
-/// `show tables`: name, rows, columns.
+/// `show tables`: name, rows, columns, of what one may do something with.
 pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {
+    let seen = Seen {
+        tables: &context.tables,
+        rights: &context.rights,
+        temporary: None,
+    };
     let mut names = permanent(context.tables.names());
+    names.retain(|name| seen.has(name));
     names.sort_unstable();
     let tables: Vec<_> = names
         .iter()

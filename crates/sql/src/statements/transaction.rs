@@ -256,12 +256,11 @@ code: "25P02",
     fn context(&mut self, instance: &Arc<Instance>, started: Instant) -> Result<StatementContext> {
         let top = self.top();
         let (own, arrays) = (top.tables.clone(), top.arrays.clone());
-        let deferrals = top.deferrals.clone();
+        let deferrals = Some(top.deferrals.clone());
         let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
         let tables = own.unwrap_or_else(|| Arc::clone(&seen.tables));
         let mut context = StatementContext::over(instance, &seen.snapshot, tables, started);
-        context.arrays.own = arrays;
-        context.deferrals = Some(deferrals);
+        (context.arrays.own, context.deferrals) = (arrays, deferrals);
         Ok(context)
     }
 
@@ -304,6 +303,11 @@ code: "25P02",
         let context = self.context(instance, started)?;
         let tx = self.top().tx.as_ref().ok_or_else(no_snapshot)?.nested();
         Ok((Writing::within(tx, instance), context))
+    }
+
+    /// Whether it has the turn to write.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.writes.is_some()
     }
 
     /// Takes the turn and begins a transaction of the store, unless somebody has changed one of `names` since the
@@ -488,8 +492,7 @@ code: "25P02",
         self.keep(writing)?;
         let level = self.top();
         let view = level.tx.as_ref().ok_or_else(no_snapshot)?.view();
-        let before = level.arrays.take().map(|own| own.names);
-        let mut all = before.unwrap_or_default();
+        let mut all = level.arrays.take().map(|own| own.names).unwrap_or_default();
         all.extend(names.iter().map(|&name| name.to_owned()));
         level.arrays = Some(Own { view, names: all });
         Ok(())

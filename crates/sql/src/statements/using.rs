@@ -21,24 +21,46 @@ pub(super) async fn rows(
     statement: Delete,
     target: &str,
 ) -> Result<SendableRecordBatchStream> {
-    let plan = context.plan(joined(statement)?, Some(target)).await?;
+    named_rows(context, statement, target, &[]).await
+}
+
+/// Whether a `delete` calls its table otherwise, which the planner does not know in its condition.
+pub(super) fn is_aliased(statement: &Delete) -> bool {
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &statement.from;
+    let mut tables = from.iter().map(|from| &from.relation);
+    tables.any(|table| matches!(table, TableFactor::Table { alias: Some(_), .. }))
+}
+
+/// The same with these columns of the table before the ids.
+///
+/// # Errors
+/// As [`rows`].
+pub(super) async fn named_rows(
+    context: &mut StatementContext,
+    statement: Delete,
+    target: &str,
+    columns: &[&str],
+) -> Result<SendableRecordBatchStream> {
+    let plan = context
+        .plan(joined(statement, columns)?, Some(target))
+        .await?;
     let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
     Ok(execute_stream(physical, context.task())?)
 }
 
-/// `select t.row from t, u where ...`.
-fn joined(statement: Delete) -> Result<Sql> {
+/// `select t.a, t.row from t, u where ...`.
+fn joined(statement: Delete, columns: &[&str]) -> Result<Sql> {
     let lost = || Error::Defect {
         message: "a `delete ... using` has no table".into(),
     };
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = statement.from;
-    let row = match from.first() {
+    let of_table = match from.first() {
         Some(TableWithJoins {
             relation: TableFactor::Table { name, alias, .. },
             ..
-        }) => row_of(name, alias.as_ref().map(|alias| &alias.name)),
+        }) => called(name, alias.as_ref().map(|alias| &alias.name)),
         _ => return Err(lost()),
     };
     let mut all = parse("select 1")?;
@@ -51,23 +73,27 @@ fn joined(statement: Delete) -> Result<Sql> {
     let SetExpr::Select(select) = query.body.as_mut() else {
         return Err(lost());
     };
-    select.projection = vec![SelectItem::UnnamedExpr(row)];
+    let names = columns.iter().copied().chain([ROW_COLUMN]);
+    let items = names.map(|name| {
+        let mut parts = of_table.clone();
+        parts.push(Ident::with_quote('"', name));
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+    });
+    select.projection = items.collect();
     select.from = from;
     select.from.extend(statement.using.into_iter().flatten());
     select.selection = statement.selection;
     Ok(Sql::Query(query))
 }
 
-/// The number of a row of the table that the statement calls `name`, or by an alias.
-fn row_of(name: &ObjectName, alias: Option<&Ident>) -> Expr {
-    let mut parts: Vec<Ident> = match alias {
+/// What stands before the columns of the table of that name, or alias.
+fn called(name: &ObjectName, alias: Option<&Ident>) -> Vec<Ident> {
+    match alias {
         Some(alias) => vec![alias.clone()],
         None => name
             .0
             .iter()
             .filter_map(|part| part.as_ident().cloned())
             .collect(),
-    };
-    parts.push(Ident::with_quote('"', ROW_COLUMN));
-    Expr::CompoundIdentifier(parts)
+    }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::grammar::sets;
 use crate::frontend::walk::Walk;
-use crate::functions::{descriptions, privileges, sequences, settings};
+use crate::functions::{descriptions, objects, privileges, sequences, settings};
 use crate::names::column_name;
 
 /// Functions of PostgreSQL that there are not, why, and what to do instead.
@@ -105,6 +105,7 @@ impl Calls<'_> {
         self.state.scalar_functions().contains_key(name)
             || sequences::is_name(name)
             || descriptions::is_name(name)
+            || objects::is_name(name)
             || privileges::is_name(name)
             || settings::is_name(name)
     }

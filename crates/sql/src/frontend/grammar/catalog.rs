@@ -1,7 +1,7 @@
 //! Statements that change tables, and make views.
 
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, DropBehavior, SqlOption,
+    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, SqlOption,
     ViewColumnDef,
 };
 
@@ -33,15 +33,6 @@ pub(super) fn alter_table(statement: &AlterTable) -> Result<()> {
             column_def: _,
             column_position,
         } => none_of(&[(column_position.is_some(), "first or after in `add column`")]),
-        AlterTableOperation::DropColumn {
-            has_column_keyword: _,
-            column_names: _,
-            if_exists: _,
-            drop_behavior,
-        } => none_of(&[(
-            matches!(drop_behavior, Some(DropBehavior::Cascade)),
-            "drop column ... cascade",
-        )]),
         // Done, or refused where the table is altered.
         _ => Ok(()),
     })

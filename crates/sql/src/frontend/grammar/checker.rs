@@ -83,8 +83,14 @@ mod tests {
                 "select * from (select 1) q tablesample (10 percent)",
                 "tablesample",
             ),
-            ("select * from t for update", "for update"),
-            ("select * from t for share", "for share"),
+            (
+                "select distinct a from t for update",
+                "FOR UPDATE is not allowed with DISTINCT clause",
+            ),
+            (
+                "select a from t union select a from u for share",
+                "FOR SHARE is not allowed with UNION/INTERSECT/EXCEPT",
+            ),
             ("select * from t with (nolock)", "with (...)"),
             ("select * from t partition (p0)", "partition"),
             ("select * from f(1) with ordinality", "with ordinality"),

@@ -9,6 +9,7 @@ mod calls;
 mod catalog;
 mod checker;
 mod expr;
+mod locks;
 mod query;
 mod refuse;
 mod sets;

@@ -2,15 +2,15 @@
 
 use datafusion::sql::sqlparser::ast::{
     ConnectByKind, Cte, Expr, ExprWithAliasAndOrderBy, Fetch, ForClause, FunctionArg, GroupByExpr,
-    GroupByWithModifier, Join, JoinConstraint, JoinOperator, LimitClause, LockClause, LockType,
-    NamedWindowDefinition, NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind,
-    OrderByOptions, PipeOperator, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableSample,
-    TableSampleKind, TableSampleModifier, TableWithJoins, Values, WildcardAdditionalOptions,
-    WindowSpec, With,
+    GroupByWithModifier, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
+    TableAliasColumnDef, TableFactor, TableFunctionArgs, TableSample, TableSampleKind,
+    TableSampleModifier, TableWithJoins, Values, WildcardAdditionalOptions, WindowSpec, With,
 };
 
 use crate::error::{Error, Result};
+use crate::frontend::grammar::locks;
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
 use crate::frontend::{graphs, operators, readers};
 use crate::names::column_name;
@@ -23,7 +23,7 @@ pub(super) fn check(query: &Query) -> Result<()> {
         order_by,
         limit_clause,
         fetch,
-        locks,
+        locks: _,
         for_clause,
         settings,
         format_clause,
@@ -56,18 +56,7 @@ pub(super) fn check(query: &Query) -> Result<()> {
     if let Some(fetch) = fetch {
         return Err(fetched(fetch));
     }
-    if let Some(lock) = locks.first() {
-        let LockClause {
-            lock_type,
-            of: _,
-            nonblock: _,
-        } = lock;
-        let what = match lock_type {
-            LockType::Share => "for share",
-            LockType::Update => "for update",
-        };
-        return Err(refused_for(what, "readers lock nothing"));
-    }
+    locks::check(query)?;
     match for_clause {
         Some(ForClause::Browse) => return Err(refused("for browse")),
         Some(ForClause::Json { .. }) => return Err(refused("for json")),

@@ -4,13 +4,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value, VisitorMut,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
+    VisitorMut,
 };
 
 use crate::error::Error;
-use crate::frontend::call::{call, plain_call};
-use crate::functions::descriptions::REGCLASS_TEXT;
+use crate::frontend::rewrite::objects;
 use crate::functions::lists::names::PLACES;
 use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, column_name};
 
@@ -31,17 +31,8 @@ impl VisitorMut for Catalog {
         if let Expr::Case { conditions, .. } = expr {
             conditions.iter_mut().for_each(user_of_path);
         }
-        if let Some(other) = part_of_expanded(expr).or_else(|| name_of_relation(expr)) {
+        if let Some(other) = part_of_expanded(expr) {
             *expr = other;
-        }
-        if let Expr::BinaryOp {
-            left,
-            op: BinaryOperator::Eq | BinaryOperator::NotEq,
-            right,
-        } = expr
-        {
-            numbered(left, right);
-            numbered(right, left);
         }
         // What `psql` asks about each column of a table, by queries within its query.
         let Expr::Subquery(query) = expr else {
@@ -71,10 +62,7 @@ impl VisitorMut for Catalog {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         match expr {
             Expr::Function(function) => without_schema(&mut function.name),
-            Expr::BinaryOp { left, op, right } => {
-                plain_operator(op);
-                no_routine(left, right);
-            }
+            Expr::BinaryOp { op, .. } => plain_operator(op),
             Expr::Collate {
                 expr: inner,
                 collation,
@@ -82,35 +70,33 @@ impl VisitorMut for Catalog {
                 let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
                 *expr = inner;
             }
-            Expr::Cast {
-                expr: inner,
-                data_type,
-                ..
-            } => {
-                let name = match data_type {
-                    DataType::Custom(name, _) => {
-                        without_schema(name);
-                        name.to_string().to_lowercase()
-                    }
-                    DataType::Regclass => "regclass".to_string(),
-                    _ => return ControlFlow::Continue(()),
-                };
-                match name.as_str() {
-                    "regclass" if is_text(inner) => {
-                        let inner =
-                            std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
-                        *expr = plain_call("regclass", vec![inner]);
-                    }
-                    "oid" | "regclass" | "xid" => *data_type = DataType::BigInt(None),
-                    "name" | "\"char\"" | "regtype" | "regproc" | "regnamespace" | "regrole"
-                    | "text" => *data_type = DataType::Text,
-                    "int4" => *data_type = DataType::Int(None),
-                    _ => {}
-                }
-            }
+            Expr::Cast { data_type, .. } => plain_type(data_type),
             _ => {}
         }
+        objects::rewrite(expr);
         ControlFlow::Continue(())
+    }
+}
+
+/// Takes the schema away from a type, and gives those that are numbers or texts here another.
+fn plain_type(data_type: &mut DataType) {
+    if let DataType::Array(
+        ArrayElemTypeDef::AngleBracket(item)
+        | ArrayElemTypeDef::SquareBracket(item, _)
+        | ArrayElemTypeDef::Parenthesis(item),
+    ) = data_type
+    {
+        return plain_type(item);
+    }
+    let DataType::Custom(name, _) = data_type else {
+        return;
+    };
+    without_schema(name);
+    match name.to_string().to_lowercase().as_str() {
+        "oid" | "xid" => *data_type = DataType::BigInt(None),
+        "name" | "\"char\"" | "text" | "tid" => *data_type = DataType::Text,
+        "int4" => *data_type = DataType::Int(None),
+        _ => {}
     }
 }
 
@@ -170,43 +156,6 @@ fn user_of_path(when: &mut CaseWhen) {
     }
 }
 
-/// What is cast, and to which type.
-fn cast(expr: &Expr) -> Option<(&Expr, &DataType)> {
-    match expr {
-        Expr::Cast {
-            expr, data_type, ..
-        } => Some((expr, data_type)),
-        _ => None,
-    }
-}
-
-/// `1234::regclass::text`: the name of a table.
-fn name_of_relation(expr: &Expr) -> Option<Expr> {
-    let (inner, outer_type) = cast(expr)?;
-    let (value, inner_type) = cast(inner)?;
-    let of_relation = match inner_type {
-        DataType::Regclass => true,
-        DataType::Custom(name, _) => {
-            let name = name.to_string().to_lowercase();
-            name.strip_prefix("pg_catalog.").unwrap_or(&name) == "regclass"
-        }
-        _ => false,
-    };
-    let to_text = matches!(
-        outer_type,
-        DataType::Text | DataType::Varchar(_) | DataType::CharacterVarying(_)
-    ) || matches!(outer_type, DataType::Custom(name, _) if name.to_string().to_lowercase() == "pg_catalog.text");
-    if !of_relation || !to_text {
-        return None;
-    }
-    let number = if is_text(value) {
-        plain_call("regclass", vec![value.clone()])
-    } else {
-        value.clone()
-    };
-    Some(call(REGCLASS_TEXT, vec![number]))
-}
-
 /// `(information_schema._pg_expandarray(a)).n` and `.x`: the places of the items of an array, and the items.
 fn part_of_expanded(expr: &Expr) -> Option<Expr> {
     let Expr::CompoundFieldAccess { root, access_chain } = expr else {
@@ -240,25 +189,6 @@ fn without_schema(name: &mut ObjectName) {
         && schema.value.eq_ignore_ascii_case(PG_CATALOG)
     {
         name.0.remove(0);
-    }
-}
-
-/// A type that is named, as its number, if a column is compared with it. Elsewhere its name stands for it.
-fn numbered(column: &Expr, named: &mut Expr) {
-    let is_column = matches!(column, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-    let Expr::Cast {
-        expr: inner,
-        data_type: DataType::Custom(name, _),
-        ..
-    } = named
-    else {
-        return;
-    };
-    let mut name = name.clone();
-    without_schema(&mut name);
-    if is_column && name.to_string().eq_ignore_ascii_case("regtype") && is_text(inner) {
-        let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
-        *named = plain_call("regtype", vec![inner]);
     }
 }
 
@@ -305,25 +235,4 @@ fn plain_operator(op: &mut BinaryOperator) {
         _ => return,
     };
     *op = plain;
-}
-
-/// `typreceive <> 0`: a function is its name here, and none is `-`, as PostgreSQL writes it.
-fn no_routine(left: &Expr, right: &mut Expr) {
-    let last = match left {
-        Expr::Identifier(ident) => Some(ident),
-        Expr::CompoundIdentifier(parts) => parts.last(),
-        _ => None,
-    };
-    let routine = last.is_some_and(|ident| {
-        let name = column_name(ident);
-        matches!(
-            name.as_str(),
-            "typinput" | "typoutput" | "typreceive" | "typsend"
-        )
-    });
-    if routine
-        && matches!(right, Expr::Value(value) if value.value == Value::Number("0".into(), false))
-    {
-        *right = Expr::Value(Value::SingleQuotedString("-".into()).with_empty_span());
-    }
 }

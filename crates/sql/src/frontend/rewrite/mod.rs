@@ -14,11 +14,14 @@ mod expanded;
 mod framed;
 mod grouping;
 mod hypothetical;
+mod introspection;
 mod joined;
 mod leftmost;
+mod locks;
 mod named;
 mod names;
 mod not_finite;
+mod objects;
 mod operators;
 mod precision;
 mod qualified;
@@ -38,10 +41,11 @@ mod tree;
 pub(crate) use calls::names;
 pub(crate) use framed::framed;
 pub(crate) use joined::{alias_of, constraint, marked, using_alias};
+pub(crate) use locks::locks;
 pub(crate) use names::{insert_alias, key_columns};
 pub(crate) use subscripts::subscripts;
 pub(crate) use tokens::{
-    abort, continued, end, explained, laterals, numbers, questions, rows_from, structs, substrings,
-    tables, without_materialized,
+    abort, array_types, continued, end, explained, laterals, numbers, operators, questions, quotes,
+    rows_from, structs, substrings, tables, unnest, without_materialized,
 };
 pub(crate) use tree::{query, statement};

@@ -400,9 +400,10 @@ const RECORDS: [(&str, &str, bool); 4] = [
     ("jsonb_to_recordset", "jsonb", true),
 ];
 
-/// Whether this is `pg_get_keywords()`, which is a table of `pg_catalog` here; it gets its whole name.
+/// Whether this is `pg_get_keywords()` or its kin, which are tables of `pg_catalog` here; it gets its whole name.
 fn keywords(name: &mut ObjectName) -> bool {
-    let own = name_of(name).as_deref() == Some("pg_get_keywords");
+    let tables = ["pg_get_keywords", "pg_show_all_settings"];
+    let own = name_of(name).is_some_and(|name| tables.contains(&name.as_str()));
     if own {
         let schema = ObjectNamePart::Identifier(Ident::new(PG_CATALOG));
         name.0.insert(0, schema);

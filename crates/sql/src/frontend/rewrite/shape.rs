@@ -19,11 +19,18 @@ use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 
 /// `from t` becomes `select * from t`, `fetch first 3 rows only` becomes `limit 3`, `order by all`
-/// becomes `order by 1, 2`, `minus` becomes `except`, and windows that have a name stand where they are used.
+/// becomes `order by 1, 2`, `minus` becomes `except`, `exists (select from t)` has a column, and windows that have a name stand where they are used.
 pub(super) struct Shape;
 
 impl VisitorMut for Shape {
     type Break = Box<Error>;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        if let Expr::Exists { subquery, .. } = expr {
+            with_columns(&mut subquery.body);
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
         body(&mut query.body);
@@ -64,6 +71,24 @@ fn body(body: &mut SetExpr) {
             }
             self::body(left);
             self::body(right);
+        }
+        _ => {}
+    }
+}
+
+/// Gives a query that returns rows without columns, as in `exists (select from t)`, one: only whether there are rows matters.
+fn with_columns(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select)
+            if select.projection.is_empty() && select.flavor == SelectFlavor::Standard =>
+        {
+            let one = Expr::value(Value::Number("1".into(), false));
+            select.projection = vec![SelectItem::UnnamedExpr(one)];
+        }
+        SetExpr::Query(query) => with_columns(&mut query.body),
+        SetExpr::SetOperation { left, right, .. } => {
+            with_columns(left);
+            with_columns(right);
         }
         _ => {}
     }

@@ -449,3 +449,135 @@ pub(crate) fn questions(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     }
     read
 }
+
+/// Texts between `$$` or `$tag$` as texts in quotes, which stand in places where the parser knows no others: `comment ... is $$a$$`.
+pub(crate) fn quotes(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    for token in &mut tokens {
+        if let Token::DollarQuotedString(text) = &mut token.token {
+            token.token = Token::SingleQuotedString(std::mem::take(&mut text.value));
+        }
+    }
+    tokens
+}
+
+/// Words that end the name of a type, before which `array` stands in the standard's types of arrays.
+const TYPES: [&str; 25] = [
+    "bigint",
+    "bool",
+    "boolean",
+    "bytea",
+    "char",
+    "character",
+    "date",
+    "decimal",
+    "float4",
+    "float8",
+    "int",
+    "int2",
+    "int4",
+    "int8",
+    "integer",
+    "json",
+    "jsonb",
+    "numeric",
+    "precision",
+    "real",
+    "smallint",
+    "text",
+    "uuid",
+    "varchar",
+    "zone",
+];
+
+/// `varchar(9) array` as `varchar(9)[]`.
+pub(crate) fn array_types(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_space = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let word = |at: usize| match tokens.get(at).map(|own| &own.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_lowercase(),
+        _ => String::new(),
+    };
+    let ends_type = |at: usize| {
+        let Some(before) = (0..at).rev().find(|&at| !is_space(&tokens[at])) else {
+            return false;
+        };
+        if tokens[before].token != Token::RParen {
+            return TYPES.contains(&word(before).as_str());
+        }
+        // What stands before the parentheses.
+        let open = (0..before)
+            .rev()
+            .find(|&at| tokens[at].token == Token::LParen);
+        let named = open.and_then(|open| (0..open).rev().find(|&at| !is_space(&tokens[at])));
+        named.is_some_and(|named| TYPES.contains(&word(named).as_str()))
+    };
+    let opens = |at: usize| {
+        let next = tokens[at + 1..].iter().find(|token| !is_space(token));
+        next.is_some_and(|next| matches!(next.token, Token::LBracket | Token::LParen))
+    };
+    let is_one = |at: usize| word(at) == "array" && ends_type(at) && !opens(at);
+    let found: Vec<usize> = (0..tokens.len()).filter(|at| is_one(*at)).collect();
+    if found.is_empty() {
+        return tokens;
+    }
+    let mut all = Vec::with_capacity(tokens.len() + found.len());
+    for (at, token) in tokens.into_iter().enumerate() {
+        if found.contains(&at) {
+            let brackets = [Token::LBracket, Token::RBracket];
+            all.extend(brackets.map(|own| TokenWithSpan::new(own, token.span)));
+        } else {
+            all.push(token);
+        }
+    }
+    all
+}
+
+/// `operator(pg_catalog.=)` as `=`, which may stand before `any`.
+pub(crate) fn operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let whole: Vec<usize> = (0..tokens.len())
+        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
+        .collect();
+    let token = |place: usize| whole.get(place).map(|&at| &tokens[at].token);
+    let is_word = |place: usize, wanted: &str| matches!(token(place), Some(Token::Word(word)) if word.value.eq_ignore_ascii_case(wanted));
+    // From the word to the parenthesis that closes, but for the operator.
+    let mut gone = vec![false; tokens.len()];
+    for place in (0..whole.len()).filter(|place| is_word(*place, "operator")) {
+        let schema = is_word(place + 2, "pg_catalog") && token(place + 3) == Some(&Token::Period);
+        let sign = if schema { place + 4 } else { place + 2 };
+        let signs = matches!(token(sign), Some(own) if !matches!(own, Token::Word(_)));
+        if token(place + 1) == Some(&Token::LParen)
+            && signs
+            && token(sign + 1) == Some(&Token::RParen)
+            && let (Some(&from), Some(&kept), Some(&to)) =
+                (whole.get(place), whole.get(sign), whole.get(sign + 1))
+        {
+            gone[from..=to].fill(true);
+            gone[kept] = false;
+        }
+    }
+    let all = tokens.into_iter().zip(gone);
+    all.filter(|(_, gone)| !gone).map(|(own, _)| own).collect()
+}
+
+/// `pg_catalog.unnest(...)` without its schema, as the parser knows it in `from`.
+pub(crate) fn unnest(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is = |at: usize, wanted: &str| {
+        matches!(
+            tokens.get(at).map(|own| &own.token),
+            Some(Token::Word(word)) if word.value.eq_ignore_ascii_case(wanted)
+        )
+    };
+    let starts = |at: usize| {
+        is(at, "pg_catalog")
+            && tokens.get(at + 1).map(|own| &own.token) == Some(&Token::Period)
+            && is(at + 2, "unnest")
+    };
+    let gone: Vec<usize> = (0..tokens.len()).filter(|at| starts(*at)).collect();
+    if gone.is_empty() {
+        return tokens;
+    }
+    let stays = |at: usize| !gone.iter().any(|start| at == *start || at == start + 1);
+    let all = tokens.into_iter().enumerate();
+    all.filter(|(at, _)| stays(*at))
+        .map(|(_, own)| own)
+        .collect()
+}

@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, expanded, grouping, qualified, queried, row_sets, rows,
-    samples, series, sets, shape,
+    assignments, calls, catalog, columns, expanded, grouping, introspection, objects, qualified,
+    queried, row_sets, rows, samples, series, sets, shape,
 };
 use crate::frontend::walk::WalkMut;
 
@@ -15,6 +15,11 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.walk_mut(&mut rows::Tuples))?;
     outcome(statement.walk_mut(&mut row_sets::RowSets))?;
     assignments::spread(statement)?;
+    if let Statement::Query(query) = statement {
+        introspection::types(query)?;
+        objects::shown(query);
+    }
+    outcome(statement.walk_mut(&mut objects::Named))?;
     outcome(statement.walk_mut(&mut catalog::Catalog))?;
     outcome(statement.walk_mut(&mut qualified::Qualified))?;
     outcome(statement.walk_mut(&mut samples::Samples))?;
@@ -34,6 +39,8 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
 pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.walk_mut(&mut rows::Tuples))?;
     outcome(query.walk_mut(&mut row_sets::RowSets))?;
+    objects::shown(query);
+    outcome(query.walk_mut(&mut objects::Named))?;
     outcome(query.walk_mut(&mut catalog::Catalog))?;
     outcome(query.walk_mut(&mut qualified::Qualified))?;
     outcome(query.walk_mut(&mut samples::Samples))?;

@@ -4,32 +4,37 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Float32Array, Int16Builder, Int32Array, Int64Array,
-    IntervalMonthDayNanoArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    TimestampMicrosecondArray, new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Float32Array, Int16Builder, Int32Array,
+    Int32Builder, Int64Array, IntervalMonthDayNanoArray, ListBuilder, RecordBatch, StringArray,
+    StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
-use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, Schema};
+use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
 use table::Column;
 
-use crate::messages::numbers::VECTOR;
+use crate::messages::numbers::{OIDS, TEXTS, VECTOR};
 
 /// The columns of views by their names.
 pub(crate) type ViewColumns = BTreeMap<String, Vec<Column>>;
 
 /// A table under construction.
 #[derive(Default)]
-pub(super) struct Built(Vec<(&'static str, ArrayRef)>);
+pub(crate) struct Built(Vec<(&'static str, ArrayRef)>);
 
 impl Built {
+    /// Of these columns.
+    pub(crate) fn of(columns: Vec<(&'static str, ArrayRef)>) -> Built {
+        Built(columns)
+    }
+
     fn with(mut self, name: &'static str, array: ArrayRef) -> Built {
         self.0.push((name, array));
         self
     }
 
-    pub(super) fn texts<T: Into<String>>(
+    pub(crate) fn texts<T: Into<String>>(
         self,
         name: &'static str,
         values: impl IntoIterator<Item = Option<T>>,
@@ -39,7 +44,7 @@ impl Built {
     }
 
     /// Texts that are all there.
-    pub(super) fn names<T: Into<String>>(
+    pub(crate) fn names<T: Into<String>>(
         self,
         name: &'static str,
         values: impl IntoIterator<Item = T>,
@@ -79,6 +84,58 @@ impl Built {
         values: impl IntoIterator<Item = Vec<i16>>,
     ) -> Built {
         self.small(name, VECTOR, values)
+    }
+
+    /// `oidvector`: numbers of types, which count from 0 and have no braces around them as texts.
+    pub(super) fn type_vectors(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Vec<i32>>,
+    ) -> Built {
+        let field = Field::new(VECTOR, DataType::Int32, true);
+        let mut lists = ListBuilder::new(Int32Builder::new()).with_field(field);
+        for value in values {
+            lists.append_value(value.into_iter().map(Some));
+        }
+        self.with(name, Arc::new(lists.finish()))
+    }
+
+    /// `oid[]`: numbers of types.
+    pub(super) fn type_arrays(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<Vec<i32>>>,
+    ) -> Built {
+        let field = Field::new(OIDS, DataType::Int32, true);
+        let mut lists = ListBuilder::new(Int32Builder::new()).with_field(field);
+        for value in values {
+            lists.append_option(value.map(|items| items.into_iter().map(Some)));
+        }
+        self.with(name, Arc::new(lists.finish()))
+    }
+
+    /// `text[]`.
+    pub(super) fn text_arrays(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<Vec<String>>>,
+    ) -> Built {
+        let field = Field::new(TEXTS, DataType::Utf8, true);
+        let mut lists = ListBuilder::new(StringBuilder::new()).with_field(field);
+        for value in values {
+            lists.append_option(value.map(|items| items.into_iter().map(Some)));
+        }
+        self.with(name, Arc::new(lists.finish()))
+    }
+
+    /// Bytes.
+    pub(super) fn bytes(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = &'static str>,
+    ) -> Built {
+        let values = values.into_iter().map(|value| Some(value.as_bytes()));
+        self.with(name, Arc::new(values.collect::<BinaryArray>()))
     }
 
     fn small(
@@ -148,7 +205,7 @@ impl Built {
     }
 
     /// The same text in each of `rows` rows.
-    pub(super) fn text(self, name: &'static str, value: &str, rows: usize) -> Built {
+    pub(crate) fn text(self, name: &'static str, value: &str, rows: usize) -> Built {
         self.names(name, std::iter::repeat_n(value, rows))
     }
 
@@ -169,6 +226,55 @@ impl Built {
 
     pub(super) fn truth(self, name: &'static str, value: bool, rows: usize) -> Built {
         self.truths(name, std::iter::repeat_n(value, rows))
+    }
+
+    /// How many rows there are.
+    fn rows(&self) -> usize {
+        self.0.first().map_or(0, |(_, array)| array.len())
+    }
+
+    /// With all of `columns`, each a name, a colon and a letter for its type, in their order; others stand behind them. Those
+    /// that are not known are NULL where that is `nulls`, and what PostgreSQL has where there is nothing to say otherwise: 0
+    /// and false.
+    pub(super) fn completed(mut self, columns: &'static str, nulls: bool) -> Built {
+        let rows = self.rows();
+        let mut built = Built::default();
+        for (name, letter) in columns.split(' ').filter_map(|own| own.split_once(':')) {
+            let known = self.0.iter().position(|(own, _)| *own == name);
+            built = match known {
+                Some(at) => {
+                    let (name, array) = self.0.remove(at);
+                    built.with(name, array)
+                }
+                None => built.unknown(name, letter, rows, nulls),
+            };
+        }
+        built.0.append(&mut self.0);
+        built
+    }
+
+    fn unknown(self, name: &'static str, letter: &str, rows: usize, nulls: bool) -> Built {
+        let list = |item: DataType| DataType::List(Arc::new(Field::new_list_field(item, true)));
+        let vector = |item: DataType| DataType::List(Arc::new(Field::new(VECTOR, item, true)));
+        let data_type = match letter {
+            "n" if !nulls => return self.number(name, 0, rows),
+            "i" | "s" if !nulls => return self.counts(name, std::iter::repeat_n(0, rows)),
+            "b" if !nulls => return self.truth(name, false, rows),
+            "f" if !nulls => return self.reals(name, std::iter::repeat_n(0.0, rows)),
+            "m" => return self.moments(name, std::iter::repeat_n(None, rows)),
+            "n" => DataType::Int64,
+            "i" | "s" => DataType::Int32,
+            "b" => DataType::Boolean,
+            "f" => DataType::Float32,
+            "d" => DataType::Float64,
+            "e" => DataType::Interval(IntervalUnit::MonthDayNano),
+            "l" => list(DataType::Utf8),
+            "a" => list(DataType::Int16),
+            "o" => list(DataType::Int64),
+            "v" => vector(DataType::Int16),
+            _ => DataType::Utf8,
+        };
+        self.with(name, new_null_array(&data_type, rows))
     }
 
     pub(super) fn table(self) -> Result<Arc<dyn TableProvider>> {

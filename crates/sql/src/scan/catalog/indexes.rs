@@ -2,9 +2,10 @@
 
 use table::{Definition, IndexColumn, Tables};
 
-use crate::messages::numbers::table_number;
+use crate::messages::numbers::{table_number, type_number};
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::system;
 
 /// An index of a table.
 pub(crate) struct TableIndex<'t> {
@@ -141,6 +142,18 @@ impl TableIndex<'_> {
         self.columns.iter().map(place).collect()
     }
 
+    /// The class of operators of each of its columns; 0 for an expression.
+    fn classes(&self) -> Vec<i32> {
+        let class = |place: i16| {
+            let at = usize::try_from(place).ok()?.checked_sub(1)?;
+            let column = self.definition.columns.get(at)?;
+            let class = system::class_of(type_number(&column.data_type).into());
+            i32::try_from(class).ok()
+        };
+        let places = self.places().into_iter();
+        places.map(|place| class(place).unwrap_or(0)).collect()
+    }
+
     /// A number for each of its columns that says how it is ordered.
     fn orders(&self) -> Vec<i16> {
         if !self.items.is_empty() {
@@ -174,8 +187,7 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .vectors("indoption", indexes.iter().map(TableIndex::orders))
         .nothing("indpred", rows)
         .nothing("indexprs", rows)
-        // There are no classes of operators: 0 for each column.
-        .vectors("indclass", indexes.iter().map(|own| vec![0; own.width()]))
+        .type_vectors("indclass", indexes.iter().map(TableIndex::classes))
         .truths("indisunique", indexes.iter().map(|own| own.unique))
         .truths("indisprimary", indexes.iter().map(|own| own.primary));
     [

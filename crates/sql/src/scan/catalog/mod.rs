@@ -1,58 +1,67 @@
 //! `pg_catalog`: what clients of PostgreSQL ask about a database. The tables that they read, with the columns that they
-//! name; those about things that there are not here are [empty](empty).
+//! name; those about things that there are not here are [empty](system::empty).
 
 mod build;
 mod constraints;
-mod empty;
+mod depend;
 mod indexes;
 mod roles;
+mod seen;
 mod sequences;
 mod sessions;
 mod standard;
 mod statistics;
+pub(crate) mod system;
 mod tables;
 mod types;
+mod usage;
 
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result;
-use table::Tables;
+use table::{Position, Tables};
 
 use crate::resources::activity::Activity;
-use crate::rights::Rights;
 use crate::settings::StatementSettings;
 
-pub(crate) use build::ViewColumns;
+pub(crate) use build::{Built, ViewColumns};
 pub(crate) use constraints::constraints;
+pub(crate) use depend::read_by;
 pub(crate) use indexes::indexes;
+pub(crate) use seen::Seen;
 
-/// `information_schema.schemata`.
-pub(crate) fn schemata(all: &Tables) -> Result<Arc<dyn TableProvider>> {
-    tables::schemata(all).table()
-}
+/// The table of the types that each type is made of, which statements of people do not name.
+const TREES: &str = "pg_type_trees";
 
-/// `information_schema.sequences`.
-pub(crate) fn sequences(all: &Tables) -> Result<Arc<dyn TableProvider>> {
-    sequences::by_standard(all).table()
-}
-
-/// The view of `information_schema` about rights or constraints of that name, if there is one, as whose rights these are sees it.
+/// The view of `information_schema` of that name, if there is one, with all its columns. `built` has those that are known of it
+/// already.
 pub(crate) fn of_standard(
-    all: &Tables,
-    rights: &Rights,
+    seen: &Seen<'_>,
     name: &str,
+    built: Option<Built>,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
-    let built = match name {
-        "table_privileges" => roles::table_privileges(all, rights, false),
-        "role_table_grants" => roles::table_privileges(all, rights, true),
-        "enabled_roles" => roles::enabled(all, rights),
-        name => match standard::view(all, name) {
-            Some(view) => view,
-            None => return Ok(None),
-        },
+    let (all, rights) = (seen.tables, seen.rights);
+    let own = || match name {
+        "schemata" => Some(tables::schemata(seen)),
+        "sequences" => Some(sequences::by_standard(seen)),
+        "table_privileges" => Some(roles::table_privileges(all, rights, false)),
+        "role_table_grants" => Some(roles::table_privileges(all, rights, true)),
+        "enabled_roles" => Some(roles::enabled(all, rights)),
+        "applicable_roles" => Some(roles::applicable(all, rights)),
+        name => standard::view(seen, name)
+            .or_else(|| usage::view(seen, name))
+            .or_else(|| system::empty_view(name)),
     };
-    built.table().map(Some)
+    match built.or_else(own) {
+        Some(built) => system::completed_view(name, built).table().map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A sequence as a table of one row.
+pub(crate) fn sequence_state(at: Position) -> Result<Arc<dyn TableProvider>> {
+    sequences::state(at).table()
 }
 
 /// The table of that name in `pg_catalog`, if there is one. `views` are the columns of views, `activity` tells of sessions,
@@ -69,6 +78,7 @@ pub(crate) fn view(
         "pg_attribute" => tables::attributes(all, views),
         "pg_attrdef" => tables::defaults(all),
         "pg_type" => types::by_number(all),
+        TREES => types::trees(all),
         "pg_enum" => types::labels(all),
         "pg_database" => tables::databases(),
         "pg_constraint" => constraints::by_number(all),
@@ -86,16 +96,26 @@ pub(crate) fn view(
         "pg_get_keywords" => standard::keywords(),
         "pg_stat_user_tables" | "pg_stat_all_tables" => statistics::tables(all),
         "pg_am" => tables::access_methods(),
+        "pg_aggregate" => system::aggregates(),
+        "pg_cast" => system::casts(),
         "pg_collation" => tables::collations(),
+        "pg_depend" => depend::dependencies(all),
+        "pg_language" => system::languages(),
+        "pg_opclass" => system::classes(),
+        "pg_operator" => system::operators(),
+        "pg_proc" => system::functions(),
+        "pg_rewrite" => depend::rules(all),
+        "pg_stat_database" => statistics::database(),
+        "pg_tablespace" => system::tablespaces(),
         "pg_cursors" => sessions::cursors(settings.cursors()),
-        "pg_settings" => sessions::settings(settings),
+        "pg_settings" | "pg_show_all_settings" => sessions::settings(settings),
         "pg_stat_activity" => sessions::activity(activity()),
         "pg_timezone_names" => sessions::zones(),
         "pg_timezone_abbrevs" => sessions::abbreviations(),
-        name => match empty::columns(name) {
+        name => match system::empty(name) {
             Some(columns) => columns,
             None => return Ok(None),
         },
     };
-    built.table().map(Some)
+    system::completed(name, built).table().map(Some)
 }

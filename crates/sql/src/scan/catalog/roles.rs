@@ -154,16 +154,45 @@ fn item(role: &str, grant: Grant, by: &str) -> String {
 }
 
 /// A privilege on a table: who has it, and whether it may be granted further.
-struct Row {
-    grantor: String,
-    grantee: String,
-    table: String,
-    privilege: &'static str,
-    grantable: bool,
+pub(super) struct TableGrant {
+    pub grantor: String,
+    pub grantee: String,
+    /// The name in the catalog.
+    pub table: String,
+    pub privilege: &'static str,
+    pub grantable: bool,
+}
+
+/// The same on its columns.
+pub(super) type ColumnGrant = TableGrant;
+
+/// What may be done with the columns of tables, of what [`table_privileges`] tells.
+pub(super) fn column_grants(all: &Tables, rights: &Rights, of_roles: bool) -> Vec<ColumnGrant> {
+    let mut grants = table_grants(all, rights, of_roles);
+    let of_columns = ["SELECT", "INSERT", "UPDATE", "REFERENCES"];
+    grants.retain(|own| of_columns.contains(&own.privilege));
+    grants
 }
 
 /// `information_schema.table_privileges`, or only those of roles that are the caller's: `role_table_grants`.
 pub(super) fn table_privileges(all: &Tables, rights: &Rights, of_roles: bool) -> Built {
+    let rows = table_grants(all, rights, of_roles);
+    let yes = |yes: bool| if yes { "YES" } else { "NO" };
+    Built::default()
+        .names("grantor", rows.iter().map(|row| row.grantor.as_str()))
+        .names("grantee", rows.iter().map(|row| row.grantee.as_str()))
+        .text("table_catalog", CATALOG, rows.len())
+        .names("table_schema", rows.iter().map(|row| schema_of(&row.table)))
+        .names("table_name", rows.iter().map(|row| base(&row.table)))
+        .names("privilege_type", rows.iter().map(|row| row.privilege))
+        .names("is_grantable", rows.iter().map(|row| yes(row.grantable)))
+        .names(
+            "with_hierarchy",
+            rows.iter().map(|row| yes(row.privilege == "SELECT")),
+        )
+}
+
+fn table_grants(all: &Tables, rights: &Rights, of_roles: bool) -> Vec<TableGrant> {
     let mut rows = Vec::new();
     for name in permanent(all.names())
         .into_iter()
@@ -187,7 +216,7 @@ pub(super) fn table_privileges(all: &Tables, rights: &Rights, of_roles: bool) ->
             let held = Privileges::ALL
                 .iter()
                 .filter(|(one, ..)| grant.held.has(*one));
-            rows.extend(held.map(|(one, word, _)| Row {
+            rows.extend(held.map(|(one, word, _)| TableGrant {
                 grantor: owner.to_owned(),
                 grantee: if role == PUBLIC { "PUBLIC" } else { role }.to_owned(),
                 table: name.to_owned(),
@@ -196,19 +225,7 @@ pub(super) fn table_privileges(all: &Tables, rights: &Rights, of_roles: bool) ->
             }));
         }
     }
-    let yes = |yes: bool| if yes { "YES" } else { "NO" };
-    Built::default()
-        .names("grantor", rows.iter().map(|row| row.grantor.as_str()))
-        .names("grantee", rows.iter().map(|row| row.grantee.as_str()))
-        .text("table_catalog", CATALOG, rows.len())
-        .names("table_schema", rows.iter().map(|row| schema_of(&row.table)))
-        .names("table_name", rows.iter().map(|row| base(&row.table)))
-        .names("privilege_type", rows.iter().map(|row| row.privilege))
-        .names("is_grantable", rows.iter().map(|row| yes(row.grantable)))
-        .names(
-            "with_hierarchy",
-            rows.iter().map(|row| yes(row.privilege == "SELECT")),
-        )
+    rows
 }
 
 /// `information_schema.enabled_roles`: those whose rights the caller has.
@@ -216,4 +233,18 @@ pub(super) fn enabled(all: &Tables, rights: &Rights) -> Built {
     let shown = all_roles(all).into_iter();
     let own = shown.filter(|role| rights.includes(Some(&role.name)));
     Built::default().names("role_name", own.map(|role| role.name))
+}
+
+/// `information_schema.applicable_roles`: the memberships of the roles whose rights the caller has.
+pub(super) fn applicable(all: &Tables, rights: &Rights) -> Built {
+    let mut rows: Vec<(&str, &str, bool)> = Vec::new();
+    for (member, role) in all.roles().filter(|(name, _)| rights.includes(Some(name))) {
+        let groups = role.member_of.iter();
+        rows.extend(groups.map(|(group, admin)| (member, group.as_str(), *admin)));
+    }
+    let yes = |yes: bool| if yes { "YES" } else { "NO" };
+    Built::default()
+        .names("grantee", rows.iter().map(|row| row.0))
+        .names("role_name", rows.iter().map(|row| row.1))
+        .names("is_grantable", rows.iter().map(|row| yes(row.2)))
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use table::{Sequence, Tables};
+use table::{Position, Sequence, Tables};
 
 use crate::messages::numbers::{table_number, type_number};
 use crate::messages::types::{digits, standard_name};
 use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::roles;
+use crate::scan::catalog::seen::Seen;
 
 /// The sequences with their names, in order.
 fn all(tables: &Tables) -> Vec<(&str, &Arc<Sequence>)> {
@@ -52,11 +53,21 @@ pub(super) fn by_name(tables: &Tables) -> Built {
         .numbers("increment_by", all.iter().map(|(_, own)| own.increment))
         .truths("cycle", all.iter().map(|(_, own)| own.cycle))
         .number("cache_size", 1, rows)
+        .some_numbers("last_value", all.iter().map(|_| None))
+}
+
+/// A sequence as a table of one row, as programs that save and restore it read it.
+pub(super) fn state(at: Position) -> Built {
+    Built::default()
+        .number("last_value", at.value, 1)
+        .number("log_cnt", 0, 1)
+        .truth("is_called", at.called, 1)
 }
 
 /// `information_schema.sequences`.
-pub(super) fn by_standard(tables: &Tables) -> Built {
-    let all = all(tables);
+pub(super) fn by_standard(seen: &Seen<'_>) -> Built {
+    let mut all = all(seen.tables);
+    all.retain(|(name, _)| seen.has(name));
     let rows = all.len();
     let of = |part: fn(&Sequence) -> String| all.iter().map(move |(_, own)| part(own));
     let precision = |(_, own): &(&str, &Arc<Sequence>)| {

@@ -10,26 +10,27 @@ use crate::messages::types;
 use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::constraints::{TableConstraint, constraints};
+use crate::scan::catalog::seen::Seen;
 
 /// The view of `information_schema` about constraints or functions of that name, if there is one.
-pub(super) fn view(all: &Tables, name: &str) -> Option<Built> {
+pub(super) fn view(seen: &Seen<'_>, name: &str) -> Option<Built> {
+    let all = seen.tables;
     Some(match name {
-        "table_constraints" => table_constraints(all),
-        "key_column_usage" => key_columns(all),
-        "constraint_column_usage" => used_columns(all),
-        "referential_constraints" => references(all),
-        "check_constraints" => checks(all),
+        "table_constraints" => table_constraints(seen),
+        "key_column_usage" => key_columns(seen),
+        "constraint_column_usage" => used_columns(seen),
+        "referential_constraints" => references(seen),
+        "check_constraints" => checks(seen),
         "domains" => domains(all),
-        "domain_constraints" => domain_constraints(all),
+        "domain_constraints" => domain_constraints(seen),
         "column_domain_usage" => domain_columns(all),
-        "routine_privileges" | "role_routine_grants" => routine_privileges(),
         _ => return None,
     })
 }
 
 /// Those that SQL calls constraints: `not null` is none here.
-fn table_constraints(all: &Tables) -> Built {
-    let mut keys = constraints(all);
+fn table_constraints(seen: &Seen<'_>) -> Built {
+    let mut keys = seen.constraints_of_changed();
     keys.retain(|key| !key.is_of_domain());
     let rows = keys.len();
     Built::default()
@@ -90,12 +91,12 @@ fn named<'t>(all: &'t Tables, table: &str, places: &[i16]) -> Vec<&'t str> {
 }
 
 /// The columns of keys and foreign keys.
-fn key_columns(all: &Tables) -> Built {
-    let keys = constraints(all);
+fn key_columns(seen: &Seen<'_>) -> Built {
+    let keys = seen.constraints();
     let keys = keys.iter().filter(|key| key.kind != "c");
     let used: Vec<Used<'_>> = keys
         .flat_map(|key| {
-            let names = named(all, &key.of, &key.columns);
+            let names = named(seen.tables, &key.of, &key.columns);
             (1..).zip(names).map(move |(place, column)| Used {
                 key,
                 table: &key.of,
@@ -114,8 +115,8 @@ fn key_columns(all: &Tables) -> Built {
 }
 
 /// The columns that keys are of, and those that foreign keys refer to.
-fn used_columns(all: &Tables) -> Built {
-    let keys = constraints(all);
+fn used_columns(seen: &Seen<'_>) -> Built {
+    let keys = seen.constraints_of_owned();
     let keys = keys.iter().filter(|key| key.kind != "c");
     let used: Vec<Used<'_>> = keys
         .flat_map(|key| {
@@ -123,7 +124,7 @@ fn used_columns(all: &Tables) -> Built {
                 Some(parent) => (parent, &key.parent_columns),
                 None => (&key.of, &key.columns),
             };
-            let names = named(all, table, places);
+            let names = named(seen.tables, table, places);
             (1..).zip(names).map(move |(place, column)| Used {
                 key,
                 table,
@@ -152,12 +153,13 @@ fn about(used: &[Used<'_>]) -> Built {
 }
 
 /// Foreign keys with the keys that they refer to.
-fn references(all: &Tables) -> Built {
-    let keys = constraints(all);
+fn references(seen: &Seen<'_>) -> Built {
+    let keys = seen.constraints_of_changed();
     let foreign: Vec<&TableConstraint> = keys.iter().filter(|key| key.kind == "f").collect();
     let rows = foreign.len();
+    let all = constraints(seen.tables);
     let parent = |key: &&TableConstraint| {
-        let own = keys.iter().find(|other| {
+        let own = all.iter().find(|other| {
             matches!(other.kind, "p" | "u")
                 && Some(&other.of) == key.parent_of.as_ref()
                 && other.columns == key.parent_columns
@@ -191,8 +193,8 @@ fn references(all: &Tables) -> Built {
         .names("delete_rule", foreign.iter().map(|key| rule(key.on_delete)))
 }
 
-fn checks(all: &Tables) -> Built {
-    let keys = constraints(all);
+fn checks(seen: &Seen<'_>) -> Built {
+    let keys = seen.constraints_of_owned();
     let checks: Vec<&TableConstraint> = keys.iter().filter(|key| key.kind == "c").collect();
     let clause = |key: &&TableConstraint| key.text.trim_start_matches("CHECK ").to_owned();
     Built::default()
@@ -255,8 +257,8 @@ fn domains(all: &Tables) -> Built {
 }
 
 /// The checks of domains.
-fn domain_constraints(all: &Tables) -> Built {
-    let mut keys = constraints(all);
+fn domain_constraints(seen: &Seen<'_>) -> Built {
+    let mut keys = seen.constraints();
     keys.retain(TableConstraint::is_of_domain);
     let rows = keys.len();
     Built::default()
@@ -292,24 +294,6 @@ fn domain_columns(all: &Tables) -> Built {
         .names("table_schema", used.iter().map(|own| schema_of(own.1)))
         .names("table_name", used.iter().map(|own| base(own.1)))
         .names("column_name", used.iter().map(|own| own.2))
-}
-
-/// What may be done with functions, which nobody makes here.
-fn routine_privileges() -> Built {
-    [
-        "grantor",
-        "grantee",
-        "specific_catalog",
-        "specific_schema",
-        "specific_name",
-        "routine_catalog",
-        "routine_schema",
-        "routine_name",
-        "privilege_type",
-        "is_grantable",
-    ]
-    .into_iter()
-    .fold(Built::default(), |built, name| built.nothing(name, 0))
 }
 
 /// `pg_get_keywords()`.

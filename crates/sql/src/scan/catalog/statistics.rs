@@ -2,9 +2,16 @@
 
 use table::Tables;
 
-use crate::messages::numbers::table_number;
-use crate::names::{base, permanent, schema_of};
+use crate::messages::numbers::{DATABASE, table_number};
+use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
+
+/// `pg_stat_database`, of the one database. Nothing is counted.
+pub(super) fn database() -> Built {
+    Built::default()
+        .number("datid", DATABASE, 1)
+        .text("datname", CATALOG, 1)
+}
 
 /// Columns of counts that there are not.
 const COUNTS: [&str; 20] = [

@@ -16,6 +16,7 @@ use crate::names::{
 use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
+use crate::scan::catalog::seen::Seen;
 
 /// The names of all schemas.
 fn schemas(all: &Tables) -> Vec<&str> {
@@ -32,20 +33,19 @@ fn all_owners<'t>(
     names.map(|name| roles::owner(all, &name))
 }
 
-pub(super) fn schemata(all: &Tables) -> Built {
-    let names = schemas(all);
+/// `information_schema.schemata`: those in which whoever asks may find or make something.
+pub(super) fn schemata(seen: &Seen<'_>) -> Built {
+    let all = seen.tables;
+    let mut names = schemas(all);
+    let given = [PG_CATALOG, names::INFORMATION_SCHEMA];
+    names.retain(|name| given.contains(name) || seen.has(&of_schema(name)));
     let rows = names.len();
+    let owned = names.iter().map(|name| of_schema(name));
+    let owners: Vec<&str> = all_owners(all, owned.collect::<Vec<_>>().into_iter()).collect();
     Built::default()
         .text("catalog_name", CATALOG, rows)
         .names("schema_name", names)
-        .names(
-            "schema_owner",
-            all_owners(all, schemas(all).into_iter().map(of_schema)),
-        )
-        .nothing("default_character_set_catalog", rows)
-        .nothing("default_character_set_schema", rows)
-        .nothing("default_character_set_name", rows)
-        .nothing("sql_path", rows)
+        .names("schema_owner", owners)
 }
 
 pub(super) fn namespaces(all: &Tables) -> Built {
@@ -265,6 +265,23 @@ fn length(column: &Column) -> i32 {
     known.map_or(-1, |known| known.length)
 }
 
+/// The number of the type of a column, and what PostgreSQL keeps beside it.
+fn typed(all: &Tables, table: &str, column: &Column) -> (i64, i64) {
+    let definition = all.get(table).map(|table| table.definition());
+    let length = definition.and_then(|own| lengths::of_column(own, &column.name));
+    match length {
+        // Four bytes more, as PostgreSQL stores texts.
+        Some((most, of_char)) if column.domain.is_none() => {
+            let modifier = i64::try_from(most).map_or(-1, |most| most + 4);
+            (if of_char { 1042 } else { 1043 }, modifier)
+        }
+        _ => (
+            type_of_column(column, all).into(),
+            column_modifier(column).into(),
+        ),
+    }
+}
+
 pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
     let places = columns(all, views);
     let rows = places.len();
@@ -281,7 +298,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
             "atttypid",
             places
                 .iter()
-                .map(|(_, _, column)| type_of_column(column, all).into()),
+                .map(|(table, _, column)| typed(all, table, column).0),
         )
         .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
         .numbers("attnum", places.iter().map(|(_, at, _)| *at))
@@ -290,7 +307,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
             "atttypmod",
             places
                 .iter()
-                .map(|(_, _, column)| column_modifier(column).into()),
+                .map(|(table, _, column)| typed(all, table, column).1),
         )
         .truths(
             "attnotnull",

@@ -7,12 +7,13 @@ use table::{Domain, EnumType, Label, Tables, is_enum, json_kind};
 
 use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, OWNER, TYPES, enum_array_number, enum_number, role_number, schema_number,
-    table_number, type_modifier, type_number,
+    CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, enum_array_number, enum_number, role_number,
+    schema_number, table_number, type_modifier, type_number, type_title,
 };
-use crate::names::{base, schema_of};
+use crate::names::{PG_CATALOG, SCHEMA, base, schema_of};
 use crate::rights;
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::system;
 
 /// A row of `pg_type`.
 struct Row {
@@ -37,15 +38,26 @@ struct OfDomain {
     default: Option<String>,
 }
 
-/// The function of PostgreSQL that reads or writes values of a type: ADBC's driver knows types by these.
-fn reader(name: &str, what: &str) -> String {
-    match name {
-        array if array.starts_with('_') => format!("array_{what}"),
-        "date" | "time" | "timetz" | "timestamp" | "timestamptz" | "interval" | "numeric"
-        | "uuid" | "json" | "jsonb" => format!("{name}_{what}"),
-        name => format!("{name}{what}"),
+/// The functions of PostgreSQL that read or write values of a type: ADBC's driver knows types by these.
+fn routine(own: &Row, what: &str) -> String {
+    match (own.kind, own.name.as_str()) {
+        ("e", _) => format!("enum_{what}"),
+        ("c", _) => format!("record_{what}"),
+        ("d", _) => format!("domain_{what}"),
+        (_, array) if array.starts_with('_') => format!("array_{what}"),
+        (PSEUDO_KIND, "unknown") => format!("unknown{what}"),
+        (PSEUDO_KIND, name) => format!("{name}_{what}"),
+        (
+            _,
+            name @ ("date" | "time" | "timetz" | "timestamp" | "timestamptz" | "interval"
+            | "numeric" | "uuid" | "json" | "jsonb" | "jsonpath"),
+        ) => format!("{name}_{what}"),
+        (_, name) => format!("{name}{what}"),
     }
 }
+
+/// The kind of types that no column has.
+const PSEUDO_KIND: &str = "p";
 
 /// The types of the system, and their arrays.
 fn of_system() -> impl Iterator<Item = Row> {
@@ -64,6 +76,10 @@ fn of_system() -> impl Iterator<Item = Row> {
     let arrays = TYPES.iter().filter(|known| known.array != 0);
     let plain = TYPES.iter().map(move |known| Row {
         length: known.length,
+        kind: match known.category {
+            PSEUDO | "X" => PSEUDO_KIND,
+            _ => "b",
+        },
         category: known.category,
         array: known.array,
         ..row(known.number, known.name.to_string())
@@ -171,8 +187,8 @@ fn modifier(own: &Domain) -> i32 {
     }
 }
 
-/// `pg_type`.
-pub(super) fn by_number(all: &Tables) -> Built {
+/// All types.
+fn rows(all: &Tables) -> Vec<Row> {
     let made = all.types().into_iter().flat_map(|name| made(all, name));
     let domains = all.domains().into_iter();
     let domains = domains.filter_map(|name| all.domain(name));
@@ -183,13 +199,18 @@ pub(super) fn by_number(all: &Tables) -> Built {
             vec![domain(all, own)]
         }
     });
-    let all: Vec<Row> = of_system().chain(made).chain(domains).collect();
+    of_system().chain(made).chain(domains).collect()
+}
+
+/// `pg_type`.
+pub(super) fn by_number(all: &Tables) -> Built {
+    let all = rows(all);
     let rows = all.len();
-    let function = |own: &Row, what: &str| match own.kind {
-        "e" => format!("enum_{what}"),
-        "c" => format!("record_{what}"),
-        "d" => format!("domain_{what}"),
-        _ => reader(&own.name, what),
+    let routines = system::routines();
+    let function = |own: &Row, what: &str| {
+        let name = routine(own, what);
+        let found = routines.iter().find(|(known, _)| *known == name);
+        found.map_or(0, |(_, number)| *number)
     };
     Built::default()
         .numbers("oid", all.iter().map(|own| own.number))
@@ -209,10 +230,10 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .number("typrelid", 0, rows)
         .numbers("typelem", all.iter().map(|own| own.item))
         .numbers("typarray", all.iter().map(|own| own.array))
-        .names("typinput", all.iter().map(|own| function(own, "in")))
-        .names("typoutput", all.iter().map(|own| function(own, "out")))
-        .names("typreceive", all.iter().map(|own| function(own, "recv")))
-        .names("typsend", all.iter().map(|own| function(own, "send")))
+        .numbers("typinput", all.iter().map(|own| function(own, "in")))
+        .numbers("typoutput", all.iter().map(|own| function(own, "out")))
+        .numbers("typreceive", all.iter().map(|own| function(own, "recv")))
+        .numbers("typsend", all.iter().map(|own| function(own, "send")))
         .truths("typnotnull", all.iter().map(|own| own.of_domain.not_null))
         .numbers("typbasetype", all.iter().map(|own| own.of_domain.base))
         .numbers(
@@ -227,6 +248,118 @@ pub(super) fn by_number(all: &Tables) -> Built {
             all.iter().map(|own| own.of_domain.default.clone()),
         )
         .no_lists("typacl", rows)
+}
+
+/// A type, and how far it is from the one that was asked for.
+struct Needed<'r> {
+    root: i64,
+    own: &'r Row,
+    depth: i32,
+}
+
+/// The types that each type is made of, itself among them: what asyncpg asks for by a query of its own, which it
+/// [becomes](crate::frontend::rewrite).
+pub(super) fn trees(all: &Tables) -> Built {
+    let types = rows(all);
+    let of = |number: i64| types.iter().find(|own| own.number == number);
+    // The type behind a domain, which may be over another.
+    let base = |own: &Row| {
+        let mut base = own.of_domain.base;
+        for _ in 0..types.len() {
+            match of(base).map(|own| own.of_domain.base) {
+                Some(next) if next != 0 => base = next,
+                _ => break,
+            }
+        }
+        (base != 0).then_some(base)
+    };
+    let mut needed: Vec<Needed<'_>> = Vec::new();
+    for root in &types {
+        let mut left = vec![(root, 0)];
+        let mut seen: Vec<i64> = Vec::new();
+        while let Some((own, depth)) = left.pop() {
+            if seen.contains(&own.number) {
+                continue;
+            }
+            seen.push(own.number);
+            needed.push(Needed {
+                root: root.number,
+                own,
+                depth,
+            });
+            let parts = fields(all, own)
+                .into_iter()
+                .map(|(_, number)| number.into());
+            let parts = parts.chain([own.item]).chain(base(own));
+            left.extend(parts.filter_map(of).map(|own| (own, depth + 1)));
+        }
+    }
+    let schemas: Vec<&str> = [PG_CATALOG, SCHEMA]
+        .into_iter()
+        .chain(all.schemas())
+        .collect();
+    let schema = |own: &Row| {
+        let mut names = schemas.iter();
+        let found = names.find(|name| schema_number(name) == own.schema);
+        found.copied().unwrap_or(SCHEMA)
+    };
+    let title = |number: i64| match (number, type_title(number, -1)) {
+        (0, _) => "-".to_owned(),
+        (_, Some(title)) => title,
+        (_, None) => of(number).map_or_else(|| number.to_string(), |own| own.name.clone()),
+    };
+    let each = || needed.iter().map(|one| one.own);
+    let types_of = |own: &Row| {
+        let parts = fields(all, own);
+        let numbers = parts.into_iter().map(|(_, number)| number as i32);
+        (own.kind == "c").then(|| numbers.collect())
+    };
+    let names_of = |own: &Row| {
+        let parts = fields(all, own).into_iter().map(|(name, _)| name);
+        (own.kind == "c").then(|| parts.collect())
+    };
+    let delimiter = |own: &Row| (own.item != 0 && own.length == -1).then_some(",");
+    Built::default()
+        .numbers("root", needed.iter().map(|one| one.root))
+        .numbers("oid", each().map(|own| own.number))
+        .names("ns", each().map(schema))
+        .names("name", each().map(|own| own.name.as_str()))
+        .bytes("kind", each().map(|own| own.kind))
+        .some_numbers(
+            "basetype",
+            each().map(|own| base(own).filter(|_| own.kind == "d")),
+        )
+        .numbers("elemtype", each().map(|own| own.item))
+        .texts("elemdelim", each().map(delimiter))
+        .some_numbers("range_subtype", each().map(|_| None))
+        .type_arrays("attrtypoids", each().map(types_of))
+        .text_arrays("attrnames", each().map(names_of))
+        .counts("depth", needed.iter().map(|one| one.depth))
+        .texts(
+            "basetype_name",
+            each().map(|own| base(own).filter(|_| own.kind == "d").map(title)),
+        )
+        .names("elemtype_name", each().map(|own| title(own.item)))
+        .nothing("range_subtype_name", needed.len())
+}
+
+/// The fields of a composite type: their names, and the numbers of their types.
+fn fields(all: &Tables, own: &Row) -> Vec<(String, u32)> {
+    if own.kind != "c" {
+        return Vec::new();
+    }
+    let mut names = all.domains().into_iter();
+    let found = names.find(|name| i64::from(enum_number(name)) == own.number);
+    let Some(DataType::Struct(fields)) = found
+        .and_then(|name| all.domain(name))
+        .map(|own| &own.data_type)
+    else {
+        return Vec::new();
+    };
+    let fields = fields.iter();
+    fields
+        .map(|field| (field.name().clone(), type_number(field.data_type())))
+        .collect()
 }
 
 /// What PostgreSQL orders the labels of an enum by: the place of each when it was made, between those that were there. They have

@@ -1,0 +1,3 @@
+{{ config(materialized='incremental', unique_key='id') }}
+select id, name, seen from {{ ref('stg_fish') }}
+{% if is_incremental() %} where seen >= (select max(seen) from {{ this }}) {% endif %}

@@ -1,0 +1,266 @@
+//! Types of PostgreSQL whose values are numbers of things, and their names where somebody reads them: `regclass`, `regtype`,
+//! `regnamespace`, `regrole`, `regproc`. Here values of them are numbers; a cast to one, and one to a text, is a call of a
+//! function that knows the tables of the statement.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::error::Error;
+use crate::functions::descriptions::Descriptions;
+
+/// What a number is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Relation,
+    Type,
+    Schema,
+    Role,
+    Routine,
+}
+
+/// The names of a kind: of its type, which the function from a name to the number has, too; of the function that gives NULL
+/// for what is not there; and of the function from a number to the name, which statements cannot call.
+struct Names {
+    kind: Kind,
+    cast: &'static str,
+    optional: &'static str,
+    text: &'static str,
+}
+
+const NAMES: [Names; 5] = [
+    Names {
+        kind: Kind::Relation,
+        cast: "regclass",
+        optional: "to_regclass",
+        text: "regclass text",
+    },
+    Names {
+        kind: Kind::Type,
+        cast: "regtype",
+        optional: "to_regtype",
+        text: "regtype text",
+    },
+    Names {
+        kind: Kind::Schema,
+        cast: "regnamespace",
+        optional: "to_regnamespace",
+        text: "regnamespace text",
+    },
+    Names {
+        kind: Kind::Role,
+        cast: "regrole",
+        optional: "to_regrole",
+        text: "regrole text",
+    },
+    Names {
+        kind: Kind::Routine,
+        cast: "regproc",
+        optional: "to_regproc",
+        text: "regproc text",
+    },
+];
+
+impl Kind {
+    /// The kind that a type is of.
+    pub(crate) fn of_type(name: &str) -> Option<Kind> {
+        let name = match name {
+            "regprocedure" => "regproc",
+            name => name,
+        };
+        NAMES
+            .iter()
+            .find(|own| own.cast == name)
+            .map(|own| own.kind)
+    }
+
+    /// The kind of which a function gives numbers.
+    pub(crate) fn of_function(name: &str) -> Option<Kind> {
+        let mut all = NAMES.iter();
+        let found = all.find(|own| own.cast == name || own.optional == name);
+        found.map(|own| own.kind)
+    }
+
+    fn names(self) -> &'static Names {
+        let found = NAMES.iter().find(|own| own.kind == self);
+        found.unwrap_or(&NAMES[0])
+    }
+
+    /// The name of its type, and of the function from a name to the number.
+    pub(crate) fn cast(self) -> &'static str {
+        self.names().cast
+    }
+
+    /// The name of the function from a number to the name.
+    pub(crate) fn text(self) -> &'static str {
+        self.names().text
+    }
+
+    /// The error for a name that nothing has.
+    fn unknown(self, name: &str) -> Error {
+        let name = name.trim();
+        let (code, what) = match self {
+            Kind::Relation => {
+                return Error::UnknownTable {
+                    name: name.to_owned(),
+                    candidates: Vec::new(),
+                    position: None,
+                };
+            }
+            Kind::Type => ("42704", "type"),
+            Kind::Schema => ("3F000", "schema"),
+            Kind::Role => ("42704", "role"),
+            Kind::Routine => ("42883", "function"),
+        };
+        Error::coded(code, format!("{what} \"{name}\" does not exist"))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Way {
+    /// From a name to the number of what must be there.
+    Cast,
+    /// The same of what need not be.
+    Optional,
+    /// From a number to the name.
+    Text,
+}
+
+#[derive(Debug)]
+struct Object {
+    kind: Kind,
+    way: Way,
+    known: Arc<dyn Descriptions>,
+    signature: Signature,
+}
+
+fn found(name: &str) -> Option<(Kind, Way)> {
+    NAMES.iter().find_map(|own| {
+        let way = if own.cast == name {
+            Way::Cast
+        } else if own.optional == name {
+            Way::Optional
+        } else if own.text == name {
+            Way::Text
+        } else {
+            return None;
+        };
+        Some((own.kind, way))
+    })
+}
+
+/// The function of this name for a statement, if there is one.
+pub(crate) fn named(known: &Arc<dyn Descriptions>, name: &str) -> Option<ScalarUDF> {
+    let (kind, way) = found(name)?;
+    Some(ScalarUDF::from(Object {
+        kind,
+        way,
+        known: Arc::clone(known),
+        signature: Signature::user_defined(Volatility::Stable),
+    }))
+}
+
+/// Whether there is a function of this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    found(name).is_some()
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        (self.kind, self.way) == (other.kind, other.way) && Arc::ptr_eq(&self.known, &other.known)
+    }
+}
+
+impl Eq for Object {}
+
+impl Hash for Object {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind, self.way).hash(state);
+    }
+}
+
+impl Object {
+    /// The number of what a text names, which may be a number itself.
+    fn number(&self, text: &str) -> Result<Option<i64>> {
+        if let Ok(number) = text.trim().parse() {
+            return Ok(Some(number));
+        }
+        // What PostgreSQL writes where there is nothing.
+        if text == "-" {
+            return Ok(Some(0));
+        }
+        match (self.known.number_of(self.kind, text), self.way) {
+            (Ok(None), Way::Cast) => Err(self.kind.unknown(text).into()),
+            // What no name means alone is NULL, too.
+            (Err(_), Way::Optional) => Ok(None),
+            (found, _) => Ok(found?),
+        }
+    }
+
+    fn title(&self, number: i64) -> String {
+        match self.known.name_of(self.kind, number) {
+            Some(name) => name,
+            None if number == 0 => "-".to_owned(),
+            None => number.to_string(),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Object {
+    fn name(&self) -> &str {
+        let names = self.kind.names();
+        match self.way {
+            Way::Cast => names.cast,
+            Way::Optional => names.optional,
+            Way::Text => names.text,
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [one] if one.is_integer() => Ok(vec![DataType::Int64]),
+            [_] => Ok(vec![DataType::Utf8]),
+            _ => plan_err!("{} takes one value", self.name()),
+        }
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(match self.way {
+            Way::Cast | Way::Optional => DataType::Int64,
+            Way::Text => DataType::Utf8,
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let Some(arg) = args.args.first() else {
+            return plan_err!("{} takes one value", self.name());
+        };
+        let values = arg.to_array(rows)?;
+        let numbers = values.as_primitive_opt::<Int64Type>();
+        let made: ArrayRef = match (self.way, numbers) {
+            (Way::Text, Some(numbers)) => {
+                let names = numbers.iter().map(|number| Some(self.title(number?)));
+                Arc::new(names.collect::<StringArray>())
+            }
+            (Way::Cast | Way::Optional, None) => {
+                let texts = values.as_string::<i32>().iter();
+                let found = texts.map(|text| text.map_or(Ok(None), |text| self.number(text)));
+                Arc::new(found.collect::<Result<Int64Array>>()?)
+            }
+            // They are it already.
+            _ => values,
+        };
+        Ok(ColumnarValue::Array(made))
+    }
+}

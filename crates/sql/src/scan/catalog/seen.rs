@@ -1,0 +1,80 @@
+//! What whoever asks `information_schema` sees. `pg_catalog` tells of everything, as PostgreSQL's does.
+
+use table::{Privileges, Tables};
+
+use crate::names::session_of;
+use crate::rights::Rights;
+use crate::scan::catalog::constraints::{TableConstraint, constraints};
+
+/// What whoever runs a statement sees of a snapshot: what they have rights on, and the temporary tables of their session.
+pub(crate) struct Seen<'t> {
+    /// The tables of the snapshot.
+    pub(crate) tables: &'t Tables,
+    /// By whose rights.
+    pub(crate) rights: &'t Rights,
+    /// The schema of the temporary tables, if there may be any.
+    pub(crate) temporary: Option<&'t str>,
+}
+
+impl<'t> Seen<'t> {
+    /// Whether this table, view or sequence is seen: if it belongs to a role whose rights they have, or something may be done
+    /// with it.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match session_of(name) {
+            Some(schema) => Some(schema) == self.temporary,
+            None => {
+                self.rights.is_all()
+                    || self.rights.owns(self.tables, name)
+                    || Privileges::ALL
+                        .iter()
+                        .any(|(one, ..)| self.rights.has(self.tables, name, *one))
+            }
+        }
+    }
+
+    /// The names of the tables that are seen, in order; materialized views are not in the standard.
+    pub(crate) fn names(&self) -> Vec<&'t str> {
+        let mut names = self.tables.names();
+        names.retain(|name| self.tables.materialized(name).is_none() && self.has(name));
+        names.sort_unstable();
+        names
+    }
+
+    /// The names of the views that are seen, in order.
+    pub(crate) fn views(&self) -> Vec<&'t str> {
+        let mut names = self.tables.views();
+        names.retain(|name| self.has(name));
+        names.sort_unstable();
+        names
+    }
+
+    /// Whether something may be done with a table but reading it.
+    fn changes(&self, name: &str) -> bool {
+        let others = Privileges::ALL.iter();
+        let mut others = others.filter(|(one, ..)| *one != Privileges::SELECT);
+        self.has(name)
+            && (self.rights.owns(self.tables, name)
+                || others.any(|(one, ..)| self.rights.has(self.tables, name, *one)))
+    }
+
+    /// The constraints of domains, and of tables of which columns are told.
+    pub(crate) fn constraints(&self) -> Vec<TableConstraint> {
+        self.constraints_of(|name| self.has(name))
+    }
+
+    /// The same of tables that may be changed.
+    pub(crate) fn constraints_of_changed(&self) -> Vec<TableConstraint> {
+        self.constraints_of(|name| self.changes(name))
+    }
+
+    /// The same of tables that belong to whoever asks.
+    pub(crate) fn constraints_of_owned(&self) -> Vec<TableConstraint> {
+        self.constraints_of(|name| self.has(name) && self.rights.owns(self.tables, name))
+    }
+
+    fn constraints_of(&self, told: impl Fn(&str) -> bool) -> Vec<TableConstraint> {
+        let mut keys = constraints(self.tables);
+        keys.retain(|key| key.is_of_domain() || told(&key.of));
+        keys
+    }
+}
