@@ -449,7 +449,7 @@ fn wrong_usage_exits_with_2() {
     for wrong in [
         &["nothing"][..],
         &[],
-        &["sql"],
+        &["sql", "--create"],
         &["import", "s.atoll"],
         &["quickstart", "--scale", "0"],
         &["sql", "s.atoll", "select 1", "--pool", "1XB"],

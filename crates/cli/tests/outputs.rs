@@ -69,13 +69,65 @@ fn the_extension_tells_the_format() {
         assert_eq!(sum.succeeded(), "s\n3\n", "{name}");
     }
     // A name says of a file how it is compressed, whatever is said of its format.
-    for name in ["o.csv.gz", "o.csv.zst", "o.csv.bz2", "o.csv.xz", "o.csv.lz4", "o.csv.snappy"] {
+    for name in [
+        "o.csv.gz",
+        "o.csv.zst",
+        "o.csv.bz2",
+        "o.csv.xz",
+        "o.csv.lz4",
+        "o.csv.snappy",
+    ] {
         write(&["-o", name]).failed(1, &[name, "compress"]);
         write(&["-o", name, "--format", "csv"]).failed(1, &[name, "compress"]);
         assert!(!folder.path(name).exists());
     }
     write(&["-o", "o.xlsx"]).failed(1, &["o.xlsx", "--format", ".csv"]);
     assert!(!folder.path("o.xlsx").exists());
+}
+
+#[test]
+fn null_and_empty_texts_differ_in_every_format() {
+    let folder = Folder::new();
+    let create =
+        "create table t (a int, b varchar); insert into t values (1, ''), (2, null), (3, 'x')";
+    folder.run(&["sql", "s.atoll", create]).succeeded();
+    let select = "select * from t order by a";
+    let wanted = "a,b\n1,\"\"\n2,\n3,x\n";
+    let csv = folder.run(&["sql", "s.atoll", select, "--format", "csv"]);
+    assert_eq!(csv.succeeded(), wanted);
+    let rows = folder
+        .run(&["sql", "s.atoll", select, "--json"])
+        .succeeded();
+    assert_eq!(
+        json(&rows)["rows"],
+        serde_json::json!([[1, ""], [2, null], [3, "x"]])
+    );
+    let array = folder.run(&["sql", "s.atoll", select, "--format", "json"]);
+    assert_eq!(
+        json(&array.succeeded()),
+        serde_json::json!([{"a": 1, "b": ""}, {"a": 2, "b": null}, {"a": 3, "b": "x"}])
+    );
+    let plain = folder.run(&[
+        "sql",
+        "s.atoll",
+        "select null as n, '' as e",
+        "--format",
+        "csv",
+    ]);
+    assert_eq!(plain.succeeded(), "n,e\n,\"\"\n");
+    // As `copy` writes them.
+    let copy = format!("copy ({select}) to 'o.csv'");
+    folder.run(&["sql", "s.atoll", &copy]).succeeded();
+    assert_eq!(
+        std::fs::read_to_string(folder.path("o.csv")).unwrap(),
+        wanted
+    );
+    let copy = format!("copy ({select}) to 'n.csv' (null 'x', header false)");
+    folder.run(&["sql", "s.atoll", &copy]).succeeded();
+    assert_eq!(
+        std::fs::read_to_string(folder.path("n.csv")).unwrap(),
+        "1,\"\"\n2,x\n3,\"x\"\n"
+    );
 }
 
 #[test]

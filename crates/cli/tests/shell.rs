@@ -191,7 +191,11 @@ fn commands_do_what_they_say() {
         shown.contains("depth") && shown.contains("varchar") && shown.contains("2 rows"),
         "{shown}"
     );
-    assert!(shell.ask("\\d none").contains("there is no table \"none\""));
+    assert!(
+        shell
+            .ask("\\d none")
+            .contains("there is no table or view \"none\"")
+    );
     let shown = shell.ask("\\l");
     assert!(shown.contains("s.atoll") && shown.contains('*'), "{shown}");
 

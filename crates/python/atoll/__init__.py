@@ -18,6 +18,7 @@ from ._atoll import (
     NotSupportedError,
     OperationalError,
     ProgrammingError,
+    __version__ as __version__,
 )
 from ._adbc import adbc_driver
 from ._array import Array

@@ -21,10 +21,13 @@ __all__ = [
     "ProgrammingError",
     "Rows",
     "Session",
+    "__version__",
     "command",
     "locate",
     "topology",
 ]
+
+__version__: str
 
 class Error(Exception):
     """The base of all errors."""

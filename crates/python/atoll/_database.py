@@ -38,7 +38,7 @@ def open(
 ) -> Database:
     """Opens the store `path`, or creates it.
 
-    Without a path the database lies in a temporary folder, which goes when it is closed. `threads` is the number of
+    Without a path, or with ":memory:", the database lies in a temporary folder, which goes when it is closed. `threads` is the number of
     workers, by default one for each cpu; `memory_limit` is in bytes, by default three quarters of the memory.
 
     Raises `OperationalError` if the file is no store, is damaged, or is written by another process.
@@ -74,7 +74,7 @@ class Database:
     ) -> None:
         self._process = os.getpid()
         self._folder: str | None = None
-        if path is None:
+        if path is None or path == ":memory:":
             if read_only:
                 raise _atoll.InterfaceError("a database in memory is empty: read_only needs a path")
             self._folder = tempfile.mkdtemp(prefix="atoll-")

@@ -134,7 +134,7 @@ def connect(
     threads: int | None = None,
     memory_limit: int | None = None,
 ) -> Connection:
-    """Opens a store, or creates it; without a path one that goes when the connection is closed.
+    """Opens a store, or creates it; without a path, or with ":memory:", one that goes when the connection is closed.
 
     With `autocommit` each statement is a transaction of its own, unless `begin` has begun one.
     """

@@ -49,4 +49,10 @@ mod _atoll {
     use crate::machine::topology;
     #[pymodule_export]
     use crate::place::{Pinned, locate};
+
+    /// The version of the package is that of the program.
+    #[pymodule_init]
+    fn version(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        pyo3::types::PyModuleMethods::add(module, "__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -20,6 +20,15 @@ class Core(unittest.TestCase):
         self.db = atoll.open(threads=2, memory_limit=512 << 20)
         self.addCleanup(self.db.close)
 
+    def test_the_version_is_told(self):
+        self.assertRegex(atoll.__version__, r"^\d+\.\d+\.\d+$")
+
+    def test_a_database_in_memory_leaves_no_file(self):
+        with atoll.open(":memory:") as db:
+            db.sql("create table t (a int)")
+            self.assertEqual(db.tables(), {"t": 0})
+        self.assertFalse(os.path.exists(":memory:"))
+
     def test_rows_come_back(self):
         self.db.sql("create table t (a bigint, b varchar, c decimal(10,2), d date, e double, f boolean, g timestamp)")
         moment = datetime.datetime(2026, 11, 25, 1, 2, 3, 500000)

@@ -145,12 +145,17 @@ pub(crate) fn text(shared: &Shared) -> String {
         ),
         (
             "memory_used_bytes",
-            "Memory of pool and statements.",
+            "Memory that holds pages, and what statements have reserved.",
+            found.memory_in_use(),
+        ),
+        (
+            "memory_reserved_bytes",
+            "The same with the frames of the pool that hold no page.",
             found.memory_used,
         ),
         (
             "memory_limit_bytes",
-            "The limit of that.",
+            "The limit of what is reserved.",
             found.memory_limit,
         ),
     ] {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::near::is_near;
+
 /// Result of the functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -333,7 +335,9 @@ impl fmt::Display for Whole<'_> {
                 write!(f, "no column \"{name}\"{}", At(*position))?;
                 match candidates.as_slice() {
                     [] => Ok(()),
-                    near => write!(f, "; did you mean {}?", Or(near)),
+                    near if is_near(name, near) => write!(f, "; did you mean {}?", Or(near)),
+                    [only] => write!(f, "; there is {only}"),
+                    all => write!(f, "; there are {}", And(all)),
                 }
             }
             Error::Invalid {
@@ -392,16 +396,30 @@ pub(crate) struct Or<'a>(pub(crate) &'a [String]);
 
 impl fmt::Display for Or<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, name) in self.0.iter().enumerate() {
-            match i {
-                0 => {}
-                i if i + 1 == self.0.len() => f.write_str(" or ")?,
-                _ => f.write_str(", ")?,
-            }
-            f.write_str(name)?;
-        }
-        Ok(())
+        listed(f, self.0, " or ")
     }
+}
+
+/// "a, b and c".
+struct And<'a>(&'a [String]);
+
+impl fmt::Display for And<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        listed(f, self.0, " and ")
+    }
+}
+
+/// Names with commas between them, and `last` before the last one.
+fn listed(f: &mut fmt::Formatter<'_>, names: &[String], last: &str) -> fmt::Result {
+    for (i, name) in names.iter().enumerate() {
+        match i {
+            0 => {}
+            i if i + 1 == names.len() => f.write_str(last)?,
+            _ => f.write_str(", ")?,
+        }
+        f.write_str(name)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -133,6 +133,11 @@ pub(crate) fn looks_like_file(name: &str) -> bool {
     name.contains(std::path::MAIN_SEPARATOR) || Format::of_name(name).is_some()
 }
 
+/// Whether a name stands in single quotes, as that of a file may.
+pub(crate) fn is_literal(name: &Ident) -> bool {
+    name.quote_style == Some('\'')
+}
+
 /// A column's name: lower case unless quoted.
 pub(crate) fn column_name(ident: &Ident) -> String {
     match ident.quote_style {

@@ -3,7 +3,7 @@
 
 use crate::about::About;
 use crate::error::{Error, Or, readable};
-use crate::near::nearest;
+use crate::near::is_near;
 
 /// An error in the parts that PostgreSQL's protocol has for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,9 +94,7 @@ impl Error {
                 ..
             } => {
                 // All that there is says nothing to a client, which has commands that list it.
-                let bare = name.rsplit('.').next().unwrap_or(name);
-                let is_near = !nearest(bare, candidates.iter().cloned()).is_empty();
-                let near = is_near.then_some(candidates);
+                let near = is_near(name, candidates).then_some(candidates);
                 Told {
                     hint: near.map(|near| format!("Did you mean {}?", Or(near))),
                     ..Told::of(match relation {
@@ -184,6 +182,15 @@ fn reworded(text: &str) -> Option<Told> {
         return Some(Told::of(format!(
             "{column}\" of relation \"{table}\" already exists"
         )));
+    }
+    if let Some(rest) = text.strip_prefix("no function \"") {
+        let (name, rest) = rest.split_once('"')?;
+        let near = rest.split_once("(did you mean ");
+        let near = near.and_then(|(_, rest)| rest.split_once("?)"));
+        return Some(Told {
+            hint: near.map(|(near, _)| format!("Did you mean {near}?")),
+            ..Told::of(format!("function {name} does not exist"))
+        });
     }
     if let Some(view) = text.strip_prefix("there is no view ") {
         return Some(Told::of(format!("view {view} does not exist")));

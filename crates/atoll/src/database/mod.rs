@@ -66,10 +66,19 @@ pub struct Statistics {
     pub store: store::Statistics,
     /// Figures of the buffer pool: hits, misses, evictions.
     pub pool: buffer::Statistics,
-    /// Bytes of memory that pool and statements use.
+    /// Bytes of memory that pool and statements have reserved: the pool all of its frames.
     pub memory_used: u64,
     /// Bytes that they may use.
     pub memory_limit: u64,
+}
+
+impl Statistics {
+    /// Bytes of memory that hold something: those that are reserved without the frames of the pool that hold no page.
+    pub fn memory_in_use(&self) -> u64 {
+        let empty = self.pool.frames.saturating_sub(self.pool.resident);
+        self.memory_used
+            .saturating_sub((empty * self.pool.page_size) as u64)
+    }
 }
 
 impl Database {

@@ -1,9 +1,9 @@
-//! `atoll sql`: statements from the command line, a file or standard input, or a shell.
+//! `atoll sql`: statements from the command line, a file or standard input, or a shell; on a store, or without one.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use atoll::Access;
 use clap::Args;
 
@@ -15,6 +15,7 @@ use crate::shell;
 use crate::statement::incoming::Incoming;
 use crate::statement::runner::Runner;
 use crate::store::current::CurrentStore;
+use crate::store::temporary::Temporary;
 use crate::store::{database, files};
 use crate::text;
 use atoll::script::{self, Statement};
@@ -22,8 +23,9 @@ use atoll::script::{self, Statement};
 /// `atoll sql`
 #[derive(Args, Debug)]
 pub struct Sql {
-    /// The store. One that is not there is made with --create, or where the first statement is a `create table`
-    pub store: PathBuf,
+    /// The store. One that is not there is made with --create, or where the first statement is a `create table`. Without a
+    /// store, or with `:memory:`, statements run in one that is gone when the command ends
+    pub store: Option<PathBuf>,
     /// Statements, separated by semicolons [default: a shell, or statements from standard input]
     pub query: Option<String>,
     /// Read the statements from a file
@@ -36,10 +38,10 @@ pub struct Sql {
     #[arg(long, conflicts_with = "explain")]
     pub analyze: bool,
     /// Make the store if it is not there
-    #[arg(long, conflicts_with = "read_only")]
+    #[arg(long, conflicts_with = "read_only", requires = "store")]
     pub create: bool,
     /// Open the store for reading: several processes may do so at once
-    #[arg(long)]
+    #[arg(long, requires = "store")]
     pub read_only: bool,
     /// Most rows of a result that the shell shows; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 40)]
@@ -50,26 +52,54 @@ pub struct Sql {
     pub results: ResultOptions,
 }
 
+/// Where statements run.
+enum Place {
+    /// In a store at this path.
+    Store(PathBuf),
+    /// In one that goes when the command ends.
+    Temporary(Temporary),
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        match self {
+            Place::Store(path) => path.clone(),
+            Place::Temporary(temporary) => temporary.store(),
+        }
+    }
+
+    fn is_temporary(&self) -> bool {
+        matches!(self, Place::Temporary(_))
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Sql) -> Result<(), Failure> {
-    let given = given(args)?;
+    let (store, text) = meant(args)?;
+    let given = given(args, text)?;
+    let place = match store {
+        Some(path) => Place::Store(path),
+        None => Place::Temporary(Temporary::new()?),
+    };
     let terminal = std::io::stdin().is_terminal();
     let interactive =
         given.is_none() && terminal && std::io::stdout().is_terminal() && !args.results.json;
     let mut incoming = Incoming::default();
-    let absent = files::absent(&args.store);
+    let path = place.path();
+    let absent = files::absent(&path);
     // A store that is there is opened before anything is read.
     let first = match &given {
         Some(statements) => statements.first(),
-        None if interactive || !absent => None,
+        None if interactive || !absent || place.is_temporary() => None,
         None => incoming.first()?,
     };
     let makes = absent && first.is_some_and(|first| script::creates_table(&first.text));
     let reads = given
         .as_ref()
         .is_some_and(|all| all.iter().all(|one| script::only_reads(&one.text)));
-    let (opened, made) = open(args, absent, reads, makes)?;
+    let (opened, made) = open(args, &place, absent, reads, makes)?;
     let mut runner = Runner::new(opened, &args.results)?;
+    runner.temporary = place.is_temporary();
     runner.origin = args.file.as_ref().map(|path| path.display().to_string());
     runner.showing = match (args.explain, args.analyze) {
         (true, _) => Some("explain"),
@@ -89,14 +119,49 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let empty = made && runner.tables().is_ok_and(|tables| tables.is_empty());
     let closed = runner.close();
     if empty {
-        files::remove(&args.store);
+        files::remove(&path);
     }
     ran.and(closed)
 }
 
+/// The store and the statements on the command line, whose one argument may be either: what is no file and reads as a
+/// statement is one.
+fn meant(args: &Sql) -> anyhow::Result<(Option<PathBuf>, Option<&str>)> {
+    let Some(first) = &args.store else {
+        return Ok((None, None));
+    };
+    let second = args.query.as_deref();
+    if first.as_os_str() == ":memory:" {
+        return Ok((None, second));
+    }
+    let statement = first.to_str().filter(|text| is_statement(text));
+    match (statement, second) {
+        _ if !files::absent(first) => {}
+        (Some(text), None) if args.file.is_none() && !args.create && !args.read_only => {
+            return Ok((None, Some(text)));
+        }
+        (Some(text), Some(_)) => bail!(
+            "{text:?} is no store: with two arguments the first is the store; put statements into one argument, with ; between them"
+        ),
+        _ => {}
+    }
+    Ok((Some(first.clone()), second))
+}
+
+/// Whether an argument reads as a statement, and not as the name of a store: several words, or a sign that names of files
+/// seldom have.
+fn is_statement(text: &str) -> bool {
+    let text = text.trim();
+    let begins = text.starts_with(|c: char| c.is_alphabetic() || c == '(')
+        || text.starts_with("--")
+        || text.starts_with("/*");
+    let several = text.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '('));
+    begins && several && !text.ends_with(".atoll")
+}
+
 /// The statements on the command line or in the file; none where they come from standard input.
-fn given(args: &Sql) -> anyhow::Result<Option<Vec<Statement>>> {
-    match (&args.query, &args.file) {
+fn given(args: &Sql, text: Option<&str>) -> anyhow::Result<Option<Vec<Statement>>> {
+    match (text, &args.file) {
         (Some(text), _) => Ok(Some(script::split(text))),
         (None, Some(path)) => Ok(Some(script::split(&text::of(path)?))),
         (None, None) => Ok(None),
@@ -107,36 +172,88 @@ fn given(args: &Sql) -> anyhow::Result<Option<Vec<Statement>>> {
 /// is opened for writing only while a statement changes it: an open shell keeps no other process from writing.
 fn open(
     args: &Sql,
+    place: &Place,
     absent: bool,
     reads: bool,
     makes: bool,
 ) -> Result<(CurrentStore, bool), Failure> {
     let (resources, execution) = (&args.results.resources, &args.results.execution);
-    let read_only = args.read_only || (reads && !absent);
+    let temporary = place.is_temporary();
+    let read_only = !temporary && (args.read_only || (reads && !absent));
     let mut options = execution::options(resources, execution, read_only)?;
-    if !read_only {
+    if !read_only && !temporary {
         options.access = Access::OnDemand;
     }
-    let opened = |database| {
-        CurrentStore::new(
-            database,
-            args.store.clone(),
-            options.clone(),
-            args.waiting.time(),
-        )
-    };
+    let path = place.path();
+    let opened =
+        |database| CurrentStore::new(database, path.clone(), options.clone(), args.waiting.time());
+    if temporary {
+        return Ok((opened(database::open_or_create(&path, &options)?), false));
+    }
     if !absent || args.read_only {
-        let database = database::open(&args.store, &options)?;
+        if let Some(other) = other_file(&path) {
+            return Err(other.into());
+        }
+        let database = database::open(&path, &options)?;
         files::tell_dropped(&database.recovery().dropped);
         return Ok((opened(database), false));
     }
     if !args.create && !makes {
-        let missing = files::missing(&args.store);
+        let missing = files::missing(&path);
         return Err(anyhow!("{missing} (--create makes a new one)").into());
     }
-    let database = database::open_or_create(&args.store, &options)?;
+    let database = database::open_or_create(&path, &options)?;
     if std::io::stderr().is_terminal() {
-        eprintln!("atoll: {} is a new store", args.store.display());
+        eprintln!("atoll: {} is a new store", path.display());
     }
     Ok((opened(database), !args.create))
+}
+
+/// The error for a file of another format in the place of a store.
+fn other_file(path: &Path) -> Option<anyhow::Error> {
+    let end = path.extension()?.to_str()?.to_lowercase();
+    let read = [
+        "csv", "tsv", "json", "jsonl", "ndjson", "parquet", "arrow", "arrows", "gz", "zst",
+    ];
+    let other = read.contains(&end.as_str()) && path.is_file() && !store::is_store(path);
+    other.then(|| {
+        let name = path.display();
+        anyhow!(
+            "{name} is a file of rows and no store; query it with: atoll sql \"select * from '{name}'\""
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_statement;
+
+    #[test]
+    fn statements_are_told_from_stores() {
+        for text in [
+            "select 1",
+            " SELECT 1",
+            "(select 1)",
+            "values(1)",
+            "show tables",
+            "from 'x.csv'",
+            "select * from 'a.atoll'",
+            "-- all\nselect 1",
+            "/* all */ select 1",
+            "checkpoint;",
+        ] {
+            assert!(is_statement(text), "{text}");
+        }
+        for text in [
+            "s.atoll",
+            "s.atol",
+            "my store.atoll",
+            "./my store.db",
+            "/tmp/a b",
+            "reef",
+            "",
+        ] {
+            assert!(!is_statement(text), "{text}");
+        }
+    }
 }

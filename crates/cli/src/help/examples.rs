@@ -78,6 +78,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "sql",
         &[
+            (
+                "atoll sql \"select * from 'fish.csv'\"",
+                "a file, without a store",
+            ),
             ("atoll sql reef.atoll", "a shell; \\? lists its commands"),
             (
                 "atoll sql reef.atoll --create -f schema.sql",

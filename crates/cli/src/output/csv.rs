@@ -45,12 +45,15 @@ pub fn write(out: &mut dyn Write, results: &mut dyn Results) -> anyhow::Result<(
 fn rows(batch: &RecordBatch, lines: &mut Vec<u8>, out: &mut dyn Write) -> anyhow::Result<()> {
     let columns = batch.columns().iter().map(Column::new);
     let mut columns = columns.collect::<anyhow::Result<Vec<_>>>()?;
+    // Also those of columns that are nothing but NULL.
+    let nulls: Vec<_> = batch.columns().iter().map(Array::logical_nulls).collect();
     for row in 0..batch.num_rows() {
         for (at, column) in columns.iter_mut().enumerate() {
             if at > 0 {
                 lines.push(b',');
             }
-            if batch.column(at).is_valid(row) {
+            let null = nulls[at].as_ref().is_some_and(|nulls| nulls.is_null(row));
+            if !null {
                 column.append(row, lines)?;
             }
         }

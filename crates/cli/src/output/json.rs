@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, AsArray, MapArray, StructArray};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DataType, Decimal256Type, Fields, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -135,7 +136,8 @@ fn members<'a>(fields: &'a Fields, structs: &'a StructArray) -> anyhow::Result<C
 }
 
 struct Column<'a> {
-    array: &'a ArrayRef,
+    /// Which values are NULL, also of columns that are nothing but that.
+    nulls: Option<NullBuffer>,
     convert: Convert<'a>,
 }
 
@@ -202,11 +204,14 @@ impl<'a> Column<'a> {
                 })
             }
         };
-        Ok(Column { array, convert })
+        Ok(Column {
+            nulls: array.logical_nulls(),
+            convert,
+        })
     }
 
     fn value(&self, row: usize) -> anyhow::Result<Value> {
-        if self.array.is_null(row) {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             Ok(Value::Null)
         } else {
             (self.convert)(row)

@@ -2,6 +2,7 @@
 
 mod csv;
 mod file;
+mod folding;
 pub mod format;
 mod json;
 pub mod results;

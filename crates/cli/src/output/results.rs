@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::util::display::FormatOptions;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use atoll::{Answer, QueryStatistics as Statistics};
 
 /// The format of values as text: NULL is empty, and a value that cannot be formatted is replaced by its error.
@@ -15,6 +15,24 @@ pub static TEXT: FormatOptions<'static> =
 /// If a value cannot be written.
 pub fn shown(rows: &RecordBatch) -> anyhow::Result<RecordBatch> {
     Ok(atoll::as_texts(rows)?)
+}
+
+/// Rows as texts, as people read them.
+///
+/// # Errors
+/// If a value cannot be written.
+pub fn texts(rows: &RecordBatch) -> anyhow::Result<Vec<Vec<String>>> {
+    let rows = shown(rows)?;
+    let columns = rows.columns().iter();
+    let columns = columns.map(|column| ArrayFormatter::try_new(column, &TEXT));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let mut all = Vec::with_capacity(rows.num_rows());
+    for row in 0..rows.num_rows() {
+        let texts = columns.iter();
+        let texts = texts.map(|column| column.value(row).try_to_string());
+        all.push(texts.collect::<Result<Vec<_>, _>>()?);
+    }
+    Ok(all)
 }
 
 /// The result of one statement, batch by batch, so that it need not fit in memory.

@@ -1,7 +1,8 @@
-//! Results as aligned columns, or, where rows are too wide for the screen, as a block of lines per row.
+//! Results as aligned columns; of rows too wide for the screen the columns that fit, or a block of lines per row.
 
 use std::collections::VecDeque;
 use std::io::Write;
+use std::ops::Range;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, SchemaRef};
@@ -10,8 +11,9 @@ use clap::ValueEnum;
 use comfy_table::{
     Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets,
 };
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
+use crate::output::folding::{folded, printable, shortened};
 use crate::output::results::{Results, TEXT, shown};
 use crate::units;
 
@@ -43,7 +45,8 @@ pub struct Style {
 /// Whether a row is a block of lines, one for each column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Expanded {
-    /// Where rows cannot be folded to the width of the screen.
+    /// A single row that cannot be folded to the width of the screen; of several such rows the columns in the middle are
+    /// left out.
     #[default]
     Auto,
     /// Always.
@@ -73,6 +76,12 @@ pub fn write(out: &mut dyn Write, results: &mut dyn Results, style: &Style) -> a
         )?,
         (None, 1) => writeln!(out, "1 row")?,
         (None, _) => writeln!(out, "{} rows", count(rows))?,
+    }
+    if let Some((shown, all)) = piece.columns_shown() {
+        writeln!(
+            out,
+            "{shown} of {all} columns fit the terminal; \\x shows all, as does --format csv"
+        )?;
     }
     Ok(())
 }
@@ -186,8 +195,12 @@ impl Column {
 
 /// The layout of the rows of one result, which its first piece decides.
 enum Layout {
-    /// Aligned columns of these widths; those that fold never become wider.
-    Columns { widths: Vec<usize>, folded: bool },
+    /// Aligned columns of these widths; those that fold never become wider. A single `…` stands for those in `hidden`.
+    Columns {
+        widths: Vec<usize>,
+        folded: bool,
+        hidden: Range<usize>,
+    },
     /// A block of lines for each row.
     Blocks,
 }
@@ -273,22 +286,33 @@ impl Piece {
         self.bytes = 0;
         let (layout, first) = match self.layout.take() {
             Some(layout) => (layout, false),
-            None => (self.decide(&natural), true),
+            None => {
+                let single = rows.iter().flatten().count() == 1;
+                (self.decide(&natural, single), true)
+            }
         };
         let layout = match layout {
             Layout::Blocks => {
                 self.blocks(out, rows)?;
                 Layout::Blocks
             }
-            Layout::Columns { mut widths, folded } => {
+            Layout::Columns {
+                mut widths,
+                folded,
+                hidden,
+            } => {
                 for ((width, natural), column) in widths.iter_mut().zip(natural).zip(&self.columns)
                 {
                     if !(folded && column.folds) {
                         *width = natural.max(*width);
                     }
                 }
-                self.table(out, rows, &widths, (first, last))?;
-                Layout::Columns { widths, folded }
+                self.table(out, rows, (&widths, &hidden), (first, last))?;
+                Layout::Columns {
+                    widths,
+                    folded,
+                    hidden,
+                }
             }
         };
         self.layout = Some(layout);
@@ -306,31 +330,36 @@ impl Piece {
         widths
     }
 
-    fn decide(&self, natural: &[usize]) -> Layout {
+    /// The layout for these natural widths; `single` says that there is one row.
+    fn decide(&self, natural: &[usize], single: bool) -> Layout {
         let plain = Layout::Columns {
             widths: natural.to_vec(),
             folded: false,
+            hidden: 0..0,
         };
-        match (self.style.expanded, self.style.width) {
-            (Expanded::On, _) => Layout::Blocks,
-            (_, None) => plain,
-            (expanded, Some(width)) => match (self.fitting(natural, width), expanded) {
-                (Some(widths), _) => Layout::Columns {
-                    widths,
-                    folded: true,
-                },
-                (None, Expanded::Off) => plain,
-                (None, _) => Layout::Blocks,
-            },
+        let width = match (self.style.expanded, self.style.width) {
+            (Expanded::On, _) => return Layout::Blocks,
+            (_, None) => return plain,
+            (_, Some(width)) => width,
+        };
+        if let Some(widths) = self.fitting(natural, width) {
+            return Layout::Columns {
+                widths,
+                folded: true,
+                hidden: 0..0,
+            };
+        }
+        match self.style.expanded {
+            Expanded::Off => plain,
+            _ if single => Layout::Blocks,
+            _ => self.ends(natural, width).unwrap_or(Layout::Blocks),
         }
     }
 
-    /// The widths of the columns with which a table fits `width`: the natural ones, with strings folded if these are
-    /// too wide. `None` if it does not fit even then.
-    fn fitting(&self, natural: &[usize], width: usize) -> Option<Vec<usize>> {
-        let least: Vec<usize> = natural
-            .iter()
-            .zip(&self.columns)
+    /// The least widths of the columns: strings fold, numbers do not.
+    fn least(&self, natural: &[usize]) -> Vec<usize> {
+        let columns = natural.iter().zip(&self.columns);
+        columns
             .map(|(natural, column)| {
                 if column.folds {
                     (*natural).min(column.head().max(NARROWEST))
@@ -338,11 +367,62 @@ impl Piece {
                     *natural
                 }
             })
-            .collect();
+            .collect()
+    }
+
+    /// The widths of the columns with which a table fits `width`: the natural ones, with strings folded if these are
+    /// too wide. `None` if it does not fit even then.
+    fn fitting(&self, natural: &[usize], width: usize) -> Option<Vec<usize>> {
+        let least = self.least(natural);
         // A space on both sides of each column, and a border or a space behind it and before the first.
         let room = width.checked_sub(1 + 3 * natural.len())?;
         let spare = room.checked_sub(least.iter().sum())?;
         Some(shared(natural, least, spare))
+    }
+
+    /// The first and the last columns, as many as fit `width` with a `…` between them. `None` if there is room for less
+    /// than two.
+    fn ends(&self, natural: &[usize], width: usize) -> Option<Layout> {
+        let least = self.least(natural);
+        // The frame before the first column, and the column of `…`.
+        let mut room = width.checked_sub(1 + 4)?;
+        let mut hidden = 0..natural.len();
+        while hidden.len() > 1 {
+            // The first columns are those that tell rows apart.
+            let first = hidden.start <= natural.len() - hidden.end;
+            let next = if first { hidden.start } else { hidden.end - 1 };
+            let Some(left) = room.checked_sub(least[next] + 3) else {
+                break;
+            };
+            room = left;
+            if first {
+                hidden.start += 1;
+            } else {
+                hidden.end -= 1;
+            }
+        }
+        if natural.len() - hidden.len() < 2 {
+            return None;
+        }
+        let mut widths = least;
+        // Those that are not shown want no room.
+        widths[hidden.clone()].copy_from_slice(&natural[hidden.clone()]);
+        Some(Layout::Columns {
+            widths: shared(natural, widths, room),
+            folded: true,
+            hidden,
+        })
+    }
+
+    /// How many columns are shown, of how many, if not all are.
+    fn columns_shown(&self) -> Option<(usize, usize)> {
+        match &self.layout {
+            Some(Layout::Columns { hidden, .. }) if !hidden.is_empty() => {
+                let all = self.columns.len();
+                Some((all - hidden.len(), all))
+            }
+            _ => None,
+        }
     }
 
     /// Writes rows of a table, with the parts of its frame that belong to them.
@@ -350,18 +430,18 @@ impl Piece {
         &self,
         out: &mut dyn Write,
         rows: Vec<Texts>,
-        widths: &[usize],
+        (widths, hidden): (&[usize], &Range<usize>),
         (first, last): (bool, bool),
     ) -> anyhow::Result<()> {
         let mut table = Table::new();
         table
             .load_preset(presets::UTF8_BORDERS_ONLY)
             .set_content_arrangement(ContentArrangement::Disabled);
-        let heads = self.columns.iter();
-        table.set_header(heads.map(|column| {
+        let heads = self.columns.iter().map(|column| {
             Cell::new(format!("{}\n{}", column.name, column.kind))
                 .set_alignment(CellAlignment::Center)
-        }));
+        });
+        table.set_header(between(heads, hidden, || Cell::new("…")));
         for row in rows {
             let cells: Vec<Cell> = match row {
                 None => {
@@ -373,10 +453,11 @@ impl Piece {
                     .map(|(text, column)| Cell::new(text).set_alignment(column.alignment()))
                     .collect(),
             };
-            let mut row = Row::from(cells);
+            let mut row = Row::from(between(cells, hidden, || Cell::new("…")));
             row.max_height(TALLEST);
             table.add_row(row);
         }
+        let widths = between(widths.iter().copied(), hidden, || 1);
         for (column, width) in table.column_iter_mut().zip(widths) {
             let width = u16::try_from(width + 2).unwrap_or(u16::MAX);
             column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
@@ -431,6 +512,23 @@ impl Piece {
     }
 }
 
+/// The items but for those at `hidden`, in whose place one stands, if there are any.
+fn between<T>(
+    items: impl IntoIterator<Item = T>,
+    hidden: &Range<usize>,
+    instead: impl Fn() -> T,
+) -> Vec<T> {
+    let mut shown = Vec::new();
+    for (at, item) in items.into_iter().enumerate() {
+        if !hidden.contains(&at) {
+            shown.push(item);
+        } else if at == hidden.start {
+            shown.push(instead());
+        }
+    }
+    shown
+}
+
 /// Distributes `spare` to the columns that are narrower than their natural width, the narrowest first.
 fn shared(natural: &[usize], mut widths: Vec<usize>, mut spare: usize) -> Vec<usize> {
     while spare > 0 {
@@ -444,78 +542,31 @@ fn shared(natural: &[usize], mut widths: Vec<usize>, mut spare: usize) -> Vec<us
     widths
 }
 
-/// Replaces characters that would move the cursor: a line end would break the row in two.
-fn printable(text: String) -> String {
-    if !text.contains(char::is_control) {
-        return text;
-    }
-    let mut printed = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() {
-            printed.extend(c.escape_default())
-        } else {
-            printed.push(c)
-        }
-    }
-    printed
-}
-
-fn shortened(text: String, widest: Option<usize>) -> String {
-    match widest {
-        Some(widest) if text.chars().count() > widest => {
-            text.chars().take(widest - 1).chain(['…']).collect()
-        }
-        _ => text,
-    }
-}
-
-/// Cuts the text into pieces not wider than `room`, at spaces where there are any.
-fn folded(text: &str, room: Option<usize>) -> Vec<&str> {
-    let Some(room) = room else {
-        return vec![text];
-    };
-    let (mut lines, mut rest) = (Vec::new(), text);
-    while let Some(end) = line_end(rest, room) {
-        lines.push(&rest[..end]);
-        rest = &rest[end..];
-    }
-    if !rest.is_empty() || lines.is_empty() {
-        lines.push(rest);
-    }
-    lines
-}
-
-/// Where to break a text that is wider than `room`.
-fn line_end(text: &str, room: usize) -> Option<usize> {
-    let (mut wide, mut space) = (0, None);
-    for (at, c) in text.char_indices() {
-        wide += c.width().unwrap_or(0);
-        // One character at least, whatever its width.
-        if wide > room && at > 0 {
-            return Some(space.unwrap_or(at));
-        }
-        if c == ' ' {
-            space = Some(at + 1);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_folded_at_spaces() {
-        assert_eq!(folded("one two three", Some(8)), ["one two ", "three"]);
-        assert_eq!(folded("abcdefgh", Some(3)), ["abc", "def", "gh"]);
-        assert_eq!(
-            folded("\u{6771}\u{4eac}\u{90fd}", Some(4)),
-            ["\u{6771}\u{4eac}", "\u{90fd}"]
-        );
-        assert_eq!(folded("\u{6771}", Some(1)), ["\u{6771}"]);
-        assert_eq!(folded("", Some(3)), [""]);
-        assert_eq!(folded("as it is", None), ["as it is"]);
+    fn one_stands_for_those_that_are_hidden() {
+        assert_eq!(between(0..6, &(2..5), || 9), [0, 1, 9, 5]);
+        assert_eq!(between(0..3, &(0..0), || 9), [0, 1, 2]);
+    }
+
+    #[test]
+    fn the_first_and_last_columns_stay_where_not_all_fit() {
+        let fields = (0..10).map(|at| Field::new(format!("c{at}"), DataType::Int32, true));
+        let schema = SchemaRef::new(arrow::datatypes::Schema::new(fields.collect::<Vec<_>>()));
+        let piece = Piece::new(&schema, Style::default());
+        // The frame takes 1, the ellipsis 4, and each column 10 + 3.
+        let hidden = |width: usize| match piece.ends(&[10; 10], width) {
+            Some(Layout::Columns { hidden, .. }) => Some(hidden),
+            _ => None,
+        };
+        assert_eq!(hidden(5 + 2 * 13), Some(1..9));
+        assert_eq!(hidden(5 + 3 * 13), Some(2..9));
+        assert_eq!(hidden(5 + 3 * 13 + 12), Some(2..9));
+        assert_eq!(hidden(5 + 13), None);
+        assert_eq!(hidden(3), None);
     }
 
     #[test]
@@ -523,11 +574,5 @@ mod tests {
         assert_eq!(shared(&[5, 40, 90], vec![5, 16, 16], 30), [5, 31, 31]);
         assert_eq!(shared(&[5, 20, 90], vec![5, 16, 16], 30), [5, 20, 42]);
         assert_eq!(shared(&[5, 6], vec![5, 6], 30), [5, 6]);
-    }
-
-    #[test]
-    fn control_characters_do_not_move_the_cursor() {
-        assert_eq!(printable("a\n\u{1b}[2Jb".into()), "a\\n\\u{1b}[2Jb");
-        assert_eq!(printable("\u{e4} \u{1f41a}".into()), "\u{e4} \u{1f41a}");
     }
 }

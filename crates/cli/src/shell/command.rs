@@ -1,14 +1,15 @@
 //! The shell's `\` commands.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 
 use crate::output::table::Expanded;
-use crate::shell::{copy, edit, listing, path};
+use crate::shell::{catalog, copy, edit, listing, path};
 use crate::statement::runner::Runner;
-use crate::terminal::pager;
+use crate::terminal::{interrupt, pager};
 use crate::units;
 use atoll::script::Statement;
 
@@ -16,17 +17,20 @@ use atoll::script::Statement;
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\?", "", "this help"),
     ("\\q", "", "leave (or Ctrl-D)"),
-    (
-        "\\d",
-        "[TABLE]",
-        "tables, or the columns and keys of a table",
-    ),
+    ("\\d", "[TABLE]", "tables, or the columns and keys of one"),
     ("\\dt", "[PATTERN]", "tables whose names match, such as l*"),
     (
-        "\\l",
-        "[FOLDER]",
-        "stores in this store's folder, or in another",
+        "\\dv",
+        "[PATTERN]",
+        "views; also \\dn schemas, \\di indexes,",
     ),
+    (
+        "\\df",
+        "[PATTERN]",
+        "functions; also \\ds sequences, \\du roles",
+    ),
+    ("\\l", "[FOLDER]", "stores in this folder, or in another"),
+    ("\\c", "[STORE]", "go to another store, or tell which it is"),
     ("\\i", "FILE", "run the statements in a file"),
     (
         "\\e",
@@ -60,7 +64,16 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "scroll through results longer than the screen",
     ),
     ("\\timing", "[on|off]", "times of statements"),
+    (
+        "\\!",
+        "[COMMAND]",
+        "run a command of the system, or its shell",
+    ),
+    ("\\echo", "[TEXT]", "print a text"),
 ];
+
+/// Commands that the help names beside others.
+pub const FURTHER: &[&str] = &["\\dn", "\\di", "\\ds", "\\du"];
 
 /// What the shell does after a command.
 pub enum Action {
@@ -81,6 +94,10 @@ pub enum Action {
 /// # Errors
 /// If there is no such command, or it fails.
 pub fn run(runner: &mut Runner, draft: &str, line: &str) -> anyhow::Result<Action> {
+    if let Some(command) = line.strip_prefix("\\!") {
+        system(command.trim())?;
+        return Ok(Action::GoOn);
+    }
     let line = line.trim_end_matches(';').trim_end();
     let (name, rest) = line
         .split_once(char::is_whitespace)
@@ -114,15 +131,6 @@ pub fn run(runner: &mut Runner, draft: &str, line: &str) -> anyhow::Result<Actio
 /// Commands that show or change something and run no statement.
 fn setting(runner: &mut Runner, name: &str, rest: &str) -> anyhow::Result<()> {
     match name {
-        "\\d" if !rest.is_empty() => listing::describe(&runner.known()?, &unquoted(rest))?,
-        "\\d" | "\\dt" => listing::list(&runner.known()?, &unquoted(rest)),
-        "\\l" => {
-            let own = runner.path();
-            let beside = own.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder =
-                path::file(rest)?.unwrap_or_else(|| beside.unwrap_or(Path::new(".")).into());
-            listing::stores(&folder, own)?;
-        }
         "\\x" => {
             let style = &mut runner.sink.style;
             style.expanded = match (rest, style.expanded) {
@@ -176,7 +184,66 @@ fn setting(runner: &mut Runner, name: &str, rest: &str) -> anyhow::Result<()> {
             };
             eprintln!("timing is {}", if runner.timing { "on" } else { "off" });
         }
-        _ => bail!("unknown command {name}; \\? lists them"),
+        _ => listed(runner, name, rest)?,
+    }
+    Ok(())
+}
+
+/// Commands that list or tell something, and `\c`.
+fn listed(runner: &mut Runner, name: &str, rest: &str) -> anyhow::Result<()> {
+    match name {
+        "\\l" => {
+            let own = runner.path();
+            let beside = own
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty() && !runner.temporary);
+            let folder =
+                path::file(rest)?.unwrap_or_else(|| beside.unwrap_or(Path::new(".")).into());
+            listing::stores(&folder, own)?;
+        }
+        "\\c" | "\\connect" | "\\conninfo" => {
+            if let Some(path) = path::file(rest)? {
+                runner.change_to(&path)?;
+            }
+            if runner.temporary {
+                eprintln!("the store is in memory; \\c STORE goes to another");
+            } else {
+                eprintln!("the store is {}", runner.path().display());
+            }
+        }
+        "\\echo" => eprintln!("{rest}"),
+        _ => {
+            // As in psql a plus asks for more of the same.
+            let plain = name.trim_end_matches('+');
+            let pattern = unquoted(rest);
+            match plain {
+                "\\d" if !rest.is_empty() => catalog::describe(runner, &pattern, plain != name)?,
+                "\\d" | "\\dt" => listing::list(&runner.known()?, &pattern),
+                _ if catalog::list(runner, plain, &pattern)? => {}
+                _ => bail!("unknown command {name}; \\? lists them"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command of the system on this terminal; without one, the user's shell.
+fn system(command: &str) -> anyhow::Result<()> {
+    let shell = std::env::var("SHELL").ok();
+    let shell = shell.filter(|shell| !shell.trim().is_empty());
+    let shell = shell.as_deref().unwrap_or("sh");
+    let mut run = Command::new(shell);
+    if !command.is_empty() {
+        run.args(["-c", command]);
+    }
+    // Ctrl-C is for the command while it runs.
+    let _ignored = interrupt::ignore();
+    let ended = run.status();
+    let ended = ended.with_context(|| format!("cannot start {shell:?}; set SHELL"))?;
+    match ended.code() {
+        Some(0) => {}
+        Some(code) => eprintln!("it ended with status {code}"),
+        None => eprintln!("it ended with {ended}"),
     }
     Ok(())
 }
@@ -220,7 +287,8 @@ mod tests {
         for line in help.lines() {
             assert!(line.chars().count() <= 79, "{line}");
         }
-        assert!(help.lines().count() <= 20);
+        // With the prompt below it.
+        assert!(help.lines().count() < 24);
     }
 
     #[test]

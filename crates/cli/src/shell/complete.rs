@@ -7,7 +7,7 @@ use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper, Highlighter, Hinter};
 
-use crate::shell::command::COMMANDS;
+use crate::shell::command::{COMMANDS, FURTHER};
 use atoll::script::Splitter;
 
 /// Words that can be completed anywhere.
@@ -103,6 +103,7 @@ impl Words {
         let first = line.len() - line.trim_start().len();
         let Some((name, rest)) = line[first..].split_once(char::is_whitespace) else {
             let commands = COMMANDS.iter().map(|(name, ..)| *name);
+            let commands = commands.chain(FURTHER.iter().copied());
             let mut found = starting(&line[first..], commands);
             found.dedup();
             return Some((first, found));
@@ -111,12 +112,12 @@ impl Words {
         let typed = &line[start..];
         let tables = || self.tables.iter().map(|(name, _)| name.as_str());
         let found = match name {
-            "\\d" | "\\dt" => starting(typed, tables()),
+            "\\d" | "\\d+" | "\\dt" => starting(typed, tables()),
             "\\copy" if rest.trim_start() == typed => starting(typed, tables()),
             "\\copy" if !rest.trim_start().contains(" from ") && !rest.contains(" to ") => {
                 starting(typed, ["from", "to"])
             }
-            "\\i" | "\\o" | "\\e" | "\\l" | "\\copy" => return None,
+            "\\i" | "\\o" | "\\e" | "\\l" | "\\c" | "\\!" | "\\copy" => return None,
             "\\x" => starting(typed, ["on", "off", "auto"]),
             "\\timing" | "\\pager" => starting(typed, ["on", "off"]),
             _ => Vec::new(),

@@ -35,9 +35,9 @@ impl Input {
     pub fn push(&mut self, text: &str) -> Vec<Item> {
         let mut items = Vec::new();
         for line in text.lines() {
-            let word = line.trim().trim_end_matches(';');
+            let word = line.trim().trim_end_matches(';').trim_end();
             let command = match (self.splitter.open(), self.splitter.pending()) {
-                (None, _) if word.starts_with('\\') => Some(line.trim()),
+                (None, _) if word.starts_with('\\') => Some(line.trim().to_owned()),
                 (None, false) if !self.script => plain(word),
                 _ => None,
             };
@@ -47,7 +47,7 @@ impl Input {
                 None => format!("{line}\n"),
             });
             items.extend(statements.into_iter().map(Item::Statement));
-            items.extend(command.map(|command| Item::Command(command.to_owned())));
+            items.extend(command.map(Item::Command));
             if !self.script && !self.splitter.pending() {
                 self.splitter = Splitter::default();
             }
@@ -98,13 +98,38 @@ impl Input {
     }
 }
 
-/// The `\` command for words that people type in any shell, such as `exit`.
-fn plain(line: &str) -> Option<&'static str> {
-    match line.to_ascii_lowercase().as_str() {
-        "exit" | "quit" => Some("\\q"),
-        "help" => Some("\\?"),
-        _ => None,
-    }
+/// The `\` command for what people type in other shells: words such as `exit`, and the commands of SQLite and DuckDB, which
+/// begin with a point. No statement begins so.
+fn plain(line: &str) -> Option<String> {
+    let (word, rest) = line
+        .split_once(char::is_whitespace)
+        .map_or((line, ""), |(word, rest)| (word, rest.trim()));
+    let command = match word.to_ascii_lowercase().as_str() {
+        "exit" | "quit" if rest.is_empty() => "\\q",
+        "help" | "?" => return Some("\\?".to_owned()),
+        ".exit" | ".quit" => "\\q",
+        ".help" => return Some("\\?".to_owned()),
+        ".tables" | ".table" => "\\dt",
+        ".schema" | ".columns" => "\\d",
+        ".indexes" | ".indices" => "\\di",
+        ".views" => "\\dv",
+        ".databases" => return Some("\\l".to_owned()),
+        ".open" => "\\c",
+        ".read" => "\\i",
+        ".output" | ".once" => "\\o",
+        ".timer" => "\\timing",
+        ".maxrows" => "\\limit",
+        ".shell" | ".system" => "\\!",
+        ".print" => "\\echo",
+        dotted
+            if dotted.starts_with('.')
+                && dotted[1..].starts_with(|c: char| c.is_ascii_alphabetic()) =>
+        {
+            return Some(line.to_owned());
+        }
+        _ => return None,
+    };
+    Some(format!("{command} {rest}").trim_end().to_owned())
 }
 
 #[cfg(test)]
@@ -166,6 +191,15 @@ mod tests {
             ["[\\x on]", "select 1\n\n+ 1"]
         );
         assert_eq!(read(&mut input, "exit;"), ["[\\q]"]);
+        assert_eq!(
+            read(&mut input, ".tables\n.schema coral\nhelp\n.quit\n.mode csv"),
+            ["[\\dt]", "[\\d coral]", "[\\?]", "[\\q]", "[.mode csv]"]
+        );
+        assert_eq!(
+            read(&mut input, "help select\nexit 1;"),
+            ["[\\?]", "exit 1"]
+        );
+        assert_eq!(read(&mut input, ".5;"), [".5"]);
         assert_eq!(read(&mut input, "select\nexit"), Vec::<String>::new());
         assert_eq!(input.text(), "select\nexit\n");
         input.clear();

@@ -1,16 +1,17 @@
-//! `\d` and `\l`: tables, columns, stores.
+//! `\d` and `\l`: tables and their columns, keys and indexes, stores.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::bail;
-use atoll::TableSummary;
+use atoll::{KeySummary, TableSummary};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::store::files;
 use crate::units;
 
 /// Whether a name matches a pattern with `*` for any characters and `?` for one.
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let mut pattern_rest = pattern.chars();
     match pattern_rest.next() {
         None => name.is_empty(),
@@ -28,7 +29,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// Formats a table in the style of results; the last `numbers` columns are aligned to the right.
-fn table(head: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> String {
+pub fn table(head: &[&str], rows: Vec<Vec<String>>, numbers: usize) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY);
     table.set_header(head);
@@ -70,31 +71,37 @@ pub fn list(tables: &[TableSummary], pattern: &str) {
     }
 }
 
-/// Shows the columns and keys of a table, or lists the tables that match a pattern.
-///
-/// # Errors
-/// If there is no such table.
-pub fn describe(tables: &[TableSummary], name: &str) -> anyhow::Result<()> {
-    let found = tables.iter().find(|table| table.name == name).or_else(|| {
+/// The table of that name, in any case if there is none in this.
+pub fn find<'t>(tables: &'t [TableSummary], name: &str) -> Option<&'t TableSummary> {
+    tables.iter().find(|table| table.name == name).or_else(|| {
         tables
             .iter()
             .find(|table| table.name.eq_ignore_ascii_case(name))
-    });
-    let Some(found) = found else {
-        if name.contains(['*', '?']) {
-            list(tables, name);
-            return Ok(());
-        }
-        bail!("there is no table {name:?}; \\d lists them");
-    };
+    })
+}
+
+/// What the catalog says of a table that its summary does not.
+#[derive(Debug, Default)]
+pub struct Further {
+    /// Defaults, by column.
+    pub defaults: HashMap<String, String>,
+    /// Its indexes: their names, and the statements that make them.
+    pub indexes: Vec<(String, String)>,
+}
+
+/// Shows the columns of a table, its keys, its indexes and what refers to it.
+pub fn describe(tables: &[TableSummary], found: &TableSummary, further: &Further) {
     let keys = &found.primary_key;
     let rows = found.columns.iter().map(|column| {
         let mut notes = Vec::new();
         if !column.nullable {
-            notes.push("not null");
+            notes.push("not null".to_owned());
+        }
+        if let Some(default) = further.defaults.get(&column.name) {
+            notes.push(format!("default {default}"));
         }
         if keys.contains(&column.name) {
-            notes.push("primary key");
+            notes.push("primary key".to_owned());
         }
         vec![
             column.name.clone(),
@@ -106,15 +113,56 @@ pub fn describe(tables: &[TableSummary], name: &str) -> anyhow::Result<()> {
     if keys.len() > 1 {
         eprintln!("primary key ({})", keys.join(", "));
     }
+    for (name, made) in &further.indexes {
+        // What follows `ON table` says it: how it is kept, and of which columns.
+        let of = made.split_once(" USING ").map_or("", |(_, of)| of);
+        let unique = if made.starts_with("CREATE UNIQUE") {
+            "unique "
+        } else {
+            ""
+        };
+        eprintln!("{unique}index {name} {of}");
+    }
     for key in &found.foreign_keys {
-        let (columns, parent) = (key.columns.join(", "), key.parent_columns.join(", "));
         eprintln!(
-            "foreign key ({columns}) references {} ({parent})",
-            key.parent
+            "foreign key ({}) references {}{}",
+            key.columns.join(", "),
+            refers_to(key),
+            on_change(key)
         );
     }
+    let others = tables.iter().filter(|other| other.name != found.name);
+    for other in others {
+        let refer = other.foreign_keys.iter();
+        for key in refer.filter(|key| key.parent == found.name) {
+            eprintln!(
+                "referenced by {} ({}){}",
+                other.name,
+                key.columns.join(", "),
+                on_change(key)
+            );
+        }
+    }
     eprintln!("{} rows", units::count(found.rows));
-    Ok(())
+}
+
+/// `orders (o_orderkey)`
+fn refers_to(key: &KeySummary) -> String {
+    format!("{} ({})", key.parent, key.parent_columns.join(", "))
+}
+
+/// ` on delete cascade`, if something is said.
+fn on_change(key: &KeySummary) -> String {
+    let mut text = String::new();
+    for (when, what) in [("delete", key.on_delete), ("update", key.on_update)] {
+        if what != "no action" {
+            text += &format!(" on {when} {what}");
+        }
+    }
+    if key.name.is_none() {
+        text += " (declared, not checked)";
+    }
+    text
 }
 
 /// Lists the stores in a folder; that at `own` is marked.

@@ -1,5 +1,6 @@
 //! The shell: statements over several lines, history, completion, `\` commands.
 
+mod catalog;
 mod command;
 mod complete;
 mod copy;
@@ -37,11 +38,13 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
     }
     runner.timing = true;
     interrupt::be_patient();
-    eprintln!(
-        "atoll {} on {}; \\? for help",
-        env!("CARGO_PKG_VERSION"),
-        runner.path().display()
-    );
+    let version = env!("CARGO_PKG_VERSION");
+    if runner.temporary {
+        eprintln!("atoll {version} in memory, which is gone when you leave; \\? for help");
+    } else {
+        let path = runner.path().display();
+        eprintln!("atoll {version} on {path}; \\? for help");
+    }
     let mut shell = Shell {
         runner: &mut *runner,
         last: String::new(),

@@ -12,14 +12,14 @@ use atoll::{
 
 use crate::failure::{Failure, one_line};
 use crate::options::results::{Cache, ResultOptions};
-use crate::output::results::Results;
+use crate::output::results::{self, Results};
 use crate::output::sink::Sink;
 use crate::output::table::Style;
 use crate::statement::excerpt;
 use crate::statement::incoming::Incoming;
 use crate::statement::place::place;
 use crate::store::current::CurrentStore;
-use crate::terminal::{interrupt, out, pager};
+use crate::terminal::{elapsed, interrupt, out, pager};
 use crate::units;
 use atoll::script::Statement;
 
@@ -46,6 +46,8 @@ pub struct Runner {
     pub timing: bool,
     /// What stands before a statement to show how it runs, if that is asked for.
     pub showing: Option<&'static str>,
+    /// Whether the store goes when the command ends.
+    pub temporary: bool,
     /// The file that statements come from.
     pub origin: Option<String>,
     /// The place in the text of the last failure.
@@ -68,6 +70,7 @@ impl Runner {
             sink: Sink::new(path, format, results.json, style)?,
             timing: results.timing,
             showing: None,
+            temporary: false,
             origin: None,
             excerpt: None,
             failed: false,
@@ -118,6 +121,9 @@ impl Runner {
         let ran = self.perform(|session| {
             let rows = session.query(&statement.text);
             let rows = rows.map_err(|error| place(statement, error))?;
+            if !rows.notices().is_empty() {
+                elapsed::hide();
+            }
             for notice in rows.notices() {
                 eprintln!("NOTICE: {notice}");
             }
@@ -145,8 +151,10 @@ impl Runner {
             if interrupt::asked() {
                 return Err(Failure::Interrupted);
             }
+            let _shown = elapsed::show(bytes_read_by(database));
             let mut results = work(session)?;
             sink.write(&mut *results)?;
+            elapsed::hide();
             if timing {
                 eprintln!("{}", time_line(&results.statistics()));
             }
@@ -161,10 +169,39 @@ impl Runner {
 
     /// The tables, with an error that the caller prints.
     pub fn known(&mut self) -> anyhow::Result<Vec<TableSummary>> {
-        self.tables().map_err(|failure| match failure {
-            Failure::Error(error) => error,
-            _ => anyhow!("interrupted"),
-        })
+        self.tables().map_err(told)
+    }
+
+    /// The rows of a query of the shell itself, as texts; NULL is an empty one.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn texts(&mut self, query: &str) -> anyhow::Result<Vec<Vec<String>>> {
+        let answers = self.opened.run(|_, session| Ok(session.sql(query)?));
+        let mut rows = Vec::new();
+        let batches = answers.map_err(told)?;
+        for batch in batches.iter().flat_map(|answer| &answer.batches) {
+            rows.extend(results::texts(batch)?);
+        }
+        Ok(rows)
+    }
+
+    /// The names of all functions.
+    ///
+    /// # Errors
+    /// If the store cannot be opened again.
+    pub fn function_names(&mut self) -> anyhow::Result<Vec<String>> {
+        Ok(self.opened.fresh().map_err(told)?.function_names())
+    }
+
+    /// Leaves the store for another one.
+    ///
+    /// # Errors
+    /// If it does not exist or cannot be opened.
+    pub fn change_to(&mut self, path: &Path) -> anyhow::Result<()> {
+        self.opened.change_to(path).map_err(told)?;
+        self.temporary = false;
+        Ok(())
     }
 
     /// Whether a transaction of several statements is in progress.
@@ -213,6 +250,22 @@ impl Runner {
             Err(Failure::Told) => Ok(()),
             other => other,
         }
+    }
+}
+
+/// Tells how many bytes were read from now on.
+fn bytes_read_by(database: &Database) -> impl Fn() -> u64 + Send + 'static {
+    let database = database.clone();
+    let all = move || -> u64 { database.bytes_read().iter().flatten().sum() };
+    let before = all();
+    move || all().saturating_sub(before)
+}
+
+/// The error of a failure, for a caller that prints it.
+fn told(failure: Failure) -> anyhow::Error {
+    match failure {
+        Failure::Error(error) => error,
+        _ => anyhow!("interrupted"),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use atoll::{Database, Options, Session, TransactionStatus};
+use atoll::{Access, Database, Options, Session, TransactionStatus};
 
 use crate::failure::Failure;
+use crate::store::database;
 use crate::terminal::interrupt;
 use crate::units;
 
@@ -91,6 +92,25 @@ impl CurrentStore {
                 _ => return Err(Failure::Error(failure)),
             }
         }
+    }
+
+    /// Leaves the store for another one, which exists. What is in progress is rolled back. If the other cannot be opened,
+    /// the next statement runs on this one.
+    ///
+    /// # Errors
+    /// If the other store does not exist or cannot be opened.
+    pub fn change_to(&mut self, path: &Path) -> Result<(), Failure> {
+        let mut options = self.options.clone();
+        // A temporary store is open for writing all the time; nobody else may wait for this one.
+        if options.access == Access::Write {
+            options.access = Access::OnDemand;
+        }
+        self.leave()?;
+        let database = database::open(path, &options)?;
+        self.path = path.to_owned();
+        self.options = options;
+        self.database = Some(database);
+        Ok(())
     }
 
     /// The data file.

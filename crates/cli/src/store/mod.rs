@@ -6,3 +6,5 @@ pub mod current;
 pub mod database;
 pub mod files;
 pub mod plain;
+#[cfg(feature = "sql")]
+pub mod temporary;

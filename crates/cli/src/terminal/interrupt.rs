@@ -20,6 +20,9 @@ static ASKED: AtomicU32 = AtomicU32::new(0);
 static IGNORED: AtomicBool = AtomicBool::new(false);
 static RUNNING: Mutex<Option<Handler>> = Mutex::new(None);
 
+/// What is done before Ctrl-C ends the process.
+static LAST: Mutex<Option<Handler>> = Mutex::new(None);
+
 /// When the first Ctrl-C came, if further ones are not to end the process.
 static PATIENT: Mutex<Option<Option<Instant>>> = Mutex::new(None);
 
@@ -32,12 +35,21 @@ pub fn listen() {
         let early = wait_longer();
         let before = ASKED.fetch_add(1, Ordering::SeqCst);
         if before > 0 && !early {
+            if let Some(last) = &*LAST.lock().unwrap_or_else(PoisonError::into_inner) {
+                last();
+            }
             std::process::exit(STATUS);
         }
         if stop() && before == 0 {
             std::thread::spawn(insist);
         }
     });
+}
+
+/// Has `work` done before Ctrl-C ends the process, in place of what was to be done so far.
+#[cfg(feature = "sql")]
+pub fn before_exit(work: impl Fn() + Send + 'static) {
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(work));
 }
 
 /// Asks running work to stop; `false` if there is none.

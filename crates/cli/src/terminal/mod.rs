@@ -1,6 +1,8 @@
 //! The terminal: Ctrl-C, standard output, the pager, progress.
 
 #[cfg(feature = "sql")]
+pub mod elapsed;
+#[cfg(feature = "sql")]
 pub mod hidden;
 #[cfg(feature = "sql")]
 pub mod history;

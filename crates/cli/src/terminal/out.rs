@@ -3,6 +3,9 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(feature = "sql")]
+use crate::terminal::elapsed;
+
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Standard output, buffered: the caller has to flush it. Once its reader has gone, every write fails and [`closed`] is
@@ -34,6 +37,8 @@ fn noted<T>(result: io::Result<T>) -> io::Result<T> {
 
 impl Write for Raw {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        #[cfg(feature = "sql")]
+        elapsed::hide();
         noted(self.0.lock().write(buf))
     }
 

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::bail;
 
-use crate::terminal::{interrupt, out};
+use crate::terminal::{elapsed, interrupt, out};
 
 /// The columns and lines of the terminal, if standard output is one.
 pub fn screen() -> Option<(usize, usize)> {
@@ -70,6 +70,7 @@ impl<'a> Paged<'a> {
 
     fn start(&mut self, held: &[u8]) -> io::Result<()> {
         self.out.flush()?;
+        elapsed::hide();
         let ignored = interrupt::ignore();
         let child = Command::new("sh")
             .args(["-c", self.command])

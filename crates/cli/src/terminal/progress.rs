@@ -14,6 +14,9 @@ use crate::units;
 /// How often a line is written if there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
+/// Fewer rows say nothing of how fast they come: what takes time is to open files and to commit.
+const MEASURED: u64 = 10_000;
+
 /// Shows loads, one after the other, and stops them on Ctrl-C.
 pub struct Display {
     current: RefCell<Option<Current>>,
@@ -68,14 +71,7 @@ impl Current {
     }
 
     fn rates(&self) -> String {
-        let seconds = self.started.elapsed().as_secs_f64().max(1e-3);
-        let rows = (self.last.rows as f64 / seconds) as u64;
-        let megabytes = self.last.bytes as f64 / 1e6 / seconds;
-        format!(
-            "{} rows  {} rows/s  {megabytes:.0} MB/s",
-            units::count(self.last.rows),
-            units::count(rows)
-        )
+        rates(&self.last, self.started.elapsed().as_secs_f64())
     }
 
     fn left(&self) -> String {
@@ -117,6 +113,20 @@ impl Current {
     }
 }
 
+/// How many rows there are after so many seconds, and how many came in a second, where these are enough to tell.
+fn rates(position: &Position, seconds: f64) -> String {
+    let rows = units::count(position.rows);
+    if position.rows < MEASURED {
+        return format!("{rows} rows");
+    }
+    let seconds = seconds.max(1e-3);
+    format!(
+        "{rows} rows  {} rows/s  {:.0} MB/s",
+        units::count((position.rows as f64 / seconds) as u64),
+        position.bytes as f64 / 1e6 / seconds
+    )
+}
+
 impl Progress for Display {
     fn update(&self, position: &Position) -> ControlFlow<()> {
         let mut current = self.current.borrow_mut();
@@ -135,5 +145,24 @@ impl Progress for Display {
         } else {
             ControlFlow::Continue(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_have_no_speed() {
+        let mut position = Position::start("region");
+        position.rows = 5;
+        position.bytes = 400;
+        assert_eq!(rates(&position, 1.5), "5 rows");
+        position.rows = 1_500_000;
+        position.bytes = 171_000_000;
+        assert_eq!(
+            rates(&position, 1.5),
+            "1,500,000 rows  1,000,000 rows/s  114 MB/s"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! The shell on a terminal of its own, as a person sees it.
 
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

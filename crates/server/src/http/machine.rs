@@ -96,7 +96,7 @@ impl Machine {
                 "running": workers.running(),
                 "places": places.collect::<Vec<_>>(),
             },
-            "memory": { "used": found.memory_used, "limit": found.memory_limit },
+            "memory": { "used": found.memory_in_use(), "reserved": found.memory_used, "limit": found.memory_limit },
             "pool": { "hits": pool.hits, "misses": pool.misses, "evictions": pool.evictions },
             "bytes_read": database.bytes_read(),
             "counts": {

@@ -1,9 +1,10 @@
 //! Statements that name files: sessions of other people's machines may not run them.
 
 use std::ops::ControlFlow;
+use std::path::MAIN_SEPARATOR;
 
 use datafusion::sql::sqlparser::ast::{
-    Ident, ObjectName, ObjectNamePart, Statement as Sql, TableFactor, Visit, Visitor,
+    ObjectName, ObjectNamePart, Statement as Sql, TableFactor, Visit, Visitor,
 };
 
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::frontend::materialized::MaterializedStatement;
 use crate::frontend::parse::Statement;
 use crate::frontend::walk::Walk;
 use crate::frontend::{readers, views};
-use crate::names::looks_like_file;
+use crate::names::{is_literal, looks_like_file};
 
 /// Refuses a statement that reads or writes a file.
 ///
@@ -54,6 +55,7 @@ pub(crate) fn refuse(statement: &Statement) -> Result<()> {
         }
         Statement::View { view, .. } => of_tree(&Sql::CreateView((**view).clone())),
         Statement::Explain { statement, .. } => refuse(statement),
+        Statement::Columns(asked) => of_tree(&*asked.query),
         Statement::CopyTo(copy) => Err(refusal(&copy.target)),
         Statement::CopyFrom(copy) => Err(refusal(&copy.source)),
         Statement::Through(through) => match &through.what {
@@ -82,10 +84,13 @@ impl Visitor for Files {
     type Break = String;
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<String> {
-        let name = relation.0.last().and_then(ObjectNamePart::as_ident);
-        match name.map(|Ident { value, .. }| value) {
-            Some(name) if looks_like_file(name) || readers::reads(relation) => {
-                ControlFlow::Break(name.clone())
+        match relation.0.last().and_then(ObjectNamePart::as_ident) {
+            // What is in single quotes may be a folder: whether it is one is not told either.
+            Some(name)
+                if looks_like_file(&name.value) || is_literal(name) || readers::reads(relation) =>
+            {
+                let name = name.value.trim_end_matches(MAIN_SEPARATOR);
+                ControlFlow::Break(name.to_owned())
             }
             _ => ControlFlow::Continue(()),
         }
@@ -129,6 +134,12 @@ mod tests {
             "prepare p as select * from 'f.csv'",
             "delete from t using 'f.csv' where true",
             "update t set a = 1 from 'f.csv'",
+            "describe 'f.csv'",
+            "summarize 'f.csv'",
+            "summarize read_csv('f')",
+            // It may be a folder.
+            "select * from 'hive'",
+            "summarize 'hive'",
         ] {
             // What is not taken at all needs no refusal.
             assert!(parse(text).is_err() || refused(text), "{text}");

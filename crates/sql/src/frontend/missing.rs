@@ -14,6 +14,7 @@ pub(crate) fn names(statement: &Statement) -> Vec<String> {
         Statement::Sql(sql) => reading(sql).map_or_else(Vec::new, named),
         Statement::Returning { statement, .. } => reading(statement).map_or_else(Vec::new, named),
         Statement::Explain { statement, .. } => names(statement),
+        Statement::Columns(asked) => named(Sql::Query(asked.query.clone())),
         Statement::CopyTo(copy) => named(Sql::Query(copy.query.clone())),
         _ => Vec::new(),
     }

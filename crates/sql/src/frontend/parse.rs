@@ -31,11 +31,12 @@ use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
 use crate::frontend::sequences::SequenceStatement;
 use crate::frontend::steps::{Split, Touched};
+use crate::frontend::summarize::ColumnsOf;
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
     absent, arrays, begin, changes, constraints, distinct, domains, grammar, identity, kept, like,
     maintenance, materialized, merge, prepared, returning, rewrite, roles, schema_elements,
-    schemas, sequences, steps, table_as, types,
+    schemas, sequences, steps, summarize, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -65,6 +66,8 @@ pub(crate) enum Statement {
         json: bool,
         statement: Box<Statement>,
     },
+    /// `describe` of a query or a file, and `summarize`.
+    Columns(ColumnsOf),
     /// `create array`, `drop array`, and versions of arrays.
     Array(ArrayStatement),
     /// `create schema` and its like, `set search_path` and `show search_path`.
@@ -259,6 +262,10 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
             }),
         }
     };
+    if let Some((told, query)) = summarize::strip(tokens) {
+        let read = known(&query).and_then(|own| summarize::of(told, *own));
+        return Some(read.map(Statement::Columns));
+    }
     if let Some(own) = maintenance::statement(tokens).transpose() {
         return Some(own.map(Statement::Maintenance));
     }

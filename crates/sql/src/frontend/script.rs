@@ -32,7 +32,15 @@ impl Statement {
     /// The statement with `how` before it, which is `explain` or `explain analyze`. Statements that cannot be explained
     /// stay as they are.
     pub fn shown(&self, how: &str) -> Statement {
-        let plain = ["explain", "set", "reset", "show", "describe", "desc"];
+        let plain = [
+            "explain",
+            "set",
+            "reset",
+            "show",
+            "describe",
+            "desc",
+            "summarize",
+        ];
         if words(&self.text)
             .next()
             .is_some_and(|first| plain.contains(&&*first))
@@ -325,7 +333,10 @@ pub fn only_reads(statement: &str) -> bool {
         first = words.next();
     }
     match first.as_deref() {
-        Some("select" | "with" | "values" | "show" | "describe" | "desc" | "table" | "from") => {
+        Some(
+            "select" | "with" | "values" | "show" | "describe" | "desc" | "summarize" | "table"
+            | "from",
+        ) => {
             let changes = ["insert", "delete", "update", "into", "nextval", "setval"];
             !words.any(|word| changes.contains(&word.as_str()))
         }

@@ -11,6 +11,7 @@ use crate::frontend::parse::Statement;
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::{Kind, SchemaStatement};
 use crate::frontend::sequences::SequenceStatement;
+use crate::frontend::summarize::Told;
 use crate::frontend::types::TypeStatement;
 
 /// The name of the command as PostgreSQL tells its clients: `SELECT`, `INSERT`, `CREATE TABLE`, ... Statements that it
@@ -56,6 +57,10 @@ pub(crate) fn verb(statement: &Statement) -> &'static str {
         Statement::Steps { last, .. } => verb(last),
         Statement::Identity(_) | Statement::Change(_) | Statement::Changes(_) => "ALTER TABLE",
         Statement::Explain { .. } => "EXPLAIN",
+        Statement::Columns(asked) => match asked.told {
+            Told::Types => "DESCRIBE",
+            Told::Values => "SUMMARIZE",
+        },
         Statement::CopyTo(_) | Statement::CopyFrom(_) | Statement::Through(_) => "COPY",
     }
 }

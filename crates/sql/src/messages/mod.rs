@@ -9,6 +9,7 @@ pub(crate) mod nearest;
 pub(crate) mod numbers;
 mod overflow;
 pub(crate) mod plain;
+mod planner_words;
 pub(crate) mod tags;
 pub(crate) mod translate;
 pub(crate) mod types;

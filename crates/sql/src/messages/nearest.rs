@@ -32,3 +32,39 @@ pub(crate) fn unknown_column(name: &str, definition: &Definition) -> Error {
         position: None,
     }
 }
+
+/// The message for a function that there is none of, from the planner's, which names another one however far it is.
+pub(crate) fn unknown_function(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("nvalid function '")?;
+    let (name, rest) = rest.split_once("'. Did you mean '")?;
+    let (other, _) = rest.split_once("'?")?;
+    let near = nearest(name, [other.to_string()]);
+    Some(if near.is_empty() {
+        format!("no function \"{name}\"")
+    } else {
+        format!("no function \"{name}\" (did you mean {other}?)")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_suggested_only_if_it_is_near() {
+        let of = |name: &str, other: &str| {
+            unknown_function(&format!(
+                "Invalid function '{name}'. Did you mean '{other}'?"
+            ))
+        };
+        assert_eq!(
+            of("lenght", "length").as_deref(),
+            Some("no function \"lenght\" (did you mean length?)")
+        );
+        assert_eq!(
+            of("nosuch", "cosh").as_deref(),
+            Some("no function \"nosuch\"")
+        );
+        assert_eq!(unknown_function("invalid function \"group by\""), None);
+    }
+}

@@ -4,6 +4,8 @@
 //! settings, and asks for bug reports. [`translate`] takes the layers off, sorts what is inside into
 //! [`Error`], and keeps only the sentences that help the person who typed the statement.
 
+use std::collections::HashSet;
+
 use arrow::error::ArrowError;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
@@ -11,8 +13,10 @@ use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Error, Position};
 use crate::messages::codes;
+use crate::messages::nearest::unknown_function;
 use crate::messages::overflow;
 use crate::messages::plain;
+use crate::messages::planner_words;
 use crate::messages::tags::shown;
 use crate::near::nearest;
 
@@ -267,7 +271,10 @@ fn schema(e: &SchemaError) -> Error {
             let mut candidates = nearest(&field.name, plain);
             if candidates.is_empty() {
                 // Nothing is near: the first few columns tell at least what there is.
-                candidates = qualified.into_iter().take(12).collect();
+                let mut seen = HashSet::new();
+                qualified.retain(|name| seen.insert(name.clone()));
+                qualified.truncate(12);
+                candidates = qualified;
             }
             Error::UnknownColumn {
                 name: flat(field),
@@ -463,9 +470,10 @@ pub(crate) fn tidy(message: &str) -> String {
         "failed to match any signature",
         "does not take arguments of these types",
     );
-    plain::message(&line)
-        .trim_end_matches(['.', ' '])
-        .to_string()
+    if let Some(unknown) = unknown_function(&line) {
+        return unknown;
+    }
+    planner_words::reworded(plain::message(&line).trim_end_matches(['.', ' ']))
 }
 
 fn strip<'a>(text: &'a str, prefix: &str) -> &'a str {

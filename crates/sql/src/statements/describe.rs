@@ -19,6 +19,7 @@ use crate::frontend::parameters::{Hint, Readied};
 use crate::frontend::parse::{Statement, parse};
 use crate::frontend::roles::RoleStatement;
 use crate::frontend::schemas::SchemaStatement;
+use crate::frontend::summarize;
 use crate::frontend::{grammar, rewrite};
 use crate::functions::lists::is_quantified;
 use crate::functions::lists::types::{list_of, plain};
@@ -147,6 +148,7 @@ pub(crate) fn returns(statement: &Statement) -> bool {
         Statement::Merge(merge) => merge.returning.is_some(),
         Statement::Steps { last, .. } => returns(last),
         Statement::Explain { .. }
+        | Statement::Columns(_)
         | Statement::Returning { .. }
         | Statement::Schema(
             SchemaStatement::ShowPath
@@ -184,6 +186,7 @@ async fn of_statement(
     };
     match statement {
         Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
+        Statement::Columns(asked) => Ok(Some(summarize::schema(asked.told))),
         Statement::Role(RoleStatement::Show(name)) => Ok(Some(texts(&[name]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),
         Statement::Schema(SchemaStatement::ShowDates(name)) => {

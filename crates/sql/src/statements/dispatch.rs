@@ -14,7 +14,7 @@ use crate::statements::scope::Scope;
 use crate::statements::{
     alter, arrays, comments, composites, constrain, copy, ddl, dml, domains, explain, identity,
     indexes, like, locking, lookup, maintenance, materialized, merge, relations, roles, schemas,
-    sequences, show, targets, views,
+    sequences, show, summarize, targets, views,
 };
 
 /// Runs one statement, which says nothing about transactions.
@@ -65,6 +65,7 @@ pub(crate) async fn run(
             };
             explain::explain(scope.read(started).await?, *statement, how).await
         }
+        Statement::Columns(asked) => summarize::run(scope, asked, started).await,
         Statement::View { view, text } => views::create(scope, *view, &text, started).await,
         Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => Err(
             Error::unsupported("prepared statements are executed by themselves, not explained"),

@@ -68,6 +68,7 @@ pub(crate) mod session;
 mod show;
 mod signals;
 mod steps;
+mod summarize;
 mod targets;
 mod temporary;
 mod texts;

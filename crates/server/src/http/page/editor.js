@@ -146,6 +146,9 @@ function take(at) {
 
 function insert(text) {
   const area = $("text");
+  // On a phone the list covers the statement.
+  $("console").classList.remove("browsing");
+  $("browse").setAttribute("aria-expanded", "false");
   area.focus();
   area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
   editor.wrong = null;

@@ -1,6 +1,7 @@
 // The rows of a result, and a chart of them.
 
-const result = { columns: [], rows: [], chart: null };
+// That of the statement whose status is shown.
+let result = { columns: [], rows: [], chart: null, plan: null };
 const LINE = 26;
 
 const isNumber = (type) => /^(tinyint|smallint|integer|int|bigint|real|float|double|decimal|numeric|hugeint|u?int)/.test(type) || /unsigned/.test(type);
@@ -16,7 +17,7 @@ function showRows() {
   const { columns, rows } = result;
   $("copy").disabled = !rows.length;
   if (!columns.length) {
-    view.replaceChildren(make("p", "empty", "Rows come here. A statement ends with Ctrl + Enter."));
+    view.replaceChildren(make("p", "empty", result.none || "Rows come here: Ctrl + Enter runs the statements."));
     return;
   }
   // As wide as the widest of some rows, within bounds.
@@ -76,7 +77,7 @@ function chosen() {
   const x = times[0] ?? named[0] ?? (numbers.length > 1 ? numbers[0] : -1);
   const y = numbers.filter((at) => at !== x).slice(0, 3);
   const line = times.includes(x) || (x >= 0 && isNumber(columns[x].type)) || rows.length > 60;
-  return { kind: line ? "line" : "bar", x, y, by: -1 };
+  return { kind: line ? "line" : "bar", x, y, by: -1, axes: "auto" };
 }
 
 function showChart() {
@@ -84,12 +85,12 @@ function showChart() {
   const { columns, rows } = result;
   const numbers = columns.map((_, at) => at).filter((at) => isNumber(columns[at].type));
   if (!rows.length || !numbers.length) {
-    view.replaceChildren(make("p", "empty", "A chart wants a column of numbers."));
+    view.replaceChildren(make("p", "empty", rows.length ? "A chart wants a column of numbers." : result.none || "A chart wants rows with a column of numbers."));
     return;
   }
   result.chart ??= chosen();
   const chart = result.chart;
-  const pick = (label, options, value, change) => {
+  const choice = (label, options, value, change) => {
     const select = make("select", "");
     for (const [text, of] of options) {
       const option = make("option", "", text);
@@ -106,10 +107,11 @@ function showChart() {
   const names = columns.map((column, at) => [column.name, at]);
   const bar = make("div", "pick");
   bar.append(
-    pick("as", [["bars", "bar"], ["lines", "line"], ["points", "point"]], chart.kind, (kind) => { chart.kind = kind; }),
-    pick("along", [["the order of rows", -1], ...names], chart.x, (at) => { chart.x = Number(at); }),
-    pick("one for each", [["–", -1], ...names.filter(([, at]) => !isNumber(columns[at].type))], chart.by, (at) => { chart.by = Number(at); }),
+    choice("as", [["bars", "bar"], ["lines", "line"], ["points", "point"]], chart.kind, (kind) => { chart.kind = kind; }),
+    choice("along", [["the order of rows", -1], ...names], chart.x, (at) => { chart.x = Number(at); }),
+    choice("one for each", [["–", -1], ...names.filter(([, at]) => !isNumber(columns[at].type))], chart.by, (at) => { chart.by = Number(at); }),
   );
+  if (chart.y.length > 1) bar.append(choice("axes", [["as they need", "auto"], ["one", "one"], ["one for each column", "each"]], chart.axes, (axes) => { chart.axes = axes; }));
   for (const at of numbers.filter((one) => one !== chart.x)) {
     const box = make("input", "");
     box.type = "checkbox";
@@ -135,12 +137,30 @@ function seriesOf(chart) {
   rows.slice(0, most).forEach((row, number) => {
     for (const y of chart.y.filter((at) => at !== chart.x)) {
       const group = chart.by < 0 ? columns[y].name : chart.y.length > 1 ? `${shownValue(row[chart.by])}, ${columns[y].name}` : shownValue(row[chart.by]);
-      if (!groups.has(group)) groups.set(group, []);
+      if (!groups.has(group)) groups.set(group, { column: y, points: [] });
       const at = chart.x < 0 ? number + 1 : row[chart.x];
-      groups.get(group).push({ x: at, y: value(row, y) });
+      groups.get(group).points.push({ x: at, y: value(row, y) });
     }
   });
-  return [...groups].slice(0, 12).map(([name, points]) => ({ name, points: points.filter((point) => point.y !== null && Number.isFinite(point.y)) }));
+  return [...groups].slice(0, 12).map(([name, { column, points }]) => ({ name, column, points: points.filter((point) => point.y !== null && Number.isFinite(point.y)) }));
+}
+
+// Most axes: one to the left, the others to the right.
+const AXES = 3;
+
+// The axes of a chart, each with the columns that it is for: those whose values are of about the same size share one.
+function axesOf(chart, series) {
+  const axes = [];
+  for (const column of new Set(series.map((one) => one.column))) {
+    const values = series.filter((one) => one.column === column).flatMap((one) => one.points.map((point) => Math.abs(point.y)));
+    const size = Math.max(Number.MIN_VALUE, ...values);
+    const distance = (axis) => Math.abs(Math.log10(axis.size / size));
+    const near = [...axes].sort((a, b) => distance(a) - distance(b))[0];
+    const shares = near && (chart.axes === "one" || axes.length === AXES || (chart.axes === "auto" && distance(near) <= 1));
+    if (shares) near.columns.push(column);
+    else axes.push({ size, columns: [column] });
+  }
+  return axes;
 }
 
 // Round numbers that cover a range.
@@ -154,7 +174,8 @@ function ticks(low, high, wanted) {
 }
 
 function drawChart(chart, series, width, height) {
-  const left = 62, right = 16, top = 14, bottom = 38;
+  const axes = axesOf(chart, series);
+  const left = 62, apart = 58, right = 16 + apart * (axes.length - 1), top = 14, bottom = 38;
   const inside = { w: Math.max(200, width) - left - right, h: height - top - bottom };
   const all = series.flatMap((one) => one.points);
   const measured = chart.x < 0 || isNumber(result.columns[chart.x].type) || isTime(result.columns[chart.x].type);
@@ -165,16 +186,28 @@ function drawChart(chart, series, width, height) {
   const [least, most] = scaled ? [Math.min(...xs), Math.max(...xs)] : [0, keys.length];
   const position = new Map(keys.map((key, at) => [key, at]));
   const px = (x) => left + (scaled ? ((number(x) - least) / (most - least || 1)) * inside.w : ((position.get(shownValue(x)) + 0.5) / keys.length) * inside.w);
-  const values = all.map((point) => point.y);
-  const low = Math.min(chart.kind === "bar" ? 0 : Infinity, ...values), high = Math.max(chart.kind === "bar" ? 0 : -Infinity, ...values);
-  const rules = ticks(low, high, 5);
-  const [bottomValue, topValue] = [Math.min(rules[0], low), Math.max(rules.at(-1), high)];
-  const py = (y) => top + inside.h - ((y - bottomValue) / (topValue - bottomValue || 1)) * inside.h;
-  const svg = drawn("svg", { viewBox: `0 0 ${Math.max(200, width)} ${height}`, height, role: "img" });
-  for (const rule of rules) {
-    svg.append(drawn("line", { class: rule === 0 ? "axis" : "rule", x1: left, x2: left + inside.w, y1: py(rule), y2: py(rule) }));
-    svg.append(drawn("text", { x: left - 8, y: py(rule) + 4, "text-anchor": "end" }, count(rule)));
+  for (const axis of axes) {
+    const values = series.filter((one) => axis.columns.includes(one.column)).flatMap((one) => one.points.map((point) => point.y));
+    const low = Math.min(chart.kind === "bar" ? 0 : Infinity, ...values), high = Math.max(chart.kind === "bar" ? 0 : -Infinity, ...values);
+    axis.rules = values.length ? ticks(low, high, 5) : [0, 1];
+    const [bottomValue, topValue] = values.length ? [Math.min(axis.rules[0], low), Math.max(axis.rules.at(-1), high)] : [0, 1];
+    axis.py = (y) => top + inside.h - ((y - bottomValue) / (topValue - bottomValue || 1)) * inside.h;
   }
+  const axisOf = (one) => axes.find((axis) => axis.columns.includes(one.column));
+  const svg = drawn("svg", { viewBox: `0 0 ${Math.max(200, width)} ${height}`, height, role: "img" });
+  axes.forEach((axis, number) => {
+    const edge = number ? left + inside.w + (number - 1) * apart : left;
+    // The colour of what it is for, if that is one line.
+    const own = series.filter((one) => axis.columns.includes(one.column));
+    const fill = axes.length > 1 && own.length === 1 ? colour(series.indexOf(own[0])) : "";
+    if (number) svg.append(drawn("line", { class: "axis further", x1: edge, x2: edge, y1: top, y2: top + inside.h }));
+    for (const rule of axis.rules) {
+      if (!number) svg.append(drawn("line", { class: rule === 0 ? "axis" : "rule", x1: left, x2: left + inside.w, y1: axis.py(rule), y2: axis.py(rule) }));
+      const text = drawn("text", { x: number ? edge + 8 : edge - 8, y: axis.py(rule) + 4, "text-anchor": number ? "start" : "end" }, count(rule));
+      if (fill) text.style.fill = fill;
+      svg.append(text);
+    }
+  });
   const label = (x, text) => svg.append(drawn("text", { x, y: top + inside.h + 18, "text-anchor": x > left + inside.w - 4 ? "end" : "middle" }, text.length > 16 ? `${text.slice(0, 15)}…` : text));
   if (scaled && chart.x >= 0 && isTime(result.columns[chart.x].type)) {
     for (let at = 0; at <= 5; at += 1) {
@@ -196,6 +229,7 @@ function drawChart(chart, series, width, height) {
   };
   series.forEach((one, at) => {
     const fill = colour(at);
+    const { py } = axisOf(one);
     if (chart.kind === "bar") {
       const slot = (inside.w / keys.length) * 0.8, wide = Math.max(1, slot / series.length);
       for (const point of one.points) {
@@ -223,7 +257,8 @@ function drawChart(chart, series, width, height) {
     }
   });
   const legend = make("div", "legend", ...series.map((one, at) => {
-    const entry = make("span", "", one.name);
+    const axis = axes.indexOf(axisOf(one));
+    const entry = make("span", "", axes.length > 1 ? `${one.name} (${axis ? `right${axes.length > 2 ? ` ${axis}` : ""}` : "left"})` : one.name);
     entry.style.setProperty("--c", colour(at));
     return entry;
   }));

@@ -1,8 +1,7 @@
 //! Statements that change tables, and make views.
 
 use datafusion::sql::sqlparser::ast::{
-    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, SqlOption,
-    ViewColumnDef,
+    AlterTable, AlterTableOperation, CreateTableOptions, CreateView, SqlOption, ViewColumnDef,
 };
 
 use crate::error::{Error, Result};

@@ -11,6 +11,7 @@ mod columns;
 mod comparisons;
 mod escapes;
 mod expanded;
+mod folders;
 mod framed;
 mod grouping;
 mod hypothetical;
