@@ -34,10 +34,12 @@ mod error;
 mod import;
 mod owned;
 mod progress;
+mod rows;
 mod served;
 mod session;
 mod sqlstate;
 pub mod tpch;
+mod waiting;
 
 pub use database::logins::Logins;
 pub use database::options::{
@@ -57,7 +59,8 @@ pub use laq;
 pub use memory::{Account, drop_system_caches};
 pub use owned::{owned_batch, owned_schema};
 pub use progress::{Position, Progress};
-pub use session::{Interrupter, Rows, Session};
+pub use rows::Rows;
+pub use session::Session;
 pub use sql::{
     Activity, Answer, FrameColumns, Frames, PreparedStatement, Setting,
     Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, UserMemory,
@@ -70,3 +73,4 @@ pub use store::{
 };
 pub use store::{Options as PageOptions, PoolOptions, Statistics as StoreStatistics};
 pub use topology::Machine;
+pub use waiting::Interrupter;

@@ -7,15 +7,14 @@ use arrow::record_batch::RecordBatch;
 use futures::stream;
 use futures::stream::{BoxStream, StreamExt};
 use governor::runtime::Runtime;
-use sql::{
-    Answer, AnswerStream, Canceller, Frames, PreparedStatement, Statistics, TransactionStatus,
-    Transfer,
-};
+use sql::{Answer, Canceller, Frames, PreparedStatement, TransactionStatus, Transfer};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
+use crate::rows::Rows;
+use crate::waiting::{Interrupter, Waiting, not_in_a_task};
 
 /// The most batches that wait between the workers and the caller's iterator.
 const QUEUE: usize = 4;
@@ -44,21 +43,7 @@ const QUEUE: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) session: sql::Session,
-    handle: Handle,
-    stop: Arc<Notify>,
-    governing: Arc<Runtime>,
-}
-
-/// Interrupts the statement that a [`Session`] runs, from any thread.
-#[derive(Clone, Debug)]
-pub struct Interrupter(Arc<Notify>);
-
-impl Interrupter {
-    /// Stops the statement that the session runs at this moment, which then returns [`Error::Interrupted`], and has done
-    /// nothing. If it runs none, or has begun to commit, nothing happens: the statement returns what has become of it.
-    pub fn interrupt(&self) {
-        self.0.notify_waiters();
-    }
+    waiting: Waiting,
 }
 
 /// What to do with a LAQ program.
@@ -73,9 +58,7 @@ impl Session {
     pub(crate) fn new(session: sql::Session, handle: Handle, governing: Arc<Runtime>) -> Session {
         Session {
             session,
-            handle,
-            stop: Arc::new(Notify::new()),
-            governing,
+            waiting: Waiting::new(handle, governing),
         }
     }
 
@@ -195,7 +178,7 @@ impl Session {
     ///
     /// If the transaction in progress has failed; those of reading the catalog.
     pub fn missing(&self, text: &str) -> Result<Vec<String>> {
-        self.wait(self.session.missing(text))
+        self.waiting.wait(self.session.missing(text))
     }
 
     /// Runs the statements of `text`, which semicolons separate, and collects what they return.
@@ -206,7 +189,7 @@ impl Session {
     /// have run, and of the failed one nothing is kept. A transaction of several statements has failed then, and can
     /// only be rolled back, as a whole or to a savepoint.
     pub fn sql(&self, text: &str) -> Result<Vec<Answer>> {
-        self.wait(self.session.execute(text))
+        self.waiting.wait(self.session.execute(text))
     }
 
     /// Runs a program in LAQ, the language of linear algebra (`docs/reference/laq.md`), on Atoll's own engine.
@@ -276,7 +259,7 @@ impl Session {
                 Mode::Run => sql::Program::Run(compiled.prepared),
             })
         });
-        self.wait(work)
+        self.waiting.wait(work)
     }
 
     /// Runs one statement and returns its rows as they come, so that results may be larger than memory.
@@ -285,11 +268,8 @@ impl Session {
     ///
     /// Those of [`sql`](Session::sql) that come before the first row; later ones come from the iterator.
     pub fn query(&self, text: &str) -> Result<Rows> {
-        let stream = self.wait(self.session.stream(text))?;
-        Ok(Rows {
-            stream,
-            session: self.clone(),
-        })
+        let stream = self.waiting.wait(self.session.stream(text))?;
+        Ok(Rows::new(stream, self.waiting.clone()))
     }
 
     /// Reads one statement, whose parameters are `$1`, `$2`, ..., to [run](Session::run) it any number of times. The types
@@ -323,7 +303,7 @@ impl Session {
         text: &str,
         declared: &[Option<DataType>],
     ) -> Result<Option<PreparedStatement>> {
-        self.wait(self.session.prepare(text, declared))
+        self.waiting.wait(self.session.prepare(text, declared))
     }
 
     /// Runs a prepared statement with these texts for its parameters; NULL for those that are none.
@@ -332,17 +312,14 @@ impl Session {
     ///
     /// If a text is not of its parameter's type; those of [`query`](Session::query).
     pub fn run(&self, statement: &PreparedStatement, values: &[Option<&str>]) -> Result<Rows> {
-        let stream = self.wait(self.session.run(statement, values))?;
-        Ok(Rows {
-            stream,
-            session: self.clone(),
-        })
+        let stream = self.waiting.wait(self.session.run(statement, values))?;
+        Ok(Rows::new(stream, self.waiting.clone()))
     }
 
     /// The transaction in progress has failed, if there is one: for whoever could not do something else in it.
     pub fn fail(&self) {
         // Whatever an interrupt is for, the mark is set.
-        self.handle.block_on(self.session.fail());
+        self.waiting.handle.block_on(self.session.fail());
     }
 
     /// The rows of a `copy ... to stdout`.
@@ -351,11 +328,8 @@ impl Session {
     ///
     /// Those of its query; if rows come from the client.
     pub fn copy_out(&self, transfer: &Transfer) -> Result<Rows> {
-        let stream = self.wait(self.session.copy_out(transfer))?;
-        Ok(Rows {
-            stream,
-            session: self.clone(),
-        })
+        let stream = self.waiting.wait(self.session.copy_out(transfer))?;
+        Ok(Rows::new(stream, self.waiting.clone()))
     }
 
     /// The columns that a `copy ... from stdin` fills.
@@ -364,7 +338,7 @@ impl Session {
     ///
     /// If there is no such table or column; if rows go to the client.
     pub fn copy_columns(&self, transfer: &Transfer) -> Result<SchemaRef> {
-        self.wait(self.session.copy_columns(transfer))
+        self.waiting.wait(self.session.copy_columns(transfer))
     }
 
     /// Appends the rows of a `copy ... from stdin`: batches of texts, a column for each that the statement fills. The
@@ -383,7 +357,7 @@ impl Session {
         let (session, transfer) = (self.session.clone(), transfer.clone());
         let canceller = Canceller::default();
         let work = canceller.over(async move { session.copy_in(&transfer, rows).await });
-        let task = Task(self.handle.spawn(work));
+        let task = Task(self.waiting.handle.spawn(work));
         for batch in batches {
             let failed = batch.is_err();
             if sender.blocking_send(Some(batch)).is_err() || failed {
@@ -391,7 +365,7 @@ impl Session {
             }
         }
         let _ = sender.blocking_send(None);
-        self.wait_for(canceller, task.end())
+        self.waiting.wait_for(canceller, task.end())
     }
 
     /// Whether a transaction of several statements is in progress.
@@ -429,7 +403,7 @@ impl Session {
 
     /// A handle that stops what this session runs.
     pub fn interrupter(&self) -> Interrupter {
-        Interrupter(Arc::clone(&self.stop))
+        self.waiting.interrupter()
     }
 
     /// A handle of this session that only its own [`interrupter`](Session::interrupter) stops, and whose interrupter stops
@@ -449,7 +423,7 @@ impl Session {
     #[must_use]
     pub fn with_own_interrupter(&self) -> Session {
         Session {
-            stop: Arc::new(Notify::new()),
+            waiting: self.waiting.apart(),
             ..self.clone()
         }
     }
@@ -465,51 +439,14 @@ impl Session {
         let (session, name) = (self.session.clone(), table.to_string());
         let canceller = Canceller::default();
         let work = canceller.over(async move { session.append(&name, rows).await });
-        let task = Task(self.handle.spawn(work));
+        let task = Task(self.waiting.handle.spawn(work));
         for batch in batches {
             if sender.blocking_send(Some(Ok(batch))).is_err() {
                 break;
             }
         }
         let _ = sender.blocking_send(None);
-        self.wait_for(canceller, task.end())
-    }
-
-    /// Waits for `work` or an interrupt, whichever comes first; an interrupt drops the work and waits for its end.
-    fn wait<T, E: Into<Error>>(
-        &self,
-        work: impl Future<Output = std::result::Result<T, E>>,
-    ) -> Result<T> {
-        let canceller = Canceller::default();
-        let work = canceller.over(work);
-        self.wait_for(canceller, work)
-    }
-
-    /// Waits for `work`, which runs over `canceller`, or an interrupt. Work that has begun to commit is not interrupted: what
-    /// has become of it is returned, as whoever is told that it was interrupted would do it again.
-    fn wait_for<T, E: Into<Error>>(
-        &self,
-        canceller: Canceller,
-        work: impl Future<Output = std::result::Result<T, E>>,
-    ) -> Result<T> {
-        not_in_a_task()?;
-        // This comes first, so that no interrupt is missed from here on.
-        let stopped = self.stop.notified();
-        let _running = self.governing.begin();
-        self.handle.block_on(async {
-            let mut work = Box::pin(work);
-            tokio::select! {
-                biased;
-                () = stopped => {}
-                done = &mut work => return done.map_err(Into::into),
-            }
-            if !canceller.cancel() {
-                return work.await.map_err(Into::into);
-            }
-            drop(work);
-            canceller.ended().await;
-            Err(Error::Interrupted)
-        })
+        self.waiting.wait_for(canceller, task.end())
     }
 }
 
@@ -546,78 +483,4 @@ fn incoming() -> (mpsc::Sender<Option<Batch>>, BoxStream<'static, Batch>) {
         }
     });
     (sender, rows.boxed())
-}
-
-/// The rows of one statement, batch by batch. Dropping it cancels the statement.
-#[derive(Debug)]
-pub struct Rows {
-    stream: AnswerStream,
-    session: Session,
-}
-
-impl Rows {
-    /// The columns.
-    pub fn schema(&self) -> &SchemaRef {
-        self.stream.schema()
-    }
-
-    /// Rows changed, for statements that write.
-    pub fn changed(&self) -> Option<u64> {
-        self.stream.changed()
-    }
-
-    /// Whether the statement has ended, and only its rows are left to be taken.
-    pub fn is_over(&self) -> bool {
-        self.stream.is_over()
-    }
-
-    /// What whoever typed the statement should know of what it has done.
-    pub fn notices(&self) -> &[String] {
-        self.stream.notices()
-    }
-
-    /// Which columns are columns of a table, as far as that is known.
-    pub fn origins(&self) -> &sql::Origins {
-        self.stream.origins()
-    }
-
-    /// What the statement is called: `SELECT`, `INSERT`, `CREATE TABLE`, ...
-    pub fn verb(&self) -> &'static str {
-        self.stream.verb()
-    }
-
-    /// The statistics of the statement so far; final after the last batch.
-    pub fn statistics(&self) -> Statistics {
-        self.stream.statistics()
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        let next = self.stream.next_batch();
-        let next = self.session.wait(async { Ok::<_, Error>(next.await) });
-        let next = match next {
-            Err(Error::Interrupted) => {
-                if self.session.handle.block_on(self.stream.cancel()) {
-                    return Some(Err(Error::Interrupted));
-                }
-                // What it did is done, and these are rows that tell of it.
-                let next = self.stream.next_batch();
-                self.session.handle.block_on(next)
-            }
-            Err(e) => return Some(Err(e)),
-            Ok(next) => next,
-        };
-        next.map(|batch| batch.map_err(Error::from))
-    }
-}
-
-/// Fails within an asynchronous task: blocking there would block one of the threads that are to do the work.
-fn not_in_a_task() -> Result<()> {
-    match Handle::try_current() {
-        Ok(_) => Err(Error::Blocking),
-        Err(_) => Ok(()),
-    }
 }

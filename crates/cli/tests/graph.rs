@@ -238,7 +238,8 @@ fn graphs_are_tables_and_searches_are_functions() {
         rows("select triangles from triangles('islands')"),
         "triangles 1"
     );
-    let sum = "select round(sum(rank), 6) as sum from pagerank('islands', tolerance=0e-4, rounds=7)";
+    let sum =
+        "select round(sum(rank), 6) as sum from pagerank('islands', tolerance=0e-4, rounds=7)";
     assert_eq!(rows(sum), "sum 1.0");
     // Attributes of vertices are tables beside.
     folder

@@ -97,10 +97,11 @@ impl DateForm {
             let digits = rest.bytes().take(most).take_while(u8::is_ascii_digit);
             let count = digits.count();
             // One digit is enough where a separator follows, or nothing.
-            let bounded = !matches!(
-                self.0.get(at + 1),
-                Some(Part::Year | Part::Month | Part::Day)
-            );
+            // Beside another number it has all its digits, as nothing else tells where it ends.
+            let is_number =
+                |part: Option<&Part>| matches!(part, Some(Part::Year | Part::Month | Part::Day));
+            let before = at.checked_sub(1).and_then(|before| self.0.get(before));
+            let bounded = !is_number(before) && !is_number(self.0.get(at + 1));
             if count == 0 || count < most && (!bounded || most == 4) {
                 return None;
             }

@@ -119,7 +119,7 @@ pub(crate) fn bytes_of(value: &str) -> Option<Vec<u8>> {
             .bytes()
             .filter(|byte| !byte.is_ascii_whitespace())
             .collect();
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return None;
         }
         let digit = |byte: u8| {

@@ -50,7 +50,7 @@ pub(crate) fn told(error: &atoll::Error, text: &str) -> Report {
     let mut report = report(error, text);
     if let atoll::Error::Sql(sql) = error {
         let told = sql.told();
-        report.message = told.message;
+        report.message = told.message.into_boxed_str();
         report.detail = told.detail.map(Into::into);
         report.hint = told.hint.map(Into::into);
         report.context = told.context.map(Into::into);
@@ -83,7 +83,7 @@ mod tests {
         };
         let told = told(&atoll::Error::Sql(error), "select é\n  b");
         assert_eq!((told.code, told.position), ("42703", Some(12)));
-        assert_eq!(told.message, "column \"b\" does not exist");
+        assert_eq!(&*told.message, "column \"b\" does not exist");
         let error = sql::Error::Conflict {
             code: "40001",
             message: "could not serialize access".into(),

@@ -20,6 +20,7 @@ impl Outcome for atoll::Rows {
 }
 
 impl Outcome for () {}
+impl Outcome for bool {}
 impl Outcome for u64 {}
 impl Outcome for Vec<atoll::Answer> {}
 impl Outcome for Option<atoll::PreparedStatement> {}

@@ -80,7 +80,8 @@ impl About {
 
     /// A table, as the catalog or a title names it.
     fn of_table(name: &str) -> About {
-        let (schema, table) = name.split_once(WITHIN).unwrap_or((SCHEMA, name));
+        let parts = name.split_once(WITHIN).or_else(|| name.split_once('.'));
+        let (schema, table) = parts.unwrap_or((SCHEMA, name));
         About {
             schema: Some(schema.to_owned()),
             table: Some(table.to_owned()),

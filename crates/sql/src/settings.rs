@@ -117,9 +117,12 @@ impl Backend {
     }
 }
 
+/// Fails if a session of somebody may not be ended, or only its statement.
+type Judge = dyn Fn(&SessionOwner, bool) -> Result<()> + Send + Sync;
+
 /// Whether a statement may have a session of somebody end, or only its statement.
 #[derive(Clone)]
-pub(crate) struct MayStop(pub Arc<dyn Fn(&SessionOwner, bool) -> Result<()> + Send + Sync>);
+pub(crate) struct MayStop(pub Arc<Judge>);
 
 impl std::fmt::Debug for MayStop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

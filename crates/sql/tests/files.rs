@@ -246,8 +246,10 @@ fn files_give_what_datafusion_gives() {
                     continue;
                 };
                 assert_eq!(rows(wanted), rows(found), "{text}");
-                // Of a file without rows the planner may make a constant, which needs no engine.
-                if ![file, small].contains(&"$none.parquet") {
+                // Of a file without rows the planner may make a constant, which needs no engine; a double and a decimal are
+                // compared by a function that the engine has not got.
+                let is_mixed = file.ends_with(".csv") && small.ends_with(".parquet");
+                if ![file, small].contains(&"$none.parquet") && !is_mixed {
                     assert_eq!(found.statistics.ran_on, "algebra", "{text}");
                 }
             }

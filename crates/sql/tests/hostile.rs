@@ -252,6 +252,49 @@ fn long_queries_of_our_engine_are_cancelled() {
 }
 
 #[test]
+fn long_functions_are_cancelled() {
+    let long = [
+        // A prime number of letters is no number of equal parts.
+        r"select repeat('a', 40009) ~ '^(aa+)\1+$'",
+        r"select count(*) from t where repeat('a', 40009 + 0 * a::int) ~ '^(aa+)\1+$'",
+        "select repeat('ab', 1000000) like '%' || repeat('_', 10000) || 'c%'",
+        "select count(*) from t where repeat('ab', 1000000 + 0 * a::int) like '%' || repeat('_', 10000) || 'c%'",
+        "select max(length(to_char(now() + a * interval '1 second', repeat('YYYY ', 4000)))) from t",
+        "select array_agg(a) @> array_agg(a + 1) from t",
+    ];
+    for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
+        let f = Fixture::by(executor, 4 << 30);
+        filled(&f, 200_000);
+        for text in long {
+            stopped(&f, text);
+        }
+    }
+}
+
+#[test]
+fn values_are_refused_before_they_are_made() {
+    let f = Fixture::by(sql::Executor::Fused, 64 << 20);
+    filled(&f, 1_000);
+    for text in [
+        "select length(repeat('x', 500000000))",
+        "select sum(length(repeat(s, 200000))) from t",
+        "select length(lpad(s, 200000000, 'ab')) from t limit 1",
+        "select length(replace(repeat('a', 100000), 'a', repeat('b', 5000)))",
+        "select cardinality(array_fill(1, array[60000000]))",
+    ] {
+        let begun = Instant::now();
+        let message = f.sql(text).unwrap_err().to_string();
+        assert!(message.contains("memory limit"), "{text}: {message}");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{text}");
+    }
+    let message = f
+        .sql("select repeat('x', 2000000000)")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(message, "requested length too large");
+}
+
+#[test]
 fn what_needs_too_much_memory_is_refused_or_run_by_who_can_spill() {
     let f = Fixture::by(sql::Executor::Fused, 96 << 20);
     filled(&f, 300_000);

@@ -57,11 +57,14 @@ pub(super) struct Listed {
     pub sets: Vec<Option<DataSet>>,
     pub variables: Vec<Variable>,
     /// Further names of variables and groups, and the names that they stand for.
-    pub aliases: Vec<(String, String)>,
+    pub aliases: Aliases,
 }
 
+/// Names, and the names that they stand for.
+type Aliases = Vec<(String, String)>;
+
 /// The data sets, and the further names that objects have.
-fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Vec<(String, String)>)> {
+fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases)> {
     let mut heaps = Collections::default();
     let mut seen = BTreeMap::new();
     let mut aliases = Vec::new();

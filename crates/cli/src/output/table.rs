@@ -205,6 +205,18 @@ enum Layout {
     Blocks,
 }
 
+/// As much of a text as [`TALLEST`] lines of the widest column show, and what tells that more follows: to fold the rest takes a time
+/// that grows with the square of its length.
+fn beginning(mut text: String) -> String {
+    const MOST: usize = (TALLEST + 1) * (u16::MAX as usize);
+    if text.len() > MOST
+        && let Some((end, _)) = text.char_indices().nth(MOST)
+    {
+        text.truncate(end);
+    }
+    text
+}
+
 /// A row to be laid out; `None` in place of rows that are left out.
 type Texts = Option<Vec<String>>;
 
@@ -450,7 +462,9 @@ impl Piece {
                 Some(texts) => texts
                     .into_iter()
                     .zip(&self.columns)
-                    .map(|(text, column)| Cell::new(text).set_alignment(column.alignment()))
+                    .map(|(text, column)| {
+                        Cell::new(beginning(text)).set_alignment(column.alignment())
+                    })
                     .collect(),
             };
             let mut row = Row::from(between(cells, hidden, || Cell::new("…")));

@@ -432,11 +432,7 @@ mod tests {
             ),
         ] {
             let report = read(text).unwrap_err();
-            assert_eq!(
-                (report.code, report.message.as_str()),
-                (code, message),
-                "{text}"
-            );
+            assert_eq!((report.code, &*report.message), (code, message), "{text}");
         }
         assert_eq!(read("close é d").unwrap_err().position, Some(9));
     }

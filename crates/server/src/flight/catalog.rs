@@ -110,8 +110,8 @@ pub(crate) fn rows(shelf: &Shelf, caller: &Caller, command: &Any) -> Result<Reco
         Some("CommandGetCatalogs") => vec![texts([Some(CATALOG.to_string())])],
         Some("CommandGetDbSchemas") => schemas(shelf, caller, &call::decoded(value)?)?,
         Some("CommandGetTableTypes") => {
-            let text = format!("select distinct {KIND} from information_schema.tables order by 1");
-            query(shelf, caller, &text, 1)?
+            let text = "select k from (values ('LOCAL TEMPORARY'), ('TABLE'), ('VIEW')) kinds(k) order by 1";
+            query(shelf, caller, text, 1)?
         }
         Some("CommandGetTables") => tables(shelf, caller, &call::decoded(value)?)?,
         Some("CommandGetPrimaryKeys") => primary_keys(shelf, caller, &call::decoded(value)?)?,

@@ -209,7 +209,7 @@ impl Iterator for Reader {
             Ok(batch) => batch.map(Ok),
             Err(ended) => {
                 let words = match &ended {
-                    Ended::Told(status) => status.report.message.clone(),
+                    Ended::Told(status) => status.report.message.to_string(),
                     Ended::Gone => "the client has gone".to_string(),
                 };
                 *self.wrong.lock() = Some(ended);

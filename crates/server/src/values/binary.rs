@@ -1,7 +1,9 @@
 //! Values in PostgreSQL's binary formats.
 
-use arrow::datatypes::i256;
+use arrow::datatypes::{DataType, i256};
 use sql::Infinity;
+
+use crate::values::types;
 
 /// Days from 1970 to 2000, where PostgreSQL counts from.
 pub(crate) const EPOCH_DAYS: i64 = 10_957;
@@ -109,6 +111,18 @@ pub(crate) fn numeric_of(negative: bool, digits: &str, scale: usize, out: &mut V
     out.extend((scale as u16).to_be_bytes());
     for group in all {
         out.extend(group.to_be_bytes());
+    }
+}
+
+/// Writes the text of a value.
+type WriteText = fn(&str, &mut Vec<u8>);
+
+/// How a value of this type is written that is a text here; none of others.
+pub(crate) fn of_text(oid: u32, data_type: &DataType) -> Option<WriteText> {
+    match (oid, data_type) {
+        (types::TID, DataType::Utf8 | DataType::Utf8View) => Some(place),
+        (types::TIMETZ, DataType::Utf8 | DataType::Utf8View) => Some(time_in_zone),
+        _ => None,
     }
 }
 

@@ -330,6 +330,9 @@ fn shown(column: &ArrayRef, local: Local) -> Result<Write<'_>, ArrowError> {
 
 /// Writes a column of values of type `oid`.
 fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
+    if let Some(write) = binary::of_text(oid, column.data_type()) {
+        return Ok(each_text(column, write));
+    }
     Ok(match column.data_type() {
         DataType::Null => Box::new(|_, _| {}),
         DataType::Boolean => {
@@ -359,12 +362,6 @@ fn in_binary(column: &ArrayRef, oid: u32) -> Result<Write<'_>, ArrowError> {
         DataType::Decimal256(_, scale) => {
             let (column, scale) = (column.as_primitive::<Decimal256Type>(), *scale);
             Box::new(move |at, out| binary::wide_numeric(column.value(at), scale, out))
-        }
-        DataType::Utf8 | DataType::Utf8View if oid == types::TID => {
-            each_text(column, binary::place)
-        }
-        DataType::Utf8 | DataType::Utf8View if oid == types::TIMETZ => {
-            each_text(column, binary::time_in_zone)
         }
         DataType::Utf8 | DataType::Utf8View => {
             // The version of its format stands before a `jsonb`.

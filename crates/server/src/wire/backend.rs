@@ -146,7 +146,7 @@ pub(crate) const CHANGED: &str = "cached plan must not change result type";
 pub(crate) struct Report {
     pub severity: &'static str,
     pub code: &'static str,
-    pub message: String,
+    pub message: Box<str>,
     /// More of what is wrong.
     pub detail: Option<Box<str>>,
     /// What to do.
@@ -165,7 +165,7 @@ impl Report {
         Report {
             severity: "ERROR",
             code,
-            message: message.into(),
+            message: message.into().into_boxed_str(),
             detail: None,
             hint: None,
             position: None,
@@ -248,7 +248,7 @@ impl Report {
                     }
                 }
             }
-            if self.message == CHANGED {
+            if *self.message == *CHANGED {
                 // The function of PostgreSQL that says so: by it pgjdbc knows what to do.
                 part(b'R', "RevalidateCachedQuery");
             }

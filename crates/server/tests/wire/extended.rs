@@ -268,7 +268,10 @@ fn values_of_an_enum_are_texts_in_both_formats() {
     client.ask("create type mood as enum ('sad', 'ok')");
     client.ask("create table t (m mood, l mood[])");
     client.ask("insert into t values ('ok', '{sad}'), ('sad', null)");
-    let number: u32 = client.value("select to_regtype('mood')").parse().unwrap();
+    let number: u32 = client
+        .value("select to_regtype('mood')::oid")
+        .parse()
+        .unwrap();
     for declared in [&[][..], &[number][..]] {
         client.send(
             &[

@@ -225,9 +225,7 @@ pub(super) fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, of:
         return once(&mut options.owner, owner);
     }
     if of == Of::Column && word(parser, "sequence") {
-        need(parser, "name")?;
-        let name = written(&parser.parse_object_name(false)?)?;
-        return once(&mut options.name, name);
+        return named(parser, options);
     }
     for other in ["owner", "rename", "set"] {
         if word(parser, other) {
@@ -235,6 +233,13 @@ pub(super) fn option(parser: &mut Parser<'_>, options: &mut SequenceOptions, of:
         }
     }
     Err(unexpected(parser, "an option of a sequence", found))
+}
+
+/// `name s`, behind `sequence`: what the sequence of an identity column is called.
+fn named(parser: &mut Parser<'_>, options: &mut SequenceOptions) -> Result<()> {
+    need(parser, "name")?;
+    let name = written(&parser.parse_object_name(false)?)?;
+    once(&mut options.name, name)
 }
 
 /// What comes behind `owned by`: a column with its table, or `none`.

@@ -21,15 +21,18 @@ pub(crate) fn is_name(key: &Expr) -> bool {
     matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-/// Has the name at this position mean the output column, if it stands in an expression of an `order by` whose query has
-/// such a column. False if it does not.
-pub(crate) fn take_output(statement: &mut Statement, at: Position) -> bool {
-    statement.walk_mut(&mut Outputs(at)).is_break()
+/// Has a name mean the output column, if it stands in an expression of an `order by` whose query has such a column: at this
+/// position, or, if that is not known, in the first query of which it is so. False if there is none.
+pub(crate) fn take_output(statement: &mut Statement, name: &str, at: Option<Position>) -> bool {
+    statement.walk_mut(&mut Outputs { name, at }).is_break()
 }
 
-struct Outputs(Position);
+struct Outputs<'n> {
+    name: &'n str,
+    at: Option<Position>,
+}
 
-impl VisitorMut for Outputs {
+impl VisitorMut for Outputs<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
@@ -42,15 +45,15 @@ impl VisitorMut for Outputs {
         };
         let mut keys: Vec<&mut Expr> = keys.iter_mut().map(|key| &mut key.expr).collect();
         keys.retain(|key| !is_name(key));
-        let mut found = keys.iter().filter_map(|key| self.named(key));
-        let Some(name) = found.next() else {
+        if !keys.iter().any(|key| self.is_in(key)) {
             return ControlFlow::Continue(());
-        };
-        match output(select, &name) {
+        }
+        let name = self.name;
+        match output(select, name) {
             None => ControlFlow::Continue(()),
             Some(output) => {
                 for key in keys {
-                    let _ = key.walk_mut(&mut Renamed(&name, &output));
+                    let _ = key.walk_mut(&mut Renamed(name, &output));
                 }
                 ControlFlow::Break(())
             }
@@ -58,26 +61,26 @@ impl VisitorMut for Outputs {
     }
 }
 
-impl Outputs {
-    /// The name at the position, if it stands in this expression.
-    fn named(&self, expr: &Expr) -> Option<String> {
-        struct At(Position);
-        impl Visitor for At {
-            type Break = String;
+impl Outputs<'_> {
+    /// Whether the name stands in this expression, at the position if that is known.
+    fn is_in(&self, expr: &Expr) -> bool {
+        struct Found<'o>(&'o Outputs<'o>);
+        impl Visitor for Found<'_> {
+            type Break = ();
 
-            fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
-                match expr {
-                    Expr::Identifier(ident)
-                        if (ident.span.start.line, ident.span.start.column)
-                            == (self.0.line, self.0.column) =>
-                    {
-                        ControlFlow::Break(column_name(ident))
-                    }
-                    _ => ControlFlow::Continue(()),
+            fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+                let Expr::Identifier(ident) = expr else {
+                    return ControlFlow::Continue(());
+                };
+                let start = ident.span.start;
+                let is_there = |at: Position| (start.line, start.column) == (at.line, at.column);
+                if column_name(ident) == self.0.name && self.0.at.is_none_or(is_there) {
+                    return ControlFlow::Break(());
                 }
+                ControlFlow::Continue(())
             }
         }
-        expr.walk(&mut At(self.0)).break_value()
+        expr.walk(&mut Found(self)).is_break()
     }
 }
 

@@ -1,12 +1,14 @@
-//! Operators of texts that PostgreSQL means otherwise than the planner: `~` and its kin, and `substring`.
+//! Operators of texts that PostgreSQL means otherwise than the planner: `~` and its kin, `substring`, and `||` beside bytes.
 
 use std::sync::{Arc, LazyLock};
 
+use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator, ScalarUDF, lit};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use crate::functions::arguments::is_bytea;
 use crate::functions::regexps;
 use crate::functions::regular::plain_source;
 use crate::functions::unknown::quoted;
@@ -19,10 +21,14 @@ pub(crate) struct TextOperators;
 impl ExprPlanner for TextOperators {
     fn plan_binary_op(
         &self,
-        expr: RawBinaryExpr,
-        _: &DFSchema,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         let (alike, negated) = match expr.op {
+            BinaryOperator::StringConcat => {
+                read_as_bytes(&mut expr, schema);
+                return Ok(PlannerResult::Original(expr));
+            }
             BinaryOperator::PGRegexMatch => (false, false),
             BinaryOperator::PGRegexIMatch => (true, false),
             BinaryOperator::PGRegexNotMatch => (false, true),
@@ -35,6 +41,20 @@ impl ExprPlanner for TextOperators {
 
     fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(substr().call(args)))
+    }
+}
+
+/// Reads a constant in quotes beside a `bytea` as one, as in PostgreSQL.
+fn read_as_bytes(expr: &mut RawBinaryExpr, schema: &DFSchema) {
+    let is_bytes = |side: &Expr| side.get_type(schema).is_ok_and(|ty| is_bytea(&ty));
+    let constant = match (is_bytes(&expr.left), is_bytes(&expr.right)) {
+        (true, false) => &mut expr.right,
+        (false, true) => &mut expr.left,
+        _ => return,
+    };
+    if quoted(constant).is_some() {
+        let text = std::mem::take(constant);
+        *constant = Expr::Cast(Cast::new(Box::new(text), DataType::Binary));
     }
 }
 

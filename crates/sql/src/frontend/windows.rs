@@ -44,13 +44,7 @@ const EXACT: [&str; 6] = [
 /// # Errors
 /// For frames that no window has, and for clauses that PostgreSQL does not have over a window.
 pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
-    if expr.func_def.name() == "nth_value"
-        && let Some(Expr::Literal(nth, _)) = expr.args.get(1)
-        && let Ok(ScalarValue::Int64(Some(..=0))) = nth.cast_to(&DataType::Int64)
-    {
-        let message = "argument of nth_value must be greater than zero";
-        return Err(Error::coded("22016", message).into());
-    }
+    check_nth(&expr)?;
     let found = match taken(&mut expr.order_by)? {
         Some(found) => found,
         None => match moving(&expr) {
@@ -116,6 +110,18 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
             distinct: false,
         },
     })))
+}
+
+/// That the constant of an `nth_value` is the number of a row.
+fn check_nth(expr: &RawWindowExpr) -> Result<()> {
+    if expr.func_def.name() == "nth_value"
+        && let Some(Expr::Literal(nth, _)) = expr.args.get(1)
+        && let Ok(ScalarValue::Int64(Some(..=0))) = nth.cast_to(&DataType::Int64)
+    {
+        let message = "argument of nth_value must be greater than zero";
+        return Err(Error::coded("22016", message).into());
+    }
+    Ok(())
 }
 
 /// `*` counts rows, as a constant does.

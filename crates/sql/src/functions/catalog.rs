@@ -18,7 +18,9 @@ pub(crate) const ROW_PLACE: &str = "row place";
 
 fn row_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     let rows = args[0].as_primitive::<UInt64Type>().iter();
-    let place = |row: u64| format!("({},{})", row >> 16, row & 0xffff);
+    // Rows that are in no block yet have the highest bit, which a number of a block of PostgreSQL, of 32 bits, has, too.
+    let block = |row: u64| (row & !(1 << 63)) >> 16 | (row >> 63) << 31;
+    let place = |row: u64| format!("({},{})", block(row), row & 0xffff);
     let places = rows.map(|row| row.map(place));
     Ok(Arc::new(places.collect::<StringArray>()))
 }
@@ -111,19 +113,6 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("pg_encoding_to_char", any, text, |_, rows| {
             Ok(Arc::new(StringArray::from(vec!["UTF8"; rows])))
         }),
-        Own::new(
-            "getdatabaseencoding",
-            |types| Ok(types.to_vec()),
-            text,
-            |_, rows| Ok(Arc::new(StringArray::from(vec!["UTF8"; rows]))),
-        )
-        .or("pg_client_encoding"),
-        Own::new(
-            "pg_char_to_encoding",
-            any,
-            |_| Ok(DataType::Int32),
-            |_, rows| Ok(Arc::new(Int32Array::from(vec![UTF8; rows]))),
-        ),
         Own::new("pg_get_expr", any, text, |args, _| cast_text(&args[0])),
         Own::new("to_regclass", one_text, number, |args, _| {
             let names: &StringArray = args[0].as_string();
@@ -143,24 +132,43 @@ pub(super) fn all() -> Vec<Own> {
     ];
     functions.extend(TRUE.into_iter().map(always));
     functions.push(nothing("shobj_description"));
-    functions.extend(NOTHING.into_iter().map(|name| {
+    functions.extend(fixed());
+    functions.extend(sizes());
+    functions
+}
+
+/// Functions that say the same whatever they are asked.
+fn fixed() -> impl Iterator<Item = Own> {
+    let nothing = NOTHING.into_iter().map(move |name| {
         Own::new(
             name,
-            |types| Ok(types.to_vec()),
+            as_given,
             |_| Ok(TEXT),
             |_, rows| Ok(Arc::new(StringArray::new_null(rows))),
         )
-    }));
-    functions.extend(NEVER.into_iter().map(|name| {
+    });
+    let never = NEVER.into_iter().map(move |name| {
         Own::new(
             name,
-            |types| Ok(types.to_vec()),
+            as_given,
             |_| Ok(DataType::Boolean),
             |_, rows| Ok(Arc::new(BooleanArray::from(vec![false; rows]))),
         )
-    }));
-    functions.extend(sizes());
-    functions
+    });
+    let encoding = Own::new(
+        "getdatabaseencoding",
+        as_given,
+        |_| Ok(TEXT),
+        |_, rows| Ok(Arc::new(StringArray::from(vec!["UTF8"; rows]))),
+    );
+    let number = Own::new(
+        "pg_char_to_encoding",
+        any,
+        |_| Ok(DataType::Int32),
+        |_, rows| Ok(Arc::new(Int32Array::from(vec![UTF8; rows]))),
+    );
+    let encodings = [encoding.or("pg_client_encoding"), number];
+    nothing.chain(never).chain(encodings)
 }
 
 /// What is not counted by table, index or database: nobody knows.
@@ -179,11 +187,15 @@ fn sizes() -> impl Iterator<Item = Own> {
     names.into_iter().map(|name| {
         Own::new(
             name,
-            |types| Ok(types.to_vec()),
+            as_given,
             |_| Ok(DataType::Int64),
             |_, rows| Ok(Arc::new(Int64Array::new_null(rows))),
         )
     })
+}
+
+fn as_given(types: &[DataType]) -> Result<Vec<DataType>> {
+    Ok(types.to_vec())
 }
 
 fn any(types: &[DataType]) -> Result<Vec<DataType>> {

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::Result;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::{cast, nullif};
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -21,6 +23,32 @@ pub(super) fn alike(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
         inner: Arc::clone(inner),
         signature: Signature::user_defined(Volatility::Immutable),
     }))
+}
+
+/// `nullif` of numbers that float: Arrow tells -0.0 from 0.0.
+fn nulled(left: &ColumnarValue, right: &ColumnarValue, rows: usize) -> Result<ColumnarValue> {
+    let is_constant = |side: &ColumnarValue| matches!(side, ColumnarValue::Scalar(_));
+    let constant = is_constant(left) && is_constant(right);
+    let rows = if constant { 1 } else { rows };
+    let values = left.to_array(rows)?;
+    let double = |side: &ArrayRef| cast(side, &DataType::Float64);
+    let (own, other) = (double(&values)?, double(&right.to_array(rows)?)?);
+    let (own, other) = (
+        own.as_primitive::<Float64Type>(),
+        other.as_primitive::<Float64Type>(),
+    );
+    let is_equal = |row: usize| {
+        let (l, r) = (own.value(row), other.value(row));
+        let both = own.is_valid(row) && other.is_valid(row);
+        Some(both && (l == r || l.is_nan() && r.is_nan()))
+    };
+    let equal: BooleanArray = (0..rows).map(is_equal).collect();
+    let found = nullif(&values, &equal)?;
+    Ok(if constant {
+        ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)
+    } else {
+        ColumnarValue::Array(found)
+    })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -80,7 +108,16 @@ impl ScalarUDFImpl for Alike {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.inner.invoke_with_args(args)
+        match args.args.as_slice() {
+            [left, right]
+                if self.name() == "nullif"
+                    && left.data_type().is_floating()
+                    && right.data_type().is_floating() =>
+            {
+                nulled(left, right, args.number_rows)
+            }
+            _ => self.inner.invoke_with_args(args),
+        }
     }
 
     fn conditional_arguments<'a>(

@@ -24,6 +24,7 @@ use crate::functions::number_texts;
 use crate::functions::own::Own;
 use crate::functions::patterns::{Pattern, Shown};
 use crate::functions::read_pattern;
+use crate::functions::span_patterns;
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::moment::now;
 use crate::functions::temporal::moments;
@@ -164,9 +165,13 @@ fn pattern_types(types: &[DataType]) -> Result<Vec<DataType>> {
         [DataType::Date32 | DataType::Date64, pattern] if is_text(pattern) => {
             Ok(vec![zoned(), DataType::Utf8])
         }
+        [DataType::Interval(_), pattern] if is_text(pattern) => Ok(vec![
+            DataType::Interval(IntervalUnit::MonthDayNano),
+            DataType::Utf8,
+        ]),
         [value, pattern] if is_stamp(value) && is_text(pattern) => Ok(vec![MICROS, DataType::Utf8]),
         _ => plan_err!(
-            "to_char takes a date, a timestamp or a number, and a pattern such as 'YYYY-MM-DD' or '999D99'"
+            "to_char takes a date, a timestamp, an interval or a number, and a pattern such as 'YYYY-MM-DD' or '999D99'"
         ),
     }
 }
@@ -174,6 +179,9 @@ fn pattern_types(types: &[DataType]) -> Result<Vec<DataType>> {
 fn to_char(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     if args[0].data_type().is_numeric() {
         return number_texts::to_char(args, rows);
+    }
+    if let DataType::Interval(_) = args[0].data_type() {
+        return span_patterns::to_char(args, rows);
     }
     let (stamps, patterns) = (micros(&args[0]), strings(&args[1])?);
     let clocks = Local::now();

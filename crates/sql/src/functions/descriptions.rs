@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::functions::objects::Kind;
+use crate::functions::object_kinds::Kind;
 
 /// What knows the catalog.
 pub(crate) trait Descriptions: Debug + Send + Sync {

@@ -4,11 +4,12 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNanoArray, ListArray,
+    Time64NanosecondArray,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Decimal128Type, Float64Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, IntervalUnit,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
@@ -255,6 +256,21 @@ pub(crate) fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
         }
     };
     Ok(Arc::new(spans.with_data_type(SPAN_TYPE)))
+}
+
+static TIME_OF_DAY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    const TIME: DataType = DataType::Time64(TimeUnit::Nanosecond);
+    let run = |args: &[ArrayRef], _: usize| -> Result<ArrayRef> {
+        let intervals = args[0].as_primitive::<IntervalMonthDayNanoType>();
+        let times: Time64NanosecondArray = intervals.unary(|own| own.nanoseconds.rem_euclid(DAY));
+        Ok(Arc::new(times))
+    };
+    Arc::new(Own::new("time of interval", one, |_| Ok(TIME), run).into())
+});
+
+/// The time of the day that an interval is after midnight, whatever its months and days.
+pub(crate) fn time_of_day(interval: Expr) -> Expr {
+    TIME_OF_DAY.call(vec![interval])
 }
 
 fn times(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {

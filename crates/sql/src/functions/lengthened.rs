@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray, StringViewBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewBuilder};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
 
@@ -206,10 +206,9 @@ fn padded(args: &[ArrayRef], rows: usize, before: bool) -> Result<ArrayRef> {
 
 fn replace(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let [texts, from, to] = [strings(&args[0])?, strings(&args[1])?, strings(&args[2])?];
-    let value = |array: &StringArray, row: usize| -> bool { array.is_null(row) };
     let mut made = Made::new(rows);
     for row in 0..rows {
-        if [&texts, &from, &to].iter().any(|array| value(array, row)) {
+        if [&texts, &from, &to].iter().any(|array| array.is_null(row)) {
             made.null();
             continue;
         }
@@ -274,6 +273,8 @@ fn chr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::StringArray;
+
     use super::*;
 
     fn texts(values: &[&str]) -> ArrayRef {

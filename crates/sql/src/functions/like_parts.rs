@@ -2,6 +2,7 @@
 //! takes a time that grows with the text and not with the ways to match it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
@@ -41,14 +42,15 @@ fn matched(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
         let alike = alike.value(row);
         let pattern = patterns.value(row);
-        if !known.contains_key(pattern) {
-            known.insert(pattern, Parts::of(pattern, alike)?);
-        }
+        let parts = match known.entry(pattern) {
+            Entry::Occupied(own) => own.into_mut(),
+            Entry::Vacant(own) => own.insert(Parts::of(pattern, alike)?),
+        };
         let text = texts.value(row);
         found.push(Some(if alike {
-            known[pattern].is_match(&lower(text))?
+            parts.is_match(&lower(text))?
         } else {
-            known[pattern].is_match(text)?
+            parts.is_match(text)?
         }));
     }
     Ok(Arc::new(BooleanArray::from(found)))
@@ -68,7 +70,11 @@ fn lower(text: &str) -> String {
 
 /// The parts of a pattern between its `%`: there are one more than `%`.
 #[derive(Debug)]
-struct Parts(Vec<Part>);
+struct Parts {
+    all: Vec<Part>,
+    /// Whether a backslash is the last character of the pattern: what matches up to there, and goes on, is an error.
+    broken: bool,
+}
 
 /// Characters that follow one another; none is any.
 #[derive(Debug, Default)]
@@ -86,6 +92,7 @@ impl Parts {
             pattern.to_string()
         };
         let mut parts = vec![Part::default()];
+        let mut broken = false;
         let mut letters = pattern.chars();
         while let Some(letter) = letters.next() {
             let own = match letter {
@@ -94,18 +101,20 @@ impl Parts {
                     continue;
                 }
                 '_' => None,
-                '\\' => match letters.next() {
-                    Some(letter) => Some(letter),
-                    None => {
-                        let message = "LIKE pattern must not end with escape character";
-                        return Err(Error::coded("22025", message).into());
-                    }
-                },
+                '\\' => {
+                    let behind = letters.next();
+                    broken = behind.is_none();
+                    behind
+                }
                 letter => Some(letter),
             };
             if let Some(part) = parts.last_mut() {
                 part.letters.push(own);
             }
+        }
+        if broken {
+            // Any character, as the last of `letters` is now, and whatever follows it.
+            parts.push(Part::default());
         }
         for part in &mut parts {
             part.text = part.letters.iter().copied().collect();
@@ -117,11 +126,20 @@ impl Parts {
             at += 1;
             at == 1 || at == count || !part.letters.is_empty()
         });
-        Ok(Parts(parts))
+        Ok(Parts { all: parts, broken })
     }
 
     fn is_match(&self, text: &str) -> Result<bool> {
-        let (first, between, last) = match &self.0[..] {
+        let found = self.finds(text)?;
+        if found && self.broken {
+            let message = "LIKE pattern must not end with escape character";
+            return Err(Error::coded("22025", message).into());
+        }
+        Ok(found)
+    }
+
+    fn finds(&self, text: &str) -> Result<bool> {
+        let (first, between, last) = match &self.all[..] {
             [] => return Ok(text.is_empty()),
             [whole] => return Ok(whole.starts(text) == Some(text.len())),
             [first, between @ .., last] => (first, between, last),
@@ -227,7 +245,10 @@ mod tests {
         ] {
             assert_eq!(is(text, pattern), wanted, "{text} like {pattern}");
         }
-        assert!(Parts::of("a\\", false).is_err());
+        let broken = Parts::of("ab\\", false).unwrap();
+        assert!(broken.is_match("abc").is_err());
+        assert!(!broken.is_match("ab").unwrap());
+        assert!(!broken.is_match("xbc").unwrap());
         let alike = |text: &str, pattern: &str| {
             let parts = Parts::of(pattern, true).unwrap();
             parts.is_match(&lower(text)).unwrap()

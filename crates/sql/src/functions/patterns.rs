@@ -265,6 +265,17 @@ impl Pattern {
     /// # Errors
     /// If the statement was cancelled.
     pub(super) fn format(&self, at: NaiveDateTime, zone: Option<&Shown>) -> Result<String, Error> {
+        self.written(|field, bare| Ok(field.format(at, bare, zone)))
+    }
+
+    /// The pattern with the text of each field in its place, which may be wanted without padding.
+    ///
+    /// # Errors
+    /// That of a field, and if the statement was cancelled.
+    pub(super) fn written(
+        &self,
+        part: impl Fn(Field, bool) -> Result<String, Error>,
+    ) -> Result<String, Error> {
         let mut text = String::new();
         for (number, piece) in self.0.iter().enumerate() {
             if number % CHECKED == CHECKED - 1 {
@@ -273,7 +284,7 @@ impl Pattern {
             match piece {
                 Piece::Text(plain) => text.push_str(plain),
                 Piece::Field(field, bare, ordinal) => {
-                    let part = field.format(at, *bare, zone);
+                    let part = part(*field, *bare)?;
                     let ending = ending(&part);
                     text.push_str(&part);
                     match ordinal {
@@ -454,7 +465,7 @@ fn last_digits(year: i64, digits: usize, bare: bool) -> String {
     }
 }
 
-fn marked(word: &str, lower: bool, points: bool) -> String {
+pub(super) fn marked(word: &str, lower: bool, points: bool) -> String {
     let word = if lower {
         word.to_lowercase()
     } else {

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, IntervalMonthDayNanoArray, new_null_array,
+};
 use arrow::compute::{cast, concat};
-use arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use arrow::datatypes::{
+    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+};
 use chrono::{Datelike, NaiveDate};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
@@ -27,6 +31,9 @@ pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
         signature: Signature::user_defined(Volatility::Immutable),
     }))
 }
+
+/// The type of intervals.
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Truncated {
@@ -52,6 +59,7 @@ impl ScalarUDFImpl for Truncated {
             [part, DataType::Date32 | DataType::Date64] if is_text(part) => {
                 Ok(vec![DataType::Utf8, zoned()])
             }
+            [part, DataType::Interval(_)] if is_text(part) => Ok(vec![DataType::Utf8, INTERVAL]),
             [part, at] if is_text(part) && is_stamp(at) => Ok(vec![DataType::Utf8, MICROS]),
             [part, at, zone] if is_text(part) && is_stamp(at) && is_text(zone) => {
                 Ok(vec![DataType::Utf8, zoned(), DataType::Utf8])
@@ -74,6 +82,9 @@ impl ScalarUDFImpl for Truncated {
                 );
             }
         };
+        if let DataType::Interval(_) = at.data_type() {
+            return of_interval(part, at);
+        }
         let DataType::Timestamp(unit, zone) = at.data_type() else {
             return plan_err!("date_trunc takes a date or timestamp");
         };
@@ -90,11 +101,7 @@ impl ScalarUDFImpl for Truncated {
                 at.data_type(),
             )?));
         };
-        let Some(part) = Part::named(part) else {
-            return exec_err!(
-                "date_trunc has no part '{part}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
-            );
-        };
+        let part = Part::known(part)?;
         let constant = matches!(
             (at, zones),
             (
@@ -134,7 +141,61 @@ const DAY_SECONDS: i64 = 86_400;
 /// Days from the beginning of the year 1 to 1970.
 const DAYS_TO_1970: i64 = 719_163;
 
+/// An interval truncated to a unit: its years, months, days and time each towards zero.
+fn of_interval(part: &ScalarValue, at: &ColumnarValue) -> Result<ColumnarValue> {
+    let Some(part) = part.try_as_str().flatten() else {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&INTERVAL)?));
+    };
+    let unit = Part::known(part)?;
+    let cut = |values: &ArrayRef| -> Result<ArrayRef> {
+        let values = values.as_primitive::<IntervalMonthDayNanoType>();
+        let found: IntervalMonthDayNanoArray = match unit {
+            Part::Week => {
+                return Err(Error::coded(
+                    "0A000",
+                    format!(
+                        "unit \"{part}\" not supported for type interval: months usually have fractional weeks"
+                    ),
+                )
+                .into());
+            }
+            Part::Nanoseconds(step) if step < DAY_SECONDS * SECOND => values.unary(|own| {
+                let time = own.nanoseconds - own.nanoseconds % step;
+                IntervalMonthDayNano::new(own.months, own.days, time)
+            }),
+            Part::Nanoseconds(_) => {
+                values.unary(|own| IntervalMonthDayNano::new(own.months, own.days, 0))
+            }
+            Part::Months(step) => {
+                values.unary(|own| IntervalMonthDayNano::new(own.months - own.months % step, 0, 0))
+            }
+            Part::Years(years) => {
+                let step = 12 * years;
+                values.unary(|own| IntervalMonthDayNano::new(own.months - own.months % step, 0, 0))
+            }
+        };
+        Ok(Arc::new(found))
+    };
+    Ok(match at {
+        ColumnarValue::Array(values) => ColumnarValue::Array(cut(values)?),
+        ColumnarValue::Scalar(value) => {
+            let found = cut(&value.to_array()?)?;
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)
+        }
+    })
+}
+
 impl Part {
+    /// The part of this name.
+    fn known(name: &str) -> Result<Part> {
+        match Part::named(name) {
+            Some(part) => Ok(part),
+            None => exec_err!(
+                "date_trunc has no part '{name}'; it takes microsecond, second, minute, hour, day, week, month, quarter, year and the like"
+            ),
+        }
+    }
+
     fn named(name: &str) -> Option<Part> {
         let name = name.to_lowercase();
         let one = name.strip_suffix('s').unwrap_or(&name);
@@ -186,9 +247,8 @@ impl Part {
             pieces.push(match own {
                 None => new_null_array(piece.data_type(), piece.len()),
                 Some(name) => {
-                    let unknown = || {
-                        Error::coded("22023", format!("time zone \"{name}\" not recognized"))
-                    };
+                    let unknown =
+                        || Error::coded("22023", format!("time zone \"{name}\" not recognized"));
                     let zone = of_text(name).ok_or_else(unknown)?;
                     let clocks = Local {
                         zone,

@@ -12,6 +12,7 @@ use datafusion::logical_expr::expr::TryCast;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::functions::intervals::time_of_day;
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::reads;
 use crate::functions::temporal::{instants, moments};
@@ -143,6 +144,9 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
         (Float16 | Float32 | Float64, to) if to.is_integer() => {
             Some(casts::round_half_even((**inner).clone()))
         }
+        (DataType::Interval(_), DataType::Time32(_) | DataType::Time64(_)) => Some(Expr::Cast(
+            Cast::new(Box::new(time_of_day((**inner).clone())), to.clone()),
+        )),
         (from @ Decimal128(..), to) if to.is_integer() => {
             convert::whole(from).map(|whole| rounded(inner, whole, strict))
         }
@@ -175,14 +179,23 @@ fn convert(expr: Expr, schema: &DFSchema, local: Local) -> Result<Transformed<Ex
         let value = better.unwrap_or_else(|| (**inner).clone());
         return Ok(Transformed::yes(convert::read_as(value, to, strict)));
     }
-    Ok(match (better, expr) {
-        (Some(better), Expr::Cast(cast)) => Transformed::yes(Expr::Cast(Cast::new_from_field(
-            Box::new(better),
-            Arc::clone(&cast.field),
-        ))),
-        (Some(better), Expr::TryCast(cast)) => Transformed::yes(Expr::TryCast(
-            TryCast::new_from_field(Box::new(better), Arc::clone(&cast.field)),
-        )),
-        (_, expr) => Transformed::no(expr),
+    Ok(match better {
+        Some(better) => Transformed::yes(of_another(expr, better)),
+        None => Transformed::no(expr),
     })
+}
+
+/// The cast of another value.
+fn of_another(cast: Expr, value: Expr) -> Expr {
+    match cast {
+        Expr::Cast(cast) => Expr::Cast(Cast::new_from_field(
+            Box::new(value),
+            Arc::clone(&cast.field),
+        )),
+        Expr::TryCast(cast) => Expr::TryCast(TryCast::new_from_field(
+            Box::new(value),
+            Arc::clone(&cast.field),
+        )),
+        other => other,
+    }
 }

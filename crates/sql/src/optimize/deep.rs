@@ -5,6 +5,8 @@
 //! [`CHECKED`] go through the same rules without these checks, but for the one that tells people what is wrong: how many columns
 //! a subquery has that stands for a value.
 
+use std::sync::Arc;
+
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::plan_err;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
@@ -14,8 +16,6 @@ use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::optimizer::analyzer::function_rewrite::ApplyFunctionRewrites;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
-
-use crate::optimize::rules::Rule;
 
 /// The most levels of subqueries in a plan that DataFusion checks.
 const CHECKED: usize = 6;
@@ -85,7 +85,7 @@ pub(super) fn analyzed(
 /// # Errors
 /// Those of the rules.
 pub(super) fn optimised(
-    rules: &[Rule],
+    rules: &[Arc<dyn OptimizerRule + Send + Sync>],
     mut plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<LogicalPlan> {

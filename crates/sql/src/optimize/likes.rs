@@ -28,6 +28,12 @@ impl AnalyzerRule for Likes {
     }
 }
 
+/// Whether a pattern ends with a backslash that escapes nothing, which is an error for what matches up to there.
+fn is_broken(pattern: &str) -> bool {
+    let escapes = pattern.bytes().rev().take_while(|byte| *byte == b'\\');
+    escapes.count() % 2 == 1
+}
+
 fn by_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::Like(own) = expr else {
         return Ok(Transformed::no(expr));
@@ -37,7 +43,8 @@ fn by_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         pattern => {
             let text = quoted(pattern);
             let many = |text: &str| text.bytes().filter(|byte| *byte == b'%').count() > FEW;
-            matches!(pattern, Expr::Literal(..)) && !text.is_some_and(many)
+            let is_odd = |text: &str| many(text) || is_broken(text);
+            matches!(pattern, Expr::Literal(..)) && !text.is_some_and(is_odd)
         }
     };
     let of_texts = |side: &Expr| side.get_type(schema).is_ok_and(|ty| is_text(&ty));

@@ -20,7 +20,7 @@ use crate::optimize::stoppable::Stoppable;
 use crate::optimize::sums::SumsOfOne;
 use crate::optimize::volatile::MoveFilters;
 
-pub(super) type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Rules of DataFusion that never run.
 ///

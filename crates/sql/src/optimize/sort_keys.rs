@@ -44,7 +44,12 @@ fn function(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let params = &mut function.params;
             let mut changed =
                 spell(&mut params.order_by, schema)? || guarded(&mut params.order_by, schema)?;
+            let before: Vec<Expr> = params.order_by.iter().map(|key| key.expr.clone()).collect();
             changed |= levelled(&mut params.order_by, schema, true);
+            // Functions that find their frames themselves get the keys as arguments, too.
+            for arg in params.args.iter_mut().filter(|arg| before.contains(arg)) {
+                changed |= level(arg, schema);
+            }
             for key in &mut params.partition_by {
                 changed |= level(key, schema);
             }

@@ -5,8 +5,8 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{Between, InList};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::expr::{Between, InList, InSubquery, SetComparison};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::Error;
@@ -52,6 +52,12 @@ impl AnalyzerRule for Undefined {
                         check(expr, Operator::Eq, item, schema)?;
                     }
                 }
+                Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
+                    check_all(expr, Operator::Eq, subquery, schema)?;
+                }
+                Expr::SetComparison(SetComparison {
+                    expr, subquery, op, ..
+                }) => check_all(expr, *op, subquery, schema)?,
                 _ => {}
             }
             Ok(Transformed::no(expr))
@@ -62,26 +68,51 @@ impl AnalyzerRule for Undefined {
 /// The names of the types of two values if they are not compared.
 fn apart(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<(String, String)> {
     let (l, r) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
-    let apart = match (is_text(&l), is_text(&r)) {
-        (true, false) => is_apart(left, &l, &r),
-        (false, true) => is_apart(right, &r, &l),
+    apart_of((left, &l), (right, &r))
+}
+
+/// The same of values of these types.
+fn apart_of(
+    (left, l): (&Expr, &DataType),
+    (right, r): (&Expr, &DataType),
+) -> Option<(String, String)> {
+    let apart = match (is_text(l), is_text(r)) {
+        (true, false) => is_apart(left, l, r),
+        (false, true) => is_apart(right, r, l),
         _ => false,
     };
-    apart.then(|| (named(&l), named(&r)))
+    apart.then(|| (named(l), named(r)))
+}
+
+/// Refuses to compare a value with those of a subquery.
+fn check_all(value: &Expr, op: Operator, of: &Subquery, schema: &DFSchema) -> Result<()> {
+    let rows = of.subquery.schema();
+    let (Ok(own), Some((table, field))) = (value.get_type(schema), rows.iter().next()) else {
+        return Ok(());
+    };
+    let column = Expr::from((table, field));
+    match apart_of((value, &own), (&column, field.data_type())) {
+        Some((left, right)) => Err(refusal(&left, op, &right).into()),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to compare a text with what is none.
 fn check(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<()> {
-    let Some((left, right)) = apart(left, right, schema) else {
-        return Ok(());
-    };
+    match apart(left, right, schema) {
+        Some((left, right)) => Err(refusal(&left, op, &right).into()),
+        None => Ok(()),
+    }
+}
+
+fn refusal(left: &str, op: Operator, right: &str) -> Error {
     let op = match op {
         Operator::NotEq => "<>".to_string(),
         Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => "=".to_string(),
         other => other.to_string(),
     };
     let message = format!("operator does not exist: {left} {op} {right}: cast one of them");
-    Err(Error::coded("42883", message).into())
+    Error::coded("42883", message)
 }
 
 /// Whether a text, of the type `own`, is not compared with values of the type `other`. A string literal is of no type yet,

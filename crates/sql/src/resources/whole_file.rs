@@ -1,7 +1,7 @@
 //! Files that statements write, which appear whole or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Seek};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -189,7 +189,11 @@ async fn pour(file: Arc<File>, target: PathBuf) -> io::Result<()> {
         let copied = OpenOptions::new()
             .append(true)
             .open(&target)
-            .and_then(|mut out| io::copy(&mut &*file, &mut out));
+            .and_then(|mut out| {
+                // Whoever wrote may have left it at its end.
+                (&*file).rewind()?;
+                io::copy(&mut &*file, &mut out)
+            });
         // Whoever asked may be gone.
         let _ = tell.send(copied.map(|_| ()));
     };

@@ -370,9 +370,9 @@ impl StatementContext {
                 .statement_to_plan(statement.clone());
             let error = Error::from(again.err().unwrap_or(error));
             // Each turn leaves one name less of those that may be of an output column.
-            let taken = match (&error, error.position(), &mut statement) {
-                (Error::UnknownColumn { .. }, Some(at), Extended::Statement(sql)) => {
-                    sort_names::take_output(sql, at)
+            let taken = match (&error, &mut statement) {
+                (Error::UnknownColumn { name, .. }, Extended::Statement(sql)) => {
+                    sort_names::take_output(sql, name, error.position())
                 }
                 _ => false,
             };

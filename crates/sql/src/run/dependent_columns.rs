@@ -61,10 +61,10 @@ impl<N: ContextProvider> Dependent<'_, '_, N> {
             return;
         }
         let mut sources = Vec::new();
-        let all = select.from.iter();
-        let is_known = all.fold(true, |known, from| {
-            self.sources(from, &mut sources) && known
-        });
+        let mut is_known = true;
+        for from in &select.from {
+            is_known &= self.sources(from, &mut sources);
+        }
         let names = Names {
             sources: &sources,
             is_known,
@@ -105,7 +105,11 @@ impl<N: ContextProvider> Dependent<'_, '_, N> {
     fn sources(&self, from: &TableWithJoins, found: &mut Vec<Source>) -> bool {
         let joined = from.joins.iter().map(|join| &join.relation);
         let factors = std::iter::once(&from.relation).chain(joined);
-        factors.fold(true, |known, factor| self.source(factor, found) && known)
+        let mut is_known = true;
+        for factor in factors {
+            is_known &= self.source(factor, found);
+        }
+        is_known
     }
 
     fn source(&self, factor: &TableFactor, found: &mut Vec<Source>) -> bool {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::frontend::fixed;
 use crate::frontend::views::query_text;
 use crate::functions::descriptions::{Descriptions, Made};
-use crate::functions::objects::Kind;
+use crate::functions::object_kinds::Kind;
 use crate::functions::sequences::relation;
 use crate::messages::numbers::{
     enum_array_number, enum_number, role_number, schema_number, table_number, type_named,

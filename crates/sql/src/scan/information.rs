@@ -204,13 +204,10 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
                 None => types::second_digits(&c.data_type),
             }),
         ),
-        ("interval_type", texts(&|_| None)),
-        // By which `element_types` knows it.
-        ("dtd_identifier", texts(&|(_, at, _)| Some(at.to_string()))),
-        ("is_self_referencing", texts(&|_| yes_or_no(false))),
     ];
     let arrays = arrays
         .into_iter()
+        .chain(plain(&rows))
         .chain(of_domains(tables, &rows))
         .chain(typed(tables, &rows))
         .chain(made(tables, &rows));
@@ -225,6 +222,19 @@ fn length(tables: &Tables, table: &str, column: &Column) -> Option<(i32, bool)> 
     let definition = tables.get(table)?.definition();
     let (most, of_char) = lengths::of_column(definition, &column.name)?;
     Some((i32::try_from(most).ok()?, of_char))
+}
+
+/// The columns of `information_schema.columns` that say little.
+fn plain(rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
+    let texts = |of: &dyn Fn(&Place<'_>) -> Option<String>| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<StringArray>())
+    };
+    [
+        ("interval_type", texts(&|_| None)),
+        // By which `element_types` knows it.
+        ("dtd_identifier", texts(&|(_, at, _)| Some(at.to_string()))),
+        ("is_self_referencing", texts(&|_| yes_or_no(false))),
+    ]
 }
 
 /// What the standard calls the type of a column.

@@ -7,16 +7,15 @@ use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, DropBehavior,
     Ident, RenameTableNameKind,
 };
-use table::{Definition, Generated, Table, titled};
+use table::{Definition, Table, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::changes::only_types;
 use crate::frontend::definition::{Defined, define};
+use crate::frontend::schemas::Kind;
 use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
-use crate::names::{
-    base, catalog_name, check_column, column_name, quoted, schema_of, table_name, written,
-};
+use crate::names::{base, catalog_name, check_column, column_name, schema_of, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::checks;
 use crate::run::context::StatementContext;
@@ -24,7 +23,9 @@ use crate::run::domains::Conditions;
 use crate::run::generated::GeneratedColumns;
 use crate::statements::asked::stays_there;
 use crate::statements::identity::{may_have_default, place};
-use crate::statements::relations::{missing, taken};
+use crate::statements::kept_texts::kept_texts;
+use crate::statements::relation_kinds::has;
+use crate::statements::relations::missing;
 use crate::statements::scope::Scope;
 use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
@@ -53,7 +54,7 @@ pub(crate) async fn alter(
     let (mut writing, mut context) = scope.write("ALTER TABLE", &names, started).await?;
     // PostgreSQL takes the word for views and sequences, too.
     if let Some(to) = &target
-        && taken(&context, &name)?
+        && has(&context.tables, Kind::Table, &name)
     {
         renames::relation(&*scope, &context, &mut writing, (&name, to))?;
         scope.keep(writing).await?;
@@ -188,46 +189,6 @@ fn free(definition: &Definition, column: &str) -> Result<()> {
         )),
         Err(_) => Ok(()),
     }
-}
-
-/// Changes the texts of checks and of generated columns.
-///
-/// # Errors
-/// Those of `change`, and of the store.
-pub(crate) fn kept_texts(
-    writing: &mut Writing,
-    table: &str,
-    change: impl Fn(&str) -> Result<String>,
-) -> Result<()> {
-    let mut failed = Ok(());
-    let mut changed = |text: &mut String| match change(text) {
-        Ok(other) => *text = other,
-        Err(e) => failed = Err(e),
-    };
-    table::redefine(&mut writing.tx, table, |definition| {
-        for check in &mut definition.checks {
-            changed(&mut check.text);
-        }
-        for index in &mut definition.indexes {
-            for (text, _) in &mut index.items {
-                changed(&mut *text);
-                // A column alone is kept as it is shown.
-                if let Some(name) = text.strip_prefix('"').and_then(|own| own.strip_suffix('"'))
-                    && !name.contains('"')
-                {
-                    *text = quoted(name);
-                }
-            }
-            index.predicate.iter_mut().for_each(&mut changed);
-        }
-        for column in &mut definition.columns {
-            if let Some(Generated::Stored { text }) = &mut column.generated {
-                changed(&mut *text);
-            }
-        }
-        Ok(())
-    })?;
-    failed
 }
 
 /// Adds a column. Returns what is to be told.

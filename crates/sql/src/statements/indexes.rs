@@ -50,7 +50,8 @@ pub(crate) async fn create(
     if statement.if_not_exists
         && let Some(name) = &name
     {
-        let context = scope.peek(started)?;
+        // With the turn to write, so that nobody makes it in between.
+        let (_, context) = scope.write("CREATE INDEX", &[&table], started).await?;
         if is_taken(&context, &catalog_name(schema_of(&table), name))? {
             return Ok(Answer::changed(None, &context.clock)
                 .with_notice(format!("relation \"{name}\" already exists, skipping")));

@@ -22,6 +22,7 @@ use crate::statements::cascade::drop_dependents;
 use crate::statements::domains::{self, children_first};
 use crate::statements::owned;
 use crate::statements::owner;
+use crate::statements::relation_kinds::{has, wrong_kind};
 use crate::statements::relations::{missing, taken};
 use crate::statements::renames;
 use crate::statements::scope::Scope;
@@ -465,34 +466,6 @@ fn takes(tables: &Tables, name: &str, schema: &str) -> Result<()> {
         return Err(no_schema(schema));
     }
     Ok(())
-}
-
-/// Whether there is something of this name that the words of a statement mean.
-pub(super) fn has(tables: &Tables, kind: Kind, name: &str) -> bool {
-    let materialized = tables.materialized(name).is_some();
-    match kind {
-        Kind::Table => {
-            tables.get(name).is_some()
-                || tables.view(name).is_some()
-                || tables.sequence(name).is_some()
-        }
-        Kind::View => tables.view(name).is_some(),
-        Kind::MaterializedView => materialized,
-        Kind::Sequence => tables.sequence(name).is_some(),
-        Kind::Index => false,
-    }
-}
-
-/// The error for something of another kind than a statement means.
-pub(super) fn wrong_kind(name: &str, kind: Kind) -> Error {
-    let wanted = match kind {
-        Kind::Table => "a table",
-        Kind::View => "a view",
-        Kind::MaterializedView => "a materialized view",
-        Kind::Sequence => "a sequence",
-        Kind::Index => "an index",
-    };
-    Error::coded("42809", format!("\"{name}\" is not {wanted}"))
 }
 
 /// What gets which name where `name` goes to a schema: a table takes the sequences of its columns along.

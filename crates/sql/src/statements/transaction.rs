@@ -18,7 +18,6 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::modes::{Asked, Modes};
-use crate::names::{of_schema, schema_of};
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
 use crate::run::clock::Clock;
@@ -42,11 +41,11 @@ pub(crate) struct OpenTransaction {
     /// A statement has failed, or one is running: if nobody says that it was done, it was not.
     failed: bool,
     /// From the first statement on.
-    seen: Option<Seen>,
+    pub(super) seen: Option<Seen>,
     /// From the first statement on that writes.
-    writes: Option<Writes>,
+    pub(super) writes: Option<Writes>,
     /// The transaction itself, and its savepoints. Never empty.
-    levels: Vec<Level>,
+    pub(super) levels: Vec<Level>,
     /// Where its session looks names up, which goes back with it.
     path: Option<Arc<SessionPath>>,
     /// Rows of its last level that are not written yet. Whoever reads what was written, adds a level or takes one away
@@ -56,16 +55,16 @@ pub(crate) struct OpenTransaction {
 
 /// What was committed when the transaction began.
 #[derive(Debug)]
-struct Seen {
-    snapshot: Snapshot,
-    tables: Arc<Tables>,
+pub(super) struct Seen {
+    pub(super) snapshot: Snapshot,
+    pub(super) tables: Arc<Tables>,
 }
 
 /// What a transaction has that writes.
 #[derive(Debug)]
-struct Writes {
+pub(super) struct Writes {
     /// The tables of the version that it writes over.
-    base: Arc<Tables>,
+    pub(super) base: Arc<Tables>,
     /// Decodes what it wrote.
     catalog: table::Catalog,
     // Last: the next writer begins when what was written is undone.
@@ -74,13 +73,13 @@ struct Writes {
 
 /// The transaction, or a savepoint in it.
 #[derive(Debug, Default)]
-struct Level {
+pub(super) struct Level {
     /// Of a savepoint.
     name: Option<String>,
     /// What the transaction was asked for when it was set.
     modes: Modes,
     /// What was changed up to here, and what was seen then; none as long as nothing was.
-    tx: Option<store::Transaction>,
+    pub(super) tx: Option<store::Transaction>,
     tables: Option<Arc<Tables>>,
     arrays: Option<Own>,
     /// What `set constraints` has said up to here.
@@ -334,56 +333,6 @@ code: "25P02",
         Ok(())
     }
 
-    /// The right to write to these tables, too, once it has that to write at all.
-    ///
-    /// # Errors
-    /// As [`write`](OpenTransaction::write).
-    pub(crate) fn claim(&self, names: &[String]) -> Result<()> {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        match &self.writes {
-            None => Err(no_snapshot()),
-            Some(writes) => {
-                let at = self.levels.first().and_then(|level| level.tx.as_ref());
-                let at = at.ok_or_else(no_snapshot)?.base();
-                self.unchanged(&writes.base, at, &names)
-            }
-        }
-    }
-
-    /// The right to write to all that is in a schema, and to it.
-    ///
-    /// # Errors
-    /// As [`write`](OpenTransaction::write).
-    pub(crate) fn claim_schema(&self, schema: &str) -> Result<()> {
-        let (Some(seen), Some(writes)) = (&self.seen, &self.writes) else {
-            return Err(no_snapshot());
-        };
-        let all = [&seen.tables, &writes.base].into_iter();
-        let all = all.flat_map(|all| [all.names(), all.views(), all.sequences()]);
-        let within = all.flatten().filter(|name| schema_of(name) == schema);
-        let mut names: Vec<String> = within.map(str::to_owned).collect();
-        names.push(of_schema(schema));
-        self.claim(&names)
-    }
-
-    /// First updater wins, by tables and arrays: `base` are the tables of the version `at`.
-    fn unchanged(&self, base: &Tables, at: &Snapshot, names: &[&str]) -> Result<()> {
-        let seen = self.seen.as_ref().ok_or_else(no_snapshot)?;
-        let moved = seen.snapshot.version() != at.version();
-        let differs = |name: &&&str| {
-            seen.tables.differs(base, name) || moved && array::differs(&seen.snapshot, at, name)
-        };
-        match names.iter().find(differs) {
-            None => Ok(()),
-            Some(name) => Err(Error::Conflict {
-                code: "40001",
-                message: format!(
-                    "could not serialize access to table \"{name}\" due to a concurrent change: it was committed after this transaction had begun to read; roll back and try again"
-                ),
-            }),
-        }
-    }
-
     /// Takes what a statement has written into the transaction.
     ///
     /// # Errors
@@ -622,7 +571,7 @@ pub(crate) fn clock(instance: &Instance, started: Instant) -> Clock {
     Clock::new(started, traffic)
 }
 
-fn no_snapshot() -> Error {
+pub(super) fn no_snapshot() -> Error {
     Error::Defect {
         message: "a transaction writes without having begun to".into(),
     }

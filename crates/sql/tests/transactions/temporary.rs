@@ -69,7 +69,7 @@ fn each_session_has_its_own() {
             &first,
             "select count(*) from information_schema.tables where table_name like '%t'"
         ),
-        1
+        2
     );
     sessions.run(&first, "drop table t");
     assert_eq!(sessions.number(&first, "select sum(a) from t"), 1);

@@ -165,7 +165,6 @@ mod tests {
             ("drop table t purge", "purge"),
             ("create view v (a int) as select 1", "int"),
             ("alter table t add column a int first", "first"),
-            ("alter table t drop column a cascade", "cascade"),
             ("begin immediate", "immediate"),
             ("set transaction snapshot 'x'", "snapshot"),
             ("execute p using 1", "using"),

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident,
-    ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement,
-    TrimWhereField, TypedString, Visitor, VisitorMut,
+    ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
+    TableAliasColumnDef, TableFactor, TrimWhereField, TypedString, Visitor, VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -24,8 +24,11 @@ use crate::names::column_name;
 
 /// Names the columns of all queries in a statement.
 pub(super) fn name_statement(statement: &mut Statement) -> Result<()> {
-    if let Statement::Query(query) = statement {
-        return name_query(query);
+    match statement {
+        Statement::Query(query) => return name_query(query),
+        // Its columns lose their tags where it is planned.
+        Statement::CreateView(view) => name_sorted(&mut view.query)?,
+        _ => {}
     }
     outcome(statement.walk_mut(&mut Namer))
 }
@@ -42,20 +45,83 @@ impl VisitorMut for Namer {
     type Break = Box<Error>;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<Error>> {
+        let ctes = query.with.iter_mut().flat_map(|with| &mut with.cte_tables);
+        for cte in ctes {
+            flow(name_table(&mut cte.alias, &mut cte.query))?;
+        }
         flow(name(query, false))
     }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
+        match expr {
+            // Nobody sees what their columns are called.
+            Expr::Subquery(query)
+            | Expr::Exists {
+                subquery: query, ..
+            }
+            | Expr::InSubquery {
+                subquery: query, ..
+            } => flow(name_sorted(query)),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
+        match factor {
+            TableFactor::Derived {
+                subquery,
+                alias: Some(alias),
+                ..
+            } => flow(name_table(alias, subquery)),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Names the columns of a query whose names nobody sees, so that expressions of its `order by` may mean those of its input.
+fn name_sorted(query: &mut Query) -> Result<()> {
+    match query.body.as_mut() {
+        SetExpr::Select(select) => name_select(select, query.order_by.as_mut(), (false, true)),
+        _ => Ok(()),
+    }
+}
+
+/// Names the columns of a query that is a table, so that expressions of its `order by` may mean [those of its
+/// input](crate::frontend::sort_names): its alias has their names then.
+fn name_table(alias: &mut TableAlias, query: &mut Query) -> Result<()> {
+    let SetExpr::Select(select) = query.body.as_mut() else {
+        return Ok(());
+    };
+    let outputs = outputs(select);
+    let sorted = sorted(query.order_by.as_ref());
+    let is_sorted = |output: &Output| output.explicit && sorted.contains(&output.name);
+    let mut names: Vec<&str> = outputs.iter().map(|output| &output.name[..]).collect();
+    names.sort_unstable();
+    names.dedup();
+    let is_plain = outputs.len() == select.projection.len() && names.len() == outputs.len();
+    if !alias.columns.is_empty() || !is_plain || !outputs.iter().any(is_sorted) {
+        return Ok(());
+    }
+    let columns = outputs.iter().map(|output| TableAliasColumnDef {
+        name: Ident::with_quote('"', &output.name),
+        data_type: None,
+    });
+    alias.columns = columns.collect();
+    name_select(select, query.order_by.as_mut(), (false, true))
 }
 
 fn name(query: &mut Query, outermost: bool) -> Result<()> {
     match query.body.as_mut() {
-        SetExpr::Select(select) => name_select(select, query.order_by.as_mut(), outermost),
+        SetExpr::Select(select) => {
+            name_select(select, query.order_by.as_mut(), (outermost, outermost))
+        }
         body => name_body(body, outermost),
     }
 }
 
 fn name_body(body: &mut SetExpr, outermost: bool) -> Result<()> {
     match body {
-        SetExpr::Select(select) => name_select(select, None, outermost),
+        SetExpr::Select(select) => name_select(select, None, (outermost, outermost)),
         SetExpr::Query(query) if outermost => name(query, true),
         SetExpr::SetOperation { left, right, .. } => {
             name_body(left, outermost)?;
@@ -100,7 +166,12 @@ fn outputs(select: &Select) -> Vec<Output> {
     outputs
 }
 
-fn name_select(select: &mut Select, order_by: Option<&mut OrderBy>, outermost: bool) -> Result<()> {
+/// Names the columns of a `select`: whether people see them, and whether names in expressions of `order by` are tagged.
+fn name_select(
+    select: &mut Select,
+    order_by: Option<&mut OrderBy>,
+    (outermost, tags_sorted): (bool, bool),
+) -> Result<()> {
     let outputs = outputs(select);
     let star = outputs.len() < select.projection.len();
     let mut times: HashMap<&str, usize> = HashMap::new();
@@ -116,7 +187,7 @@ fn name_select(select: &mut Select, order_by: Option<&mut OrderBy>, outermost: b
         match (output.explicit, output.natural) {
             (true, _) => {
                 let free = hidden && !mentioned.contains(&output.name);
-                shared || free || sorted.contains(&output.name)
+                shared || free || tags_sorted && sorted.contains(&output.name)
             }
             (false, true) => shared || hidden,
             (false, false) => shared || hidden || mentioned.contains(&output.name),

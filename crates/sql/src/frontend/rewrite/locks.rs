@@ -1,7 +1,7 @@
 //! Lock clauses of queries as the parser reads them: `for no key update` is `for update`, `for key share` is `for share`, each
 //! has one table behind `of`, and they stand behind `limit`.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::frontend::words::is_word;
 
@@ -106,6 +106,9 @@ fn clause(tokens: &[TokenWithSpan], at: usize) -> Option<Clause> {
         .map(Some)
         .chain(tables.is_empty().then_some(None))
     {
+        // It may stand right behind a number now.
+        let space = Token::Whitespace(Whitespace::Space);
+        own.push(TokenWithSpan::new(space, begin.span));
         own.extend([begin.clone(), strength.clone()]);
         if let (Some(of), Some(table)) = (of, table) {
             own.push(of.clone());

@@ -9,6 +9,7 @@ mod calls;
 mod catalog;
 mod columns;
 mod comparisons;
+mod composed;
 mod escapes;
 mod expanded;
 mod folders;

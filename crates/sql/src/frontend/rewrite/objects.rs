@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Error;
 use crate::frontend::call::{call, plain_call};
-use crate::functions::objects::Kind;
+use crate::functions::object_kinds::Kind;
 use crate::names::{PG_CATALOG, column_name};
 
 /// Columns of `pg_catalog` that are functions.

@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::written;
 use crate::frontend::flow::flow;
+use crate::frontend::rewrite::composed;
 use crate::frontend::walk::Walk;
 use crate::resources::guard::MAX_CHAIN;
 
@@ -31,7 +31,9 @@ fn body(body: &mut SetExpr) -> Result<()> {
             self::body(left)?;
             self::body(right)
         }
-        SetExpr::Values(values) if values.rows.iter().any(has_query) => {
+        SetExpr::Values(values)
+            if values.rows.iter().any(has_query) && !values.rows.iter().any(has_default) =>
+        {
             *body = queries(std::mem::take(&mut values.rows))?;
             Ok(())
         }
@@ -51,6 +53,12 @@ fn has_query(row: &Parens<Vec<Expr>>) -> bool {
     row.content
         .iter()
         .any(|value| value.walk(&mut Within).is_break())
+}
+
+/// Whether a row leaves a value to the default of its column, as those of an `insert` may, which are planned as such.
+fn has_default(row: &Parens<Vec<Expr>>) -> bool {
+    let is_default = |value: &Expr| matches!(value, Expr::Identifier(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default"));
+    row.content.iter().any(is_default)
 }
 
 /// The name of the column with the numbers of the rows.
@@ -76,7 +84,7 @@ fn queries(rows: Vec<Parens<Vec<Expr>>>) -> Result<SetExpr> {
         "select {} from (select 1 as \"{NUMBER}\" order by \"{NUMBER}\") as \"values\"",
         names.join(", ")
     );
-    let mut whole = written(&text)?;
+    let mut whole = composed::query(&text)?;
     let mut all = None;
     for (number, row) in rows.into_iter().enumerate() {
         let one = Box::new(query(row.content, &names, number)?);
@@ -105,7 +113,7 @@ fn queries(rows: Vec<Parens<Vec<Expr>>>) -> Result<SetExpr> {
 
 /// The query of one row.
 fn query(values: Vec<Expr>, names: &[String], number: usize) -> Result<SetExpr> {
-    let mut query = written("select 1")?;
+    let mut query = composed::query("select 1")?;
     if let SetExpr::Select(select) = query.body.as_mut() {
         let named = values.into_iter().zip(names);
         let named = named.map(|(expr, name)| SelectItem::ExprWithAlias {

@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::expression;
 use crate::frontend::flow::flow;
+use crate::frontend::rewrite::composed;
 use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 
@@ -69,7 +69,7 @@ fn replace(expr: &mut Expr, only_true: bool) -> Result<()> {
     };
     let (row, negated) = (std::mem::take(row), *negated);
     let rows = Box::new(subquery.as_ref().clone());
-    let mut made = expression(&text(row.len(), only_true && !negated))?;
+    let mut made = composed::expression(&text(row.len(), only_true && !negated))?;
     let mut parts = Parts { row: &row, rows };
     let _ = made.walk_mut(&mut parts);
     *expr = if negated {

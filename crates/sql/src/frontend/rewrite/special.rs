@@ -5,12 +5,10 @@ use datafusion::sql::sqlparser::ast::{
     FunctionArguments, Ident, ObjectName, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
     Subscript, TableFactor, Value,
 };
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::call::call;
-use crate::frontend::dialect::{DIALECT, parser};
+use crate::frontend::rewrite::composed;
 use crate::frontend::rewrite::leftmost::leftmost;
 use crate::functions::lists;
 use crate::functions::lists::names;
@@ -374,9 +372,7 @@ fn gathered(query: &Query) -> Result<Expr> {
         "select coalesce(array_agg(\"item\"{order}), \"array none\"(array_agg(\"item\"{order}))) from (select 1) as \"rows\" ({})",
         columns.join(", ")
     );
-    let tokens = Tokenizer::new(&DIALECT, &text).tokenize_with_location();
-    let tokens = tokens.map_err(|e| Error::from(ParserError::from(e)))?;
-    let mut outer = parser(tokens).parse_query()?;
+    let mut outer = composed::query(&text)?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(from) = select.from.first_mut()
         && let TableFactor::Derived { subquery, .. } = &mut from.relation

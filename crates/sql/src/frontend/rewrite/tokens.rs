@@ -73,10 +73,11 @@ pub(crate) fn laterals(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             let is_word = matches!(&tokens[at].token, Token::Word(word)
                 if word.keyword == Keyword::LATERAL && word.quote_style.is_none());
             let mut after = tokens[at + 1..].iter().filter(|token| !is_space(token));
-            is_word
-                && after
-                    .next()
-                    .is_some_and(|next| matches!(next.token, Token::Word(_)))
+            let name = after.next().map(|next| &next.token);
+            let next = after.next().map(|next| &next.token);
+            // `lateral view explode(...)` is another thing.
+            let is_call = matches!(next, Some(Token::LParen | Token::Period));
+            is_word && matches!(name, Some(Token::Word(_))) && is_call
         })
         .collect();
     for at in said {
@@ -501,7 +502,10 @@ pub(crate) fn array_types(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             return false;
         };
         if tokens[before].token != Token::RParen {
-            return TYPES.contains(&word(before).as_str());
+            // `x is json array` asks for the kind of a document.
+            let first = (0..before).rev().find(|&at| !is_space(&tokens[at]));
+            let is_test = first.is_some_and(|at| matches!(&word(at)[..], "is" | "not"));
+            return !is_test && TYPES.contains(&word(before).as_str());
         }
         // What stands before the parentheses.
         let open = (0..before)

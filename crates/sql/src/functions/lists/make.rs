@@ -263,7 +263,8 @@ fn fill(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     use arrow::datatypes::Int64Type;
     let lengths = lists(&args[1]);
     // What an item takes, and its place among the values.
-    let width = 4 + args[0].get_array_memory_size() / rows.max(1);
+    let bytes = args[0].to_data().get_slice_memory_size()?;
+    let width = 4 + bytes / rows.max(1);
     let (mut places, mut ends) = (Vec::new(), vec![0]);
     for row in 0..rows {
         let own = range(lengths, row);

@@ -13,6 +13,10 @@ use crate::functions::lists::types::{
     count, dimensions, is_struct, list_and_item, list_argument, list_of, lists, range, together,
 };
 use crate::functions::own::Own;
+use crate::functions::present;
+
+/// After how many comparisons the switch of the statement is looked at: some milliseconds.
+const CHECKED: usize = 1 << 16;
 
 pub(super) fn all() -> Vec<Own> {
     let boolean = |_: &[DataType]| Ok(DataType::Boolean);
@@ -98,21 +102,33 @@ fn found(left: &ArrayRef, right: &ArrayRef, rows: usize, all: bool) -> Result<Ar
     let (left, right) = (lists(&left), lists(&right));
     let (own, other) = (left.values(), right.values());
     let compare = comparator(own, other)?;
-    let has = |row: usize, item: usize| {
-        other.is_valid(item)
-            && range(left, row).any(|at| own.is_valid(at) && compare(at, item) == Ordering::Equal)
+    let mut compared = 0;
+    let mut has = |row: usize, item: usize| -> Result<bool> {
+        compared += range(left, row).len();
+        if compared > CHECKED {
+            compared = 0;
+            present::check()?;
+        }
+        let mut places = range(left, row);
+        let is = |at: usize| own.is_valid(at) && compare(at, item) == Ordering::Equal;
+        Ok(other.is_valid(item) && places.any(is))
     };
-    let of = |row: usize| {
-        let valid = left.is_valid(row) && right.is_valid(row);
-        valid.then(|| {
-            if all {
-                range(right, row).all(|item| has(row, item))
-            } else {
-                range(right, row).any(|item| has(row, item))
+    let mut hits = Vec::with_capacity(rows);
+    for row in 0..rows {
+        if left.is_null(row) || right.is_null(row) {
+            hits.push(None);
+            continue;
+        }
+        let mut hit = all;
+        for item in range(right, row) {
+            hit = has(row, item)?;
+            if hit != all {
+                break;
             }
-        })
-    };
-    Ok(Arc::new(BooleanArray::from_iter((0..rows).map(of))))
+        }
+        hits.push(Some(hit));
+    }
+    Ok(Arc::new(BooleanArray::from(hits)))
 }
 
 fn position_types(types: &[DataType]) -> Result<Vec<DataType>> {

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::functions::regular::letters::{Class, escaped, named, variants};
 use crate::functions::regular::options::invalid;
-use crate::functions::regular::parse::Parser;
+use crate::functions::regular::reader::Parser;
 
 /// The most characters of a range whose other cases are listed.
 const MAX_LISTED: u32 = 1_000;

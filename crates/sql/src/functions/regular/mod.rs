@@ -10,6 +10,7 @@ mod letters;
 mod options;
 mod parse;
 mod plain;
+mod reader;
 mod structure;
 mod work;
 

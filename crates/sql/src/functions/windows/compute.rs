@@ -13,6 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 
 use crate::error::Error;
+use crate::functions::present;
 use crate::functions::windows::bounds::{Partition, Pieces, frames};
 use crate::functions::windows::frame::{Frame, has_offset};
 use crate::functions::windows::layout::{Inner, Layout};
@@ -269,6 +270,7 @@ impl Aggregate<'_> {
 
     fn one_by_one(&self, own: &[ArrayRef], pieces: &[Pieces]) -> Result<Vec<ScalarValue>> {
         let mut found: Vec<ScalarValue> = Vec::with_capacity(pieces.len());
+        let mut made = Made::default();
         for (row, ranges) in pieces.iter().enumerate() {
             let value = match row.checked_sub(1) {
                 Some(before) if pieces[before] == *ranges => found[before].clone(),
@@ -280,6 +282,7 @@ impl Aggregate<'_> {
                     state.evaluate()?
                 }
             };
+            made.add(&value)?;
             found.push(value);
         }
         Ok(found)
@@ -333,7 +336,7 @@ impl Aggregate<'_> {
         let none = self.new_state()?.evaluate()?;
         let mut state = self.new_state()?;
         let mut last: Option<(Range<usize>, ScalarValue)> = None;
-        let mut found = Vec::new();
+        let (mut found, mut made) = (Vec::new(), Made::default());
         for range in ranges {
             if range.is_empty() {
                 found.push(none.clone());
@@ -351,6 +354,7 @@ impl Aggregate<'_> {
                     state.evaluate()?
                 }
             };
+            made.add(&value)?;
             found.push(value.clone());
             last = Some((range.clone(), value));
         }
@@ -388,6 +392,25 @@ impl Aggregate<'_> {
             found.push(state.evaluate()?);
         }
         Ok(found)
+    }
+}
+
+/// The bytes of the values over frames: arrays and texts of many rows, one for each row, are more than there is memory for.
+#[derive(Default)]
+struct Made(usize);
+
+impl Made {
+    fn add(&mut self, value: &ScalarValue) -> Result<()> {
+        let bytes = match value {
+            ScalarValue::List(array) => array.get_array_memory_size(),
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::LargeUtf8(Some(text))
+            | ScalarValue::Utf8View(Some(text)) => text.len(),
+            _ => return Ok(()),
+        };
+        self.0 = self.0.saturating_add(bytes);
+        present::check()?;
+        present::has_room(self.0)
     }
 }
 

@@ -7,6 +7,7 @@ mod depend;
 mod indexes;
 mod roles;
 mod seen;
+mod seen_constraints;
 mod sequences;
 mod sessions;
 mod standard;

@@ -257,24 +257,26 @@ struct Needed<'r> {
     depth: i32,
 }
 
-/// The types that each type is made of, itself among them: what asyncpg asks for by a query of its own, which it
-/// [becomes](crate::frontend::rewrite).
-pub(super) fn trees(all: &Tables) -> Built {
-    let types = rows(all);
-    let of = |number: i64| types.iter().find(|own| own.number == number);
-    // The type behind a domain, which may be over another.
-    let base = |own: &Row| {
-        let mut base = own.of_domain.base;
-        for _ in 0..types.len() {
-            match of(base).map(|own| own.of_domain.base) {
-                Some(next) if next != 0 => base = next,
-                _ => break,
-            }
+fn of_number(types: &[Row], number: i64) -> Option<&Row> {
+    types.iter().find(|own| own.number == number)
+}
+
+/// The type behind a domain, which may be over another.
+fn root_of(types: &[Row], own: &Row) -> Option<i64> {
+    let mut base = own.of_domain.base;
+    for _ in 0..types.len() {
+        match of_number(types, base).map(|own| own.of_domain.base) {
+            Some(next) if next != 0 => base = next,
+            _ => break,
         }
-        (base != 0).then_some(base)
-    };
-    let mut needed: Vec<Needed<'_>> = Vec::new();
-    for root in &types {
+    }
+    (base != 0).then_some(base)
+}
+
+/// The types that each type is made of, and itself.
+fn needed<'r>(all: &Tables, types: &'r [Row]) -> Vec<Needed<'r>> {
+    let mut needed: Vec<Needed<'r>> = Vec::new();
+    for root in types {
         let mut left = vec![(root, 0)];
         let mut seen: Vec<i64> = Vec::new();
         while let Some((own, depth)) = left.pop() {
@@ -287,13 +289,25 @@ pub(super) fn trees(all: &Tables) -> Built {
                 own,
                 depth,
             });
-            let parts = fields(all, own)
-                .into_iter()
-                .map(|(_, number)| number.into());
-            let parts = parts.chain([own.item]).chain(base(own));
-            left.extend(parts.filter_map(of).map(|own| (own, depth + 1)));
+            let parts = fields(all, own).into_iter();
+            let parts = parts.map(|(_, number)| i64::from(number));
+            let parts = parts.chain([own.item]).chain(root_of(types, own));
+            let parts = parts.filter_map(|number| of_number(types, number));
+            left.extend(parts.map(|own| (own, depth + 1)));
         }
     }
+    needed
+}
+
+/// The types that each type is made of, itself among them: what asyncpg asks for by a query of its own, which it
+/// [becomes](crate::frontend::rewrite).
+pub(super) fn trees(all: &Tables) -> Built {
+    let types = rows(all);
+    let needed = needed(all, &types);
+    let base = |own: &Row| {
+        let found = root_of(&types, own);
+        found.filter(|_| own.kind == "d")
+    };
     let schemas: Vec<&str> = [PG_CATALOG, SCHEMA]
         .into_iter()
         .chain(all.schemas())
@@ -306,7 +320,10 @@ pub(super) fn trees(all: &Tables) -> Built {
     let title = |number: i64| match (number, type_title(number, -1)) {
         (0, _) => "-".to_owned(),
         (_, Some(title)) => title,
-        (_, None) => of(number).map_or_else(|| number.to_string(), |own| own.name.clone()),
+        (_, None) => {
+            let found = of_number(&types, number);
+            found.map_or_else(|| number.to_string(), |own| own.name.clone())
+        }
     };
     let each = || needed.iter().map(|one| one.own);
     let types_of = |own: &Row| {
@@ -325,20 +342,14 @@ pub(super) fn trees(all: &Tables) -> Built {
         .names("ns", each().map(schema))
         .names("name", each().map(|own| own.name.as_str()))
         .bytes("kind", each().map(|own| own.kind))
-        .some_numbers(
-            "basetype",
-            each().map(|own| base(own).filter(|_| own.kind == "d")),
-        )
+        .some_numbers("basetype", each().map(base))
         .numbers("elemtype", each().map(|own| own.item))
         .texts("elemdelim", each().map(delimiter))
         .some_numbers("range_subtype", each().map(|_| None))
         .type_arrays("attrtypoids", each().map(types_of))
         .text_arrays("attrnames", each().map(names_of))
         .counts("depth", needed.iter().map(|one| one.depth))
-        .texts(
-            "basetype_name",
-            each().map(|own| base(own).filter(|_| own.kind == "d").map(title)),
-        )
+        .texts("basetype_name", each().map(|own| base(own).map(title)))
         .names("elemtype_name", each().map(|own| title(own.item)))
         .nothing("range_subtype_name", needed.len())
 }
