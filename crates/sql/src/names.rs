@@ -15,6 +15,9 @@ pub(crate) const CATALOG: &str = "atoll";
 /// The schema that statements see without naming one.
 pub(crate) const SCHEMA: &str = "public";
 
+/// What PostgreSQL says of it, until somebody says something else.
+pub(crate) const PUBLIC: &str = "standard public schema";
+
 /// The schema of what clients of PostgreSQL ask about a database.
 pub(crate) const PG_CATALOG: &str = "pg_catalog";
 

@@ -250,6 +250,17 @@ const PLANNER: &[Known] = &[
 
 /// What is about PostgreSQL's logs, its files and its own languages. Here they change nothing.
 const OTHER: &[Known] = &[
+    number("vacuum_cost_delay", "0"),
+    number("vacuum_cost_limit", "200"),
+    number("vacuum_cost_page_dirty", "20"),
+    number("vacuum_cost_page_hit", "1"),
+    number("vacuum_cost_page_miss", "2"),
+    number("vacuum_failsafe_age", "1600000000"),
+    number("vacuum_freeze_min_age", "50000000"),
+    number("vacuum_freeze_table_age", "150000000"),
+    number("vacuum_multixact_failsafe_age", "1600000000"),
+    number("vacuum_multixact_freeze_min_age", "5000000"),
+    number("vacuum_multixact_freeze_table_age", "150000000"),
     switch("check_function_bodies", "on"),
     switch("debug_pretty_print", "on"),
     switch("debug_print_parse", "off"),

@@ -140,7 +140,12 @@ pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -
         TIMETZ => 12,
         _ => -1,
     };
-    let modifier = sql::type_modifier(field.data_type());
+    // Four bytes more, as PostgreSQL stores texts.
+    let length = origin
+        .and_then(|origin| origin.length)
+        .filter(|_| oid == VARCHAR);
+    let length = length.and_then(|most| i32::try_from(most.checked_add(4)?).ok());
+    let modifier = length.unwrap_or_else(|| sql::type_modifier(field.data_type()));
     Column {
         name: field.name().clone(),
         table: origin.map_or(0, |origin| origin.table),

@@ -1,11 +1,11 @@
-//! The columns of `aclexplode`: rights as `relacl` has them, `role=arw*/owner`, as rows.
+//! `acldefault`, and the columns of `aclexplode`: rights as `relacl` has them, `role=arw*/owner`, as rows.
 
 use std::sync::Arc;
 
 use arrow::array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringViewBuilder};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
 use table::Privileges;
 
@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::functions::lists::types::{list_of, lists, range};
 use crate::functions::own::Own;
 use crate::messages::numbers::role_number;
+use crate::names::CATALOG;
 
 /// The functions that statements cannot name, each for a column, and what the column is called.
 pub(crate) const COLUMNS: [(&str, &str); 4] = [
@@ -24,8 +25,10 @@ pub(crate) const COLUMNS: [(&str, &str); 4] = [
 
 pub(super) fn all() -> Vec<Own> {
     let numbers = |_: &[DataType]| Ok(list_of(DataType::Int64));
+    let items = |_: &[DataType]| Ok(list_of(DataType::Utf8View));
     let [grantors, grantees, privileges, options] = COLUMNS.map(|(name, _)| name);
     vec![
+        Own::new("acldefault", of_kind, items, |args, _| defaults(args)),
         Own::new(grantors, taken, numbers, |args, rows| {
             columns(&args[0], rows).map(|[grantors, ..]| grantors)
         }),
@@ -45,6 +48,60 @@ pub(super) fn all() -> Vec<Own> {
             |args, rows| columns(&args[0], rows).map(|[.., options]| options),
         ),
     ]
+}
+
+fn of_kind(types: &[DataType]) -> Result<Vec<DataType>> {
+    match types {
+        [_, _] => Ok(vec![DataType::Utf8View, DataType::Int64]),
+        _ => plan_err!("acldefault takes a kind of thing and the number of its owner"),
+    }
+}
+
+/// The letters of what everybody and the owner may do with a new thing of a kind, as PostgreSQL's catalog has these kinds; none
+/// of what is no kind.
+fn letters(kind: &str) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        "c" => ("", ""),
+        "r" => ("", "arwdDxt"),
+        "s" => ("", "rwU"),
+        "d" => ("Tc", "CTc"),
+        "f" => ("X", "X"),
+        "l" | "T" => ("U", "U"),
+        "L" => ("", "rw"),
+        "n" => ("", "UC"),
+        "p" => ("", "sA"),
+        "t" => ("", "C"),
+        "F" | "S" => ("", "U"),
+        _ => return None,
+    })
+}
+
+/// The rights that are there before any is given.
+fn defaults(args: &[ArrayRef]) -> Result<ArrayRef> {
+    let (kinds, owners) = (
+        args[0].as_string_view(),
+        args[1].as_primitive::<Int64Type>(),
+    );
+    let mut made = ListBuilder::new(StringViewBuilder::new());
+    for (kind, owner) in kinds.iter().zip(owners) {
+        let (Some(kind), Some(_)) = (kind, owner) else {
+            made.append_null();
+            continue;
+        };
+        let Some((all, own)) = letters(kind) else {
+            let message = format!("unrecognized object type abbreviation: {kind}");
+            return Err(Error::coded("22023", message).into());
+        };
+        // As `pg_get_userbyid` says it.
+        for (role, letters) in [("", all), (CATALOG, own)] {
+            if !letters.is_empty() {
+                made.values()
+                    .append_value(format!("{role}={letters}/{CATALOG}"));
+            }
+        }
+        made.append(true);
+    }
+    Ok(Arc::new(made.finish()))
 }
 
 fn taken(types: &[DataType]) -> Result<Vec<DataType>> {

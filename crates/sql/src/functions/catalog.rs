@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use arrow::array::builder::{Int64Builder, ListBuilder, StringBuilder};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use datafusion::common::{Result, plan_err};
 
+use crate::error::Error;
 use crate::functions::arguments::TEXT;
+use crate::functions::lists::types::list_of;
 use crate::functions::own::Own;
 use crate::messages::numbers::{table_number, type_named, type_title};
 use crate::names::{CATALOG, quoted};
@@ -18,12 +21,63 @@ pub(crate) const ROW_PLACE: &str = "row place";
 
 fn row_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     let rows = args[0].as_primitive::<UInt64Type>().iter();
-    // Rows that are in no block yet have the highest bit, which a number of a block of PostgreSQL, of 32 bits, has, too.
-    let block = |row: u64| (row & !(1 << 63)) >> 16 | (row >> 63) << 31;
+    // Rows that are in no block yet have the highest bit. A number of a block of PostgreSQL has 32 bits, of which DuckDB reads
+    // the highest as a sign.
+    let block = |row: u64| (row & !(1 << 63)) >> 16 | (row >> 63) << 30;
     let place = |row: u64| format!("({},{})", block(row), row & 0xffff);
     let places = rows.map(|row| row.map(place));
     Ok(Arc::new(places.collect::<StringArray>()))
 }
+
+/// The functions for the columns of `pg_options_to_table`, which statements cannot name, and what these are called.
+pub(crate) const OPTIONS: [(&str, &str); 2] = [
+    ("option names", "option_name"),
+    ("option values", "option_value"),
+];
+
+/// A part of each option of `name=value`.
+fn options(args: &[ArrayRef], of: impl Fn(&str) -> Option<&str>) -> Result<ArrayRef> {
+    let lists = args[0].as_list::<i32>();
+    let mut made = ListBuilder::new(StringBuilder::new());
+    for all in lists.iter() {
+        for text in all.iter().flat_map(|all| all.as_string::<i32>().iter()) {
+            made.values().append_option(text.and_then(&of));
+        }
+        made.append(all.is_some());
+    }
+    Ok(Arc::new(made.finish()))
+}
+
+/// The function that reads where a row is, as it is written. Statements cannot call it.
+pub(crate) const READ_PLACE: &str = "read place";
+
+fn read_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
+    let texts: &StringArray = args[0].as_string();
+    let places = texts.iter().map(|text| text.map(place).transpose());
+    Ok(Arc::new(places.collect::<Result<StringArray>>()?))
+}
+
+/// The place that a text names. As in PostgreSQL, what stands around it is passed over.
+fn place(text: &str) -> Result<String> {
+    let found = || {
+        let (_, rest) = text.split_once('(')?;
+        let (block, rest) = rest.split_once(',')?;
+        let (row, _) = rest.split_once(')')?;
+        let block: i64 = block.trim().parse().ok()?;
+        // A block below 0 is that of the same bits.
+        let block = u32::try_from(block).or_else(|_| i32::try_from(block).map(i32::cast_unsigned));
+        let row: u16 = row.trim().parse().ok()?;
+        Some(format!("({},{row})", block.ok()?))
+    };
+    let wrong = || {
+        let message = format!("invalid input syntax for type tid: \"{text}\"");
+        Error::coded("22P02", message).into()
+    };
+    found().ok_or_else(wrong)
+}
+
+/// The function that gives an array of no numbers. Statements cannot call it.
+pub(crate) const NO_NUMBERS: &str = "no numbers";
 
 /// Functions that are true whatever they are asked.
 const TRUE: [&str; 25] = [
@@ -94,6 +148,12 @@ pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(TEXT);
     let truth = |_: &[DataType]| Ok(DataType::Boolean);
     let number = |_: &[DataType]| Ok(DataType::Int64);
+    let texts = |types: &[DataType]| match types {
+        [_] => Ok(vec![list_of(TEXT)]),
+        _ => plan_err!("pg_options_to_table takes an array of options"),
+    };
+    let of_texts = |_: &[DataType]| Ok(list_of(TEXT));
+    let [names, values] = OPTIONS.map(|(name, _)| name);
     let always = |name| {
         Own::new(name, any, truth, |_, rows| {
             Ok(Arc::new(BooleanArray::from(vec![true; rows])))
@@ -106,6 +166,25 @@ pub(super) fn all() -> Vec<Own> {
     };
     let mut functions = vec![
         Own::new(ROW_PLACE, |_| Ok(vec![DataType::UInt64]), text, row_place),
+        Own::new(names, texts, of_texts, |args, _| {
+            options(args, |text| {
+                Some(text.split_once('=').map_or(text, |(name, _)| name))
+            })
+        }),
+        Own::new(values, texts, of_texts, |args, _| {
+            options(args, |text| text.split_once('=').map(|(_, value)| value))
+        }),
+        Own::new(READ_PLACE, one_text, text, read_place),
+        Own::new(
+            NO_NUMBERS,
+            as_given,
+            |_| Ok(list_of(DataType::Int64)),
+            |_, rows| {
+                let mut none = ListBuilder::new(Int64Builder::new());
+                (0..rows).for_each(|_| none.append(true));
+                Ok(Arc::new(none.finish()))
+            },
+        ),
         Own::new("format_type", numbers, text, title),
         Own::new("pg_get_userbyid", any, text, |_, rows| {
             Ok(Arc::new(StringArray::from(vec![CATALOG; rows])))

@@ -10,6 +10,7 @@ pub(crate) enum Kind {
     Schema,
     Role,
     Routine,
+    Operator,
 }
 
 /// The names of a kind: of its type, which the function from a name to the number has, too; of the function that gives NULL
@@ -21,7 +22,7 @@ pub(super) struct Names {
     pub text: &'static str,
 }
 
-pub(super) const NAMES: [Names; 5] = [
+pub(super) const NAMES: [Names; 6] = [
     Names {
         kind: Kind::Relation,
         cast: "regclass",
@@ -51,6 +52,12 @@ pub(super) const NAMES: [Names; 5] = [
         cast: "regproc",
         optional: "to_regproc",
         text: "regproc text",
+    },
+    Names {
+        kind: Kind::Operator,
+        cast: "regoperator",
+        optional: "to_regoperator",
+        text: "regoperator text",
     },
 ];
 
@@ -105,6 +112,7 @@ impl Kind {
             Kind::Schema => ("3F000", "schema"),
             Kind::Role => ("42704", "role"),
             Kind::Routine => ("42883", "function"),
+            Kind::Operator => ("42883", "operator"),
         };
         Error::coded(code, format!("{what} \"{name}\" does not exist"))
     }

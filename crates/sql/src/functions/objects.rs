@@ -5,14 +5,15 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, StringArray};
+use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::functions::descriptions::Descriptions;
+use crate::functions::lists::types::list_of;
 use crate::functions::object_kinds::{Kind, NAMES};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -96,12 +97,38 @@ impl Object {
         }
     }
 
+    /// Numbers for texts, or texts for numbers.
+    fn made(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let numbers = values.as_primitive_opt::<Int64Type>();
+        Ok(match (self.way, numbers) {
+            (Way::Text, Some(numbers)) => {
+                let names = numbers.iter().map(|number| Some(self.title(number?)));
+                Arc::new(names.collect::<StringArray>())
+            }
+            (Way::Cast | Way::Optional, None) => {
+                let texts = values.as_string::<i32>().iter();
+                let found = texts.map(|text| text.map_or(Ok(None), |text| self.number(text)));
+                Arc::new(found.collect::<Result<Int64Array>>()?)
+            }
+            // They are it already.
+            _ => Arc::clone(values),
+        })
+    }
+
     fn title(&self, number: i64) -> String {
         match self.known.name_of(self.kind, number) {
             Some(name) => name,
             None if number == 0 => "-".to_owned(),
             None => number.to_string(),
         }
+    }
+}
+
+/// The type of the items of an array.
+fn item_of(ty: &DataType) -> Option<&DataType> {
+    match ty {
+        DataType::List(item) => Some(item.data_type()),
+        _ => None,
     }
 }
 
@@ -122,16 +149,24 @@ impl ScalarUDFImpl for Object {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
             [one] if one.is_integer() => Ok(vec![DataType::Int64]),
+            [DataType::Null] => Ok(vec![DataType::Int64]),
+            [one] if let Some(item) = item_of(one) => Ok(vec![list_of(if item.is_integer() {
+                DataType::Int64
+            } else {
+                DataType::Utf8
+            })]),
             [_] => Ok(vec![DataType::Utf8]),
             _ => plan_err!("{} takes one value", self.name()),
         }
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(match self.way {
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        let one = match self.way {
             Way::Cast | Way::Optional => DataType::Int64,
             Way::Text => DataType::Utf8,
-        })
+        };
+        let is_array = types.first().is_some_and(|own| item_of(own).is_some());
+        Ok(if is_array { list_of(one) } else { one })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -140,19 +175,15 @@ impl ScalarUDFImpl for Object {
             return plan_err!("{} takes one value", self.name());
         };
         let values = arg.to_array(rows)?;
-        let numbers = values.as_primitive_opt::<Int64Type>();
-        let made: ArrayRef = match (self.way, numbers) {
-            (Way::Text, Some(numbers)) => {
-                let names = numbers.iter().map(|number| Some(self.title(number?)));
-                Arc::new(names.collect::<StringArray>())
+        let made = match values.as_list_opt::<i32>() {
+            // An array of them.
+            Some(lists) => {
+                let items = self.made(lists.values())?;
+                let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+                let (offsets, valid) = (lists.offsets().clone(), lists.nulls().cloned());
+                Arc::new(ListArray::try_new(field, offsets, items, valid)?)
             }
-            (Way::Cast | Way::Optional, None) => {
-                let texts = values.as_string::<i32>().iter();
-                let found = texts.map(|text| text.map_or(Ok(None), |text| self.number(text)));
-                Arc::new(found.collect::<Result<Int64Array>>()?)
-            }
-            // They are it already.
-            _ => values,
+            None => self.made(&values)?,
         };
         Ok(ColumnarValue::Array(made))
     }

@@ -37,7 +37,7 @@ const fn of(
 }
 
 /// The types that values have here.
-pub(crate) const TYPES: [PgType; 48] = [
+pub(crate) const TYPES: [PgType; 52] = [
     of(16, "bool", "boolean", 1, "B", 1000),
     of(17, "bytea", "bytea", -1, "U", 1001),
     of(18, "char", "\"char\"", 1, "Z", 1002),
@@ -94,9 +94,13 @@ pub(crate) const TYPES: [PgType; 48] = [
     of(2276, "any", "\"any\"", 4, PSEUDO, 0),
     of(2277, "anyarray", "anyarray", -1, PSEUDO, 0),
     of(2278, "void", "void", 4, PSEUDO, 0),
+    of(2279, "trigger", "trigger", 4, PSEUDO, 0),
+    of(2280, "language_handler", "language_handler", 4, PSEUDO, 0),
     of(2281, "internal", "internal", 8, PSEUDO, 0),
     of(2283, "anyelement", "anyelement", 4, PSEUDO, 0),
     of(2776, "anynonarray", "anynonarray", 4, PSEUDO, 0),
+    of(3115, "fdw_handler", "fdw_handler", 4, PSEUDO, 0),
+    of(3838, "event_trigger", "event_trigger", 4, PSEUDO, 0),
     of(3500, "anyenum", "anyenum", 4, PSEUDO, 0),
     of(5077, "anycompatible", "anycompatible", 4, PSEUDO, 0),
     of(
@@ -402,8 +406,81 @@ pub(crate) fn schema_number(name: &str) -> i64 {
 /// Who runs the program, where roles are named; also the name of the database.
 const CATALOG: &str = "atoll";
 
+/// The numbers that PostgreSQL has given to tables of its catalog. `pg_dump` knows what a number is of by them.
+const SYSTEM_TABLES: [(&str, i64); 64] = [
+    ("pg_aggregate", 2600),
+    ("pg_am", 2601),
+    ("pg_amop", 2602),
+    ("pg_amproc", 2603),
+    ("pg_attrdef", 2604),
+    ("pg_attribute", 1249),
+    ("pg_auth_members", 1261),
+    ("pg_authid", 1260),
+    ("pg_cast", 2605),
+    ("pg_class", 1259),
+    ("pg_collation", 3456),
+    ("pg_constraint", 2606),
+    ("pg_conversion", 2607),
+    ("pg_database", 1262),
+    ("pg_db_role_setting", 2964),
+    ("pg_default_acl", 826),
+    ("pg_depend", 2608),
+    ("pg_description", 2609),
+    ("pg_enum", 3501),
+    ("pg_event_trigger", 3466),
+    ("pg_extension", 3079),
+    ("pg_foreign_data_wrapper", 2328),
+    ("pg_foreign_server", 1417),
+    ("pg_foreign_table", 3118),
+    ("pg_index", 2610),
+    ("pg_inherits", 2611),
+    ("pg_init_privs", 3394),
+    ("pg_language", 2612),
+    ("pg_largeobject", 2613),
+    ("pg_largeobject_metadata", 2995),
+    ("pg_namespace", 2615),
+    ("pg_opclass", 2616),
+    ("pg_operator", 2617),
+    ("pg_opfamily", 2753),
+    ("pg_parameter_acl", 6243),
+    ("pg_partitioned_table", 3350),
+    ("pg_policy", 3256),
+    ("pg_proc", 1255),
+    ("pg_publication", 6104),
+    ("pg_publication_namespace", 6237),
+    ("pg_publication_rel", 6106),
+    ("pg_range", 3541),
+    ("pg_replication_origin", 6000),
+    ("pg_rewrite", 2618),
+    ("pg_seclabel", 3596),
+    ("pg_sequence", 2224),
+    ("pg_shdepend", 1214),
+    ("pg_shdescription", 2396),
+    ("pg_shseclabel", 3592),
+    ("pg_statistic", 2619),
+    ("pg_statistic_ext", 3381),
+    ("pg_statistic_ext_data", 3429),
+    ("pg_subscription", 6100),
+    ("pg_subscription_rel", 6102),
+    ("pg_tablespace", 1213),
+    ("pg_transform", 3576),
+    ("pg_trigger", 2620),
+    ("pg_ts_config", 3602),
+    ("pg_ts_config_map", 3603),
+    ("pg_ts_dict", 3600),
+    ("pg_ts_parser", 3601),
+    ("pg_ts_template", 3764),
+    ("pg_type", 1247),
+    ("pg_user_mapping", 1418),
+];
+
 /// The number of a table or view: the same as long as it has its name, in all processes.
 pub(crate) fn table_number(name: &str) -> i64 {
+    if name.starts_with("pg_")
+        && let Ok(at) = SYSTEM_TABLES.binary_search_by_key(&name, |(own, _)| own)
+    {
+        return SYSTEM_TABLES[at].1;
+    }
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });

@@ -333,7 +333,7 @@ impl StatementContext {
         } else {
             calls.numbers = self.kept_numbers.clone();
         }
-        calls.descriptions = Said::of(&self.tables, &path);
+        calls.descriptions = Said::of(&self.tables, &path, &calls.view_columns);
         calls.path = path;
         let mut names = Resolver::resolve(
             &self.state,
@@ -475,7 +475,7 @@ impl StatementContext {
             written: self.written.clone(),
             excluded: self.excluded.clone(),
             target: self.target.clone(),
-            descriptions: Said::of(&self.tables, &self.path),
+            descriptions: Said::of(&self.tables, &self.path, &ViewColumns::new()),
             settings: self.settings.clone(),
             privileges: Arc::new(Known {
                 tables: Arc::clone(&self.tables),

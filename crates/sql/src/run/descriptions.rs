@@ -1,5 +1,6 @@
 //! What a statement sees of the catalog, by the numbers and texts that name it: comments, and where names are looked up.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use table::Tables;
@@ -15,11 +16,11 @@ use crate::messages::numbers::{
     type_title,
 };
 use crate::names::{
-    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, quoted,
-    schema_of,
+    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema,
+    quoted, schema_of,
 };
 use crate::rights::GIVEN;
-use crate::scan::catalog::{constraints, indexes, system};
+use crate::scan::catalog::{ViewColumns, constraints, indexes, system};
 use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.
@@ -27,14 +28,39 @@ use crate::search_path::SearchPath;
 pub(super) struct Said {
     tables: Arc<Tables>,
     path: SearchPath,
+    /// The names of the columns of views, as far as the statement asks for them.
+    views: HashMap<String, Vec<String>>,
 }
 
 impl Said {
-    pub(super) fn of(tables: &Arc<Tables>, path: &SearchPath) -> Arc<dyn Descriptions> {
+    pub(super) fn of(
+        tables: &Arc<Tables>,
+        path: &SearchPath,
+        views: &ViewColumns,
+    ) -> Arc<dyn Descriptions> {
+        let names = |columns: &Vec<table::Column>| {
+            let columns = columns.iter();
+            columns.map(|column| column.name.clone()).collect()
+        };
+        let views = views.iter();
         Arc::new(Said {
             tables: Arc::clone(tables),
             path: path.clone(),
+            views: views
+                .map(|(name, columns)| (name.clone(), names(columns)))
+                .collect(),
         })
+    }
+
+    /// The name of the column at a place, from 0 on, of a table or view.
+    fn column_at(&self, name: &str, place: usize) -> Option<&str> {
+        match self.tables.get(name) {
+            Some(table) => {
+                let column = table.definition().columns.get(place)?;
+                Some(&column.name)
+            }
+            None => self.views.get(name)?.get(place).map(String::as_str),
+        }
     }
 
     /// The names of tables, views and sequences.
@@ -159,10 +185,8 @@ impl Descriptions for Said {
             if column == 0 {
                 return said.own.clone();
             }
-            let definition = tables.get(name)?.definition();
-            let place = usize::try_from(column - 1).ok()?;
-            let column = definition.columns.get(place)?;
-            return said.columns.get(&column.name).cloned();
+            let place = usize::try_from(column.checked_sub(1)?).ok()?;
+            return said.columns.get(self.column_at(name, place)?).cloned();
         }
         let mut types = tables.types().into_iter().chain(tables.domains());
         if let Some(name) = types.find(|name| i64::from(enum_number(name)) == relation) {
@@ -182,7 +206,10 @@ impl Descriptions for Said {
         let tables = &self.tables;
         let mut names = tables.schemas().into_iter().chain([SCHEMA]);
         let name = names.find(|name| schema_number(name) == schema)?;
-        tables.comments(&of_schema(name))?.own.clone()
+        match tables.comments(&of_schema(name)) {
+            Some(said) => said.own.clone(),
+            None => (name == SCHEMA).then(|| PUBLIC.to_owned()),
+        }
     }
 
     fn schema(&self) -> Option<String> {
@@ -207,6 +234,7 @@ impl Descriptions for Said {
                 let mut names = self.roles();
                 names.find(|own| *own == name).map(role_number)
             }
+            Kind::Operator => system::operator_number(text.trim()),
             Kind::Routine => {
                 let name = text.split('(').next().unwrap_or(text).trim();
                 let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
@@ -235,6 +263,7 @@ impl Descriptions for Said {
                 names.find(|own| role_number(own) == number).map(quoted)
             }
             Kind::Routine => system::routine_name(number),
+            Kind::Operator => system::operator_title(number),
         }
     }
 

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use table::Definition;
+
+use crate::frontend::lengths;
 use crate::messages::numbers::table_number;
 use crate::names::session_of;
 
@@ -12,6 +15,8 @@ pub struct Origin {
     pub table: u32,
     /// `attnum`: its place in the table, from 1 on.
     pub column: i16,
+    /// Most characters of its texts, if it is declared with a length.
+    pub length: Option<usize>,
 }
 
 impl Origin {
@@ -23,6 +28,7 @@ impl Origin {
         Some(Origin {
             table: u32::try_from(table_number(table)).ok()?,
             column: i16::try_from(at + 1).ok()?,
+            length: None,
         })
     }
 }
@@ -47,13 +53,22 @@ impl Origins {
     }
 
     /// Those of columns of one table, by their places in it.
-    pub(crate) fn of_table(name: &str, places: &[usize]) -> Origins {
+    pub(crate) fn of_table(name: &str, definition: &Definition, places: &[usize]) -> Origins {
         let Some(first) = Origin::new(name, 0) else {
             return Origins::default();
         };
         let origin = |at: &usize| {
             let column = i16::try_from(at.checked_add(1)?).ok()?;
-            Some(Origin { column, ..first })
+            // Lengths are checks.
+            let own = definition.columns.get(*at);
+            let own = own.filter(|_| !definition.checks.is_empty());
+            let length = own.and_then(|own| lengths::of_column(definition, &own.name));
+            let length = length.map(|(most, _)| most);
+            Some(Origin {
+                column,
+                length,
+                ..first
+            })
         };
         Origins(Some(places.iter().map(origin).collect()))
     }

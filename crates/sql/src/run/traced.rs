@@ -95,7 +95,7 @@ fn of_scan(scan: &TableScan, wanted: &[(usize, usize)], found: &mut [Option<Orig
         None => *at,
     });
     let places: Vec<usize> = places.collect();
-    let origins = Origins::of_table(&definition.name, &places);
+    let origins = Origins::of_table(&definition.name, definition, &places);
     for (at, ((to, _), place)) in wanted.iter().zip(&places).enumerate() {
         // Behind the columns are row ids.
         if *place < definition.columns.len() {

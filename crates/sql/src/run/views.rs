@@ -96,7 +96,13 @@ impl StatementContext {
                     | ("columns", None | Some(INFORMATION_SCHEMA))
             )
         };
-        Ok(references.iter().any(is_one))
+        // What is said of a column of a view is asked for by the place of the column.
+        let said = |name: &&str| {
+            let said = self.tables.comments(name);
+            said.is_some_and(|said| !said.columns.is_empty())
+        };
+        Ok(references.iter().any(is_one)
+            || self.tables.views().iter().any(said) && asks_what_is_said(statement, &references))
     }
 
     /// The names in the catalog of what `statement` uses as tables.
@@ -192,4 +198,11 @@ fn named_columns(view: &str, plan: LogicalPlan, declared: &[String]) -> Result<L
         .map(|(column, name)| Expr::Column(column).alias(name))
         .collect();
     Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+/// Whether a statement asks for comments on columns.
+fn asks_what_is_said(statement: &Extended, references: &[TableReference]) -> bool {
+    let mut tables = references.iter();
+    tables.any(|reference| reference.table() == "pg_description")
+        || statement.to_string().contains("col_description")
 }

@@ -6,10 +6,13 @@ use datafusion::sql::sqlparser::ast::{CommentObject, ObjectName, ObjectNamePart}
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::frontend::grammar::{refused, refused_for};
+use crate::frontend::grammar::refused;
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::names::{SCHEMA, base, column_name, of_schema, schema_of, table_name, written};
+use crate::rights::Rights;
 use crate::run::answer::Answer;
+use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
 use crate::search_path::no_schema;
 use crate::statements::scope::Scope;
 use crate::statements::types::unknown;
@@ -39,7 +42,10 @@ pub(crate) async fn comment(
     let (mut writing, context) = scope.write("COMMENT", &[&name], started).await?;
     let tables = &context.tables;
     if let Some(column) = column {
-        has_column(tables, &name, &column)?;
+        match tables.view(&name) {
+            Some(text) => view_has(&context, (&name, text), &column).await?,
+            None => has_column(tables, &name, &column)?,
+        }
         table::comment(&mut writing.tx, &name, |all| {
             put(&mut all.columns, column, text);
         })?;
@@ -93,17 +99,34 @@ fn of_column(name: ObjectName) -> Result<(String, Option<String>)> {
 
 fn has_column(tables: &Tables, name: &str, column: &str) -> Result<()> {
     let Some(table) = tables.get(name) else {
-        return Err(if tables.view(name).is_some() {
-            refused_for("comment on column of a view", "comment on the view")
-        } else {
-            unknown_table(name, tables)
-        });
+        return Err(unknown_table(name, tables));
     };
     let definition = table.definition();
     match definition.position(column) {
         Ok(_) => Ok(()),
         Err(_) => Err(unknown_column(column, definition)),
     }
+}
+
+/// That the view of this name and text has the column.
+async fn view_has(
+    context: &StatementContext,
+    (name, text): (&str, &str),
+    column: &str,
+) -> Result<()> {
+    let rights = Rights::of_owner(&context.tables, name)?;
+    let plan = context.view(name, text, Depth::default(), &rights).await?;
+    let mut columns = plan.schema().fields().iter();
+    if columns.any(|own| own.name() == column) {
+        return Ok(());
+    }
+    Err(Error::coded(
+        "42703",
+        format!(
+            "column \"{column}\" of relation \"{}\" does not exist",
+            base(name)
+        ),
+    ))
 }
 
 /// That there is something of this kind and name.

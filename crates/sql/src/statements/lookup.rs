@@ -69,7 +69,7 @@ pub(crate) async fn answer(
             visible::batch(&one, &seen)?
         });
     }
-    let origins = Origins::of_table(&found.name, &positions);
+    let origins = Origins::of_table(&found.name, table.definition(), &positions);
     Ok(Some(
         Answer::rows_of(seen, batches, &clock).with_origins(origins),
     ))
@@ -102,7 +102,7 @@ pub(crate) fn of_table(
     };
     found.check(scope)?;
     let (positions, schema) = chosen(&found.table, columns)?;
-    let origins = Origins::of_table(&found.name, &positions);
+    let origins = Origins::of_table(&found.name, definition, &positions);
     Ok(Some((parameters, visible::schema(&schema), origins)))
 }
 

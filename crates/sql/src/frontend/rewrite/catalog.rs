@@ -5,12 +5,15 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Value,
-    VisitorMut,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Subscript,
+    Value, VisitorMut,
 };
 
 use crate::error::Error;
+use crate::frontend::call::call;
 use crate::frontend::rewrite::objects;
+use crate::frontend::rewrite::operators::type_called;
+use crate::functions::catalog::READ_PLACE;
 use crate::functions::lists::names::PLACES;
 use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, column_name};
 
@@ -31,7 +34,7 @@ impl VisitorMut for Catalog {
         if let Expr::Case { conditions, .. } = expr {
             conditions.iter_mut().for_each(user_of_path);
         }
-        if let Some(other) = part_of_expanded(expr) {
+        if let Some(other) = part_of_expanded(expr).or_else(|| first_letter(expr)) {
             *expr = other;
         }
         // What `psql` asks about each column of a table, by queries within its query.
@@ -70,12 +73,32 @@ impl VisitorMut for Catalog {
                 let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
                 *expr = inner;
             }
-            Expr::Cast { data_type, .. } => plain_type(data_type),
+            Expr::Cast {
+                data_type,
+                expr: inner,
+                ..
+            } => {
+                if is_place(data_type) {
+                    let inner = std::mem::replace(&mut **inner, Expr::Identifier(Ident::new("")));
+                    *expr = call(READ_PLACE, vec![inner]);
+                } else {
+                    plain_type(data_type);
+                }
+            }
             _ => {}
         }
         objects::rewrite(expr);
         ControlFlow::Continue(())
     }
+}
+
+/// Whether a type is that of places of rows.
+fn is_place(data_type: &DataType) -> bool {
+    let DataType::Custom(name, _) = data_type else {
+        return false;
+    };
+    let last = name.0.last().and_then(ObjectNamePart::as_ident);
+    last.is_some_and(|last| column_name(last) == "tid")
 }
 
 /// Takes the schema away from a type, and gives those that are numbers or texts here another.
@@ -95,8 +118,11 @@ fn plain_type(data_type: &mut DataType) {
     match name.to_string().to_lowercase().as_str() {
         "oid" | "xid" => *data_type = DataType::BigInt(None),
         "name" | "\"char\"" | "text" | "tid" => *data_type = DataType::Text,
-        "int4" => *data_type = DataType::Int(None),
-        _ => {}
+        name => {
+            if let Some(known) = type_called(name) {
+                *data_type = known;
+            }
+        }
     }
 }
 
@@ -178,6 +204,26 @@ fn part_of_expanded(expr: &Expr) -> Option<Expr> {
     expanded(&mut function.name).then(|| {
         function.name = ObjectName::from(vec![Ident::with_quote('"', name)]);
         Expr::Function(function)
+    })
+}
+
+/// `typname[0]`, by which `pg_dump` knows arrays: a name has letters as items, from 0 on.
+fn first_letter(expr: &Expr) -> Option<Expr> {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else {
+        return None;
+    };
+    let name = match &**root {
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    let [AccessExpr::Subscript(Subscript::Index { index })] = &access_chain[..] else {
+        return None;
+    };
+    let first = Expr::value(Value::Number("0".into(), false));
+    (column_name(name) == "typname" && *index == first).then(|| {
+        let one = Expr::value(Value::Number("1".into(), false));
+        call("left", vec![(**root).clone(), one])
     })
 }
 

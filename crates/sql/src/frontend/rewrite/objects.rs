@@ -7,8 +7,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, Value, VisitorMut,
+    ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, Value,
+    VisitorMut,
 };
 
 use crate::error::Error;
@@ -46,10 +47,11 @@ const WRITERS: [&str; 8] = [
     "to_json",
 ];
 
-/// The kind whose numbers a type has.
+/// The kind whose numbers a type has, or the items of its arrays.
 fn kind_of(data_type: &DataType) -> Option<Kind> {
     match data_type {
         DataType::Regclass => Some(Kind::Relation),
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => kind_of(item),
         DataType::Custom(name, arguments) if arguments.is_empty() => {
             let parts = name.0.iter().map(|part| part.as_ident().map(column_name));
             let parts: Vec<String> = parts.collect::<Option<_>>()?;
@@ -70,6 +72,7 @@ fn is_text(data_type: &DataType) -> bool {
         | DataType::CharacterVarying(_)
         | DataType::Character(_)
         | DataType::Char(_) => true,
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, _)) => is_text(item),
         DataType::Custom(name, _) => {
             let last = name.0.last().and_then(ObjectNamePart::as_ident);
             let last = last.map(column_name).unwrap_or_default();
@@ -92,6 +95,15 @@ fn column(expr: &Expr) -> Option<&Ident> {
 fn computed(expr: &Expr) -> Option<Kind> {
     match expr {
         Expr::Nested(inner) => computed(inner),
+        Expr::Function(function) if called(expr).as_deref() == Some("coalesce") => {
+            let FunctionArguments::List(list) = &function.args else {
+                return None;
+            };
+            list.args.iter().find_map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => computed(arg),
+                _ => None,
+            })
+        }
         Expr::Function(function) => Kind::of_function(&called(expr).filter(
             |_| matches!(&function.args, FunctionArguments::List(list) if list.args.len() == 1),
         )?),
@@ -118,6 +130,18 @@ fn called(expr: &Expr) -> Option<String> {
 
 fn take(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::Identifier(Ident::new("")))
+}
+
+/// A text in quotes that is an array of texts.
+fn texts(literal: Expr) -> Expr {
+    let item = Box::new(DataType::Text);
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(literal),
+        data_type: DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)),
+        array: false,
+        format: None,
+    }
 }
 
 /// Writes numbers as names.
@@ -149,6 +173,9 @@ pub(super) fn rewrite(expr: &mut Expr) {
         } => {
             if let Some(kind) = kind_of(data_type) {
                 let mut inner = take(inner);
+                if matches!(data_type, DataType::Array(_)) && is_literal(&inner) {
+                    inner = texts(inner);
+                }
                 read(&mut inner, kind);
                 *expr = inner;
             } else if is_text(data_type)

@@ -106,7 +106,7 @@ fn of_pattern(name: &str) -> Option<&'static str> {
 }
 
 /// The type that a function casts to which is called as it.
-fn type_called(name: &str) -> Option<DataType> {
+pub(super) fn type_called(name: &str) -> Option<DataType> {
     Some(match name {
         "int2" => DataType::SmallInt(None),
         "int4" => DataType::Integer(None),

@@ -21,7 +21,7 @@ use crate::frontend::rewrite::series::{SERIES, whole_arguments};
 use crate::frontend::rewrite::special;
 use crate::frontend::rewrite::tokens::ROWS_FROM;
 use crate::functions::lists::names;
-use crate::functions::{acl, json};
+use crate::functions::{acl, catalog, json};
 use crate::messages::numbers::item_named;
 use crate::messages::tags::tagged;
 use crate::names::{PG_CATALOG, column_name};
@@ -47,6 +47,14 @@ fn rows(name: &str, args: &[FunctionArg]) -> Option<Rows> {
             };
             acl::COLUMNS.map(of).into()
         }
+        ("pg_options_to_table", 1) => {
+            let of = |(function, column): (&str, &str)| {
+                (call(function, args.clone()), column.to_string())
+            };
+            catalog::OPTIONS.map(of).into()
+        }
+        // No table has partitions.
+        ("pg_partition_ancestors", 1) => one(catalog::NO_NUMBERS, args),
         (names::PLACES, 1) => one(names::ORDINALS, args),
         ("regexp_matches", 2 | 3) => one(names::MATCHES, args),
         ("regexp_split_to_table", 2 | 3) => one("regexp_split_to_array", args),

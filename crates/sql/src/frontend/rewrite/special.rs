@@ -15,7 +15,7 @@ use crate::functions::lists::names;
 use crate::names::column_name;
 
 /// Other functions that calls here stand for.
-pub(super) const NAMES: [&str; 29] = [
+pub(super) const NAMES: [&str; 31] = [
     "aclexplode",
     "gen_random_uuid",
     "generate_subscripts",
@@ -40,6 +40,8 @@ pub(super) const NAMES: [&str; 29] = [
     "jsonb_populate_recordset",
     "jsonb_to_record",
     "jsonb_to_recordset",
+    "pg_options_to_table",
+    "pg_partition_ancestors",
     "regexp_matches",
     "regexp_split_to_table",
     "row",

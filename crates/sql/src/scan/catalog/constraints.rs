@@ -298,6 +298,7 @@ pub(super) fn by_number(all: &Tables) -> Built {
             "condeferred",
             keys.iter().map(|key| key.deferral == Deferral::Deferred),
         )
+        .truth("conislocal", true, keys.len())
         .truths("convalidated", keys.iter().map(|key| key.validated))
         .numbers("conrelid", keys.iter().map(|key| key.table))
         .numbers("contypid", keys.iter().map(|key| key.domain))

@@ -90,7 +90,7 @@ pub(crate) fn view(
         "pg_auth_members" => roles::members(all),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all),
-        "pg_description" => tables::descriptions(all),
+        "pg_description" => tables::descriptions(all, views),
         "pg_matviews" => tables::materialized(all),
         "pg_sequence" => sequences::by_number(all),
         "pg_sequences" => sequences::by_name(all),

@@ -134,6 +134,31 @@ pub(crate) fn routine_name(number: i64) -> Option<String> {
     })
 }
 
+/// The operator with this number as PostgreSQL writes it, `=(integer,bigint)`.
+pub(crate) fn operator_title(number: i64) -> Option<String> {
+    let all = lines(OPERATORS);
+    let mut all = all.iter();
+    let found = all.find(|line| line.number::<i64>(0) == number)?;
+    let side = |at: usize| match found.number(at) {
+        0 => "NONE".to_owned(),
+        number => title(number),
+    };
+    Some(format!("{}({},{})", found.text(1), side(5), side(6)))
+}
+
+/// The number of the operator that is written so.
+pub(crate) fn operator_number(written: &str) -> Option<i64> {
+    let (name, _) = written.split_once('(')?;
+    let plain = |text: &str| text.replace(' ', "").to_lowercase();
+    let all = lines(OPERATORS);
+    let named = all.iter().filter(|line| line.text(1) == name.trim());
+    let mut numbers = named.map(|line| line.number(0));
+    numbers.find(|number| {
+        let title = operator_title(*number);
+        title.is_some_and(|title| plain(&title) == plain(written))
+    })
+}
+
 /// What SQL calls a type of an argument or a result.
 fn title(number: i64) -> String {
     type_title(number, -1).unwrap_or_else(|| "???".to_owned())

@@ -1,6 +1,7 @@
 //! Tables of `pg_catalog` about what there is.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use table::{Column, Definition, Privileges, Tables, is_enum};
 
@@ -11,12 +12,13 @@ use crate::messages::numbers::{
     table_number, type_number, type_of_column,
 };
 use crate::names::{
-    self, CATALOG, PG_CATALOG, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
+    self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
 };
 use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
+use crate::scan::catalog::types::storage;
 
 /// The names of all schemas.
 fn schemas(all: &Tables) -> Vec<&str> {
@@ -155,6 +157,10 @@ pub(super) fn classes(all: &Tables) -> Built {
     let relations = relations(all);
     let rows = relations.len();
     let each = || relations.iter();
+    // As in PostgreSQL, foreign keys are kept by triggers on both tables; psql shows them only where there are any.
+    let foreign = each().filter_map(|own| own.definition);
+    let foreign = foreign.flat_map(|own| &own.foreign_keys);
+    let referred: BTreeSet<&str> = foreign.map(|own| own.parent.as_str()).collect();
     let built = Built::default()
         .numbers("oid", each().map(|own| table_number(&own.name)))
         .names("relname", each().map(|own| base(&own.name)))
@@ -198,11 +204,16 @@ pub(super) fn classes(all: &Tables) -> Built {
             each().map(|own| own.has(|own| !own.primary_key.is_empty())),
         )
         .truths("relispopulated", each().map(|own| own.populated))
+        .truths(
+            "relhastriggers",
+            each().map(|own| {
+                own.has(|own| !own.foreign_keys.is_empty()) || referred.contains(&*own.name)
+            }),
+        )
         .truths("relhasindex", each().map(|own| own.has(is_indexed)));
     [
         "relisshared",
         "relhasrules",
-        "relhastriggers",
         "relhassubclass",
         "relrowsecurity",
         "relforcerowsecurity",
@@ -338,7 +349,10 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
                 .iter()
                 .map(|(_, _, column)| column.expression().map_or("", |_| "s")),
         )
-        .text("attstorage", "p", rows)
+        .names(
+            "attstorage",
+            places.iter().map(|(_, _, column)| storage(length(column))),
+        )
         .text("attcompression", "", rows)
         .number("attcollation", 0, rows)
         .number("attinhcount", 0, rows)
@@ -454,7 +468,7 @@ pub(super) fn views(all: &Tables) -> Built {
 }
 
 /// `pg_description`.
-pub(super) fn descriptions(all: &Tables) -> Built {
+pub(super) fn descriptions(all: &Tables, views: &ViewColumns) -> Built {
     let mut rows: Vec<(i64, i64, String)> = Vec::new();
     for relation in relations(all) {
         let name = relation.name.as_ref();
@@ -464,6 +478,7 @@ pub(super) fn descriptions(all: &Tables) -> Built {
         let number = table_number(name);
         rows.extend(said.own.iter().map(|text| (number, 0, text.clone())));
         let columns = relation.definition.map(|own| &own.columns);
+        let columns = columns.or_else(|| views.get(name));
         for (at, column) in (1..).zip(columns.into_iter().flatten()) {
             let text = said.columns.get(&column.name);
             rows.extend(text.map(|text| (number, at, text.clone())));
@@ -477,6 +492,10 @@ pub(super) fn descriptions(all: &Tables) -> Built {
         let said = all.comments(&of_schema(schema));
         let text = said.and_then(|said| said.own.clone());
         rows.extend(text.map(|text| (schema_number(schema), 0, text)));
+    }
+    if all.comments(&of_schema(SCHEMA)).is_none() {
+        // What PostgreSQL says of it. `pg_dump` writes what is said otherwise.
+        rows.push((schema_number(SCHEMA), 0, PUBLIC.to_owned()));
     }
     let schemas = rows.len();
     for name in all.types().into_iter().chain(all.domains()) {
@@ -509,6 +528,10 @@ pub(super) fn collations() -> Built {
         .numbers("oid", [100, 950])
         .names("collname", ["default", "C"])
         .number("collnamespace", CATALOG_SCHEMA, 2)
+        .number("collowner", OWNER, 2)
+        .names("collprovider", ["d", "c"])
+        .truth("collisdeterministic", true, 2)
+        .counts("collencoding", [-1, -1])
         .names("collcollate", ["", "C"])
         .names("collctype", ["", "C"])
 }

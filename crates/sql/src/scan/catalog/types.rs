@@ -242,6 +242,7 @@ pub(super) fn by_number(all: &Tables) -> Built {
                 .map(|own| own.of_domain.modifier.map_or(-1, i64::from)),
         )
         .number("typndims", 0, rows)
+        .names("typstorage", all.iter().map(|own| storage(own.length)))
         .number("typcollation", 0, rows)
         .texts(
             "typdefault",
@@ -418,6 +419,11 @@ pub(super) fn labels(all: &Tables) -> Built {
             "enumlabel",
             all.iter().map(|(_, label, _)| label.text.as_str()),
         )
+}
+
+/// How PostgreSQL stores values of so many bytes; -1 if they differ.
+pub(super) fn storage(length: i32) -> &'static str {
+    if length < 0 { "x" } else { "p" }
 }
 
 #[cfg(test)]
