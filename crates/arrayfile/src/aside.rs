@@ -12,6 +12,8 @@ pub(crate) struct Aside {
     path: PathBuf,
     target: PathBuf,
     published: bool,
+    /// Locked: a killed process leaves what it has written behind, but not the lock.
+    _lock: Option<fs::File>,
 }
 
 impl Aside {
@@ -36,11 +38,22 @@ impl Aside {
             std::process::id(),
             fastrand::u32(..)
         ));
+        let folder = target.parent().filter(|of| !of.as_os_str().is_empty());
+        io::remove_abandoned(folder.unwrap_or(Path::new(".")));
         Ok(Aside {
             path: target.with_file_name(part),
             target: target.to_owned(),
             published: false,
+            _lock: None,
         })
+    }
+
+    /// Locks the file or folder, now that it is there, so that nobody takes it for one that was left behind.
+    pub fn made(&mut self) {
+        // Where there are no locks nothing is removed, either.
+        self._lock = fs::File::open(&self.path)
+            .ok()
+            .filter(|file| file.try_lock().is_ok());
     }
 
     /// Where it is written.

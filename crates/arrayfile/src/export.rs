@@ -12,7 +12,7 @@ use crate::copy::boxes;
 use crate::error::{Error, Result};
 use crate::hdf5::{Flavour, HdfTarget};
 use crate::job::Job;
-use crate::npy::NpyTarget;
+use crate::npy::{NpyTarget, NpzTarget};
 use crate::options::{ExportOptions, Format, Packing};
 use crate::target::Target;
 use crate::zarr::{Version, ZarrAttribute, ZarrTarget};
@@ -76,7 +76,7 @@ pub async fn export(
     let widths = fields.iter().map(|of| of.width);
     let total = array.schema().cells().saturating_mul(widths.clone().sum());
     let widest = widths.max().unwrap_or(1);
-    let most = if matches!(format, Format::Npy | Format::NetCdf3) {
+    let most = if matches!(format, Format::Npy | Format::Npz | Format::NetCdf3) {
         SLAB.min(job.free() / 4)
     } else {
         0
@@ -130,7 +130,8 @@ struct Exporting {
 fn fields(array: &Arc<Array>, format: Format, options: &ExportOptions) -> Result<Vec<Exporting>> {
     let schema = array.schema();
     let variables = format.has_variables() || options.group;
-    let numbers = if variables && options.attribute.is_none() {
+    let all = variables || format == Format::Npz;
+    let numbers = if all && options.attribute.is_none() {
         (0..schema.attributes().len()).collect()
     } else {
         vec![attribute(array, options)?.0]
@@ -180,15 +181,19 @@ fn target(
     let schema = array.schema();
     let data_type = schema.attributes()[fields[0].number].data_type();
     let version = match format {
-        Format::Npz => {
+        Format::Npy | Format::Npz if !matches!(packing, Packing::Usual | Packing::None) => {
             return Err(Error::Options {
-                what: "npz is read, not written; take npy".to_owned(),
+                what: format!("{format} is written as it is, never compressed; take zarr"),
             });
         }
-        Format::Npy if !matches!(packing, Packing::Usual | Packing::None) => {
-            return Err(Error::Options {
-                what: "an NPY file is never compressed; take zarr".to_owned(),
-            });
+        Format::Npz => {
+            let members: Vec<_> = fields
+                .iter()
+                .map(|of| &schema.attributes()[of.number])
+                .map(|of| (of.name(), of.data_type()))
+                .collect();
+            let target = NpzTarget::create(path, &members, &schema.shape())?;
+            return Ok(Box::new(target));
         }
         Format::Npy => {
             return Ok(Box::new(NpyTarget::create(

@@ -8,7 +8,7 @@
 //! | format | reads | writes |
 //! |---|---|---|
 //! | NPY | versions 1 to 3, both orders of dimensions and of bytes | version 1, row-major, little-endian |
-//! | NPZ | members, plain and deflated | |
+//! | NPZ | members, plain and deflated | plain, a member for each attribute |
 //! | Zarr 2, 3 | regular chunks and shards: plain, zstd, gzip, zlib, blosc, crc32c; all orders; no filters. Groups as variables with their coordinates | plain, zstd, gzip; an array, or a group with coordinates |
 //! | HDF5, NetCDF-4 | data sets: compact, contiguous, in chunks by every kind of index; gzip, shuffle, Fletcher's sum, lzf, zstd | chunks, plain or shuffled and gzip; all attributes, and coordinates as dimension scales |
 //! | NetCDF-3 | versions 1, 2 and 5 | version 2, or 5 where it needs it; all attributes, and coordinates |

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 pub enum Format {
     /// A file of NumPy with one array.
     Npy,
-    /// A zip of such files; it is read, not written.
+    /// A zip of such files.
     Npz,
     /// A folder in the format Zarr 2.
     Zarr2,
@@ -124,7 +124,7 @@ impl Format {
         Ok(())
     }
 
-    /// What a file that is to be written becomes, by its name: `.npy`; `.h5`, `.hdf5` or `.he5`; `.nc` or `.nc4`, which is
+    /// What a file that is to be written becomes, by its name: `.npy`; `.npz`; `.h5`, `.hdf5` or `.he5`; `.nc` or `.nc4`, which is
     /// NetCDF-4; or `.zarr`, which is Zarr 3.
     ///
     /// # Errors
@@ -133,12 +133,13 @@ impl Format {
         let extension = path.extension().and_then(|of| of.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
             "npy" => Ok(Format::Npy),
+            "npz" => Ok(Format::Npz),
             "zarr" => Ok(Format::Zarr3),
             "h5" | "hdf5" | "he5" => Ok(Format::Hdf5),
             "nc" | "nc4" => Ok(Format::NetCdf4),
             _ => Err(Error::Options {
                 what: format!(
-                    "{}: the name does not say the format; end it with .npy, .h5, .nc or .zarr, or give the format",
+                    "{}: the name does not say the format; end it with .npy, .npz, .h5, .nc or .zarr, or give the format",
                     path.display()
                 ),
             }),
@@ -217,7 +218,7 @@ pub struct ExportOptions {
     pub group: bool,
     /// The format; without, the one that the name says.
     pub format: Option<Format>,
-    /// Which attribute, if there are several; without, an HDF5 or NetCDF has all of them.
+    /// Which attribute, if there are several; without, an NPZ, HDF5 or NetCDF has all of them.
     pub attribute: Option<String>,
     /// What is written in place of nulls and of cells that do not exist. Without: NaN for floats; for other types in an
     /// HDF5 or NetCDF what the libraries of NetCDF take, else an error.

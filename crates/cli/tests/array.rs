@@ -165,7 +165,7 @@ fn what_is_wrong_is_said_in_one_line() {
         ("array s.atoll export depths.npy", "exists already"),
         (
             "array s.atoll export a.txt",
-            "end it with .npy, .h5, .nc or .zarr",
+            "end it with .npy, .npz, .h5, .nc or .zarr",
         ),
         (
             "array s.atoll export a.npy --null 99999",

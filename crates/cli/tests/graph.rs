@@ -292,3 +292,62 @@ fn calls_that_make_no_sense_are_refused() {
         folder.run(&["sql", "s.atoll", query]).failed(1, &[said]);
     }
 }
+
+#[test]
+fn ids_of_vertices_have_a_sign() {
+    let folder = Folder::new();
+    // JSON has what is beyond 2^53 as a text.
+    let low = i64::MIN.to_string();
+    folder.write("web.txt", format!("-1 2\n2 -3\n-3 -1\n{low} -1\n"));
+    let load = ["load", "graph", "s.atoll", "web.txt"];
+    folder.run(&load).succeeded();
+    let ask = |query: &str| {
+        let answer = parsed(&folder.run(&["sql", "s.atoll", query, "--json"]).succeeded());
+        answer["rows"].clone()
+    };
+    assert_eq!(
+        ask("select vertex, edges_out, edges_in from vertices('web') order by vertex"),
+        json!([[low, 1, 0], [-3, 1, 1], [-1, 1, 2], [2, 1, 1]])
+    );
+    assert_eq!(
+        ask("select source, target from edges('web') order by source"),
+        json!([[low, -1], [-3, -1], [-1, 2], [2, -3]])
+    );
+    assert_eq!(
+        ask("select vertex, level from bfs('web', -3) order by level"),
+        json!([[-3, 0], [-1, 1], [2, 2]])
+    );
+    let query = format!("select count(*) from bfs('web', {low})");
+    assert_eq!(ask(&query), json!([[4]]));
+    assert_eq!(
+        ask(
+            "select vertex from pagerank('web', tolerance=1e-4, rounds => 3) order by rank limit 1"
+        ),
+        json!([[low]])
+    );
+    assert_eq!(
+        ask("select count(distinct component) from components('web')"),
+        json!([[1]])
+    );
+    for source in [["--source", "-3"].as_slice(), &["--source=-3"]] {
+        let search = [&["graph", "s.atoll", "bfs", "--json"], source].concat();
+        let found = parsed(&folder.run(&search).succeeded());
+        assert_eq!(
+            (&found["source"], &found["reached"]),
+            (&json!(-3), &json!(3))
+        );
+    }
+    let absent = ["sql", "s.atoll", "select * from bfs('web', -4)"];
+    folder.run(&absent).failed(1, &["has no vertex -4"]);
+    let wrong = [
+        "sql",
+        "s.atoll",
+        "select * from pagerank('web', rounds=1e1)",
+    ];
+    folder.run(&wrong).failed(1, &["not 1e1"]);
+    folder.write("far.txt", "9223372036854775808 1\n");
+    let far = ["load", "graph", "s.atoll", "far.txt"];
+    folder
+        .run(&far)
+        .failed(1, &["line 1", "from -9223372036854775808 to"]);
+}

@@ -228,3 +228,47 @@ fn wide_tables_show_the_columns_that_fit() {
     assert!(shell.ask(&query).contains("c110"));
     assert_eq!(shell.leave(), Some(0));
 }
+
+#[test]
+fn commands_need_no_terminal() {
+    let folder = Folder::new();
+    let create = "create table t (a int); insert into t values (1), (2)";
+    folder.run(&["sql", "s.atoll", create]).succeeded();
+    let script = "\\dt\n.tables\nselect 'a\n.tables' as s;\n\\echo told\nselect sum(a) as s from t;\n\\q\nselect 9;\n";
+    let shown = |run: atoll::Run| {
+        let text = run.succeeded();
+        assert_eq!(text.matches("columns").count(), 2, "{text}");
+        assert!(
+            text.contains("told") && text.contains(".tables") && !text.contains('9'),
+            "{text}"
+        );
+    };
+    shown(folder.piped(&["sql", "s.atoll"], script.as_bytes()));
+    folder.write("s.sql", script);
+    shown(folder.run(&["sql", "s.atoll", "-f", "s.sql"]));
+    let one = folder.run(&["sql", "s.atoll", "\\d t"]).succeeded();
+    assert!(
+        one.contains("bigint") || one.contains("integer") || one.contains("int"),
+        "{one}"
+    );
+    // What follows a command that fails runs where statements arrive, and not where all are given.
+    let wrong = "\\nosuch\nselect 42 as n;\n";
+    let piped = folder.piped(&["sql", "s.atoll"], wrong.as_bytes());
+    assert!(
+        piped.code == Some(1) && piped.stdout.contains("42"),
+        "{}",
+        piped.stderr
+    );
+    folder.write("wrong.sql", wrong);
+    let given = folder.run(&["sql", "s.atoll", "-f", "wrong.sql"]);
+    assert!(
+        given.code == Some(1) && given.stdout.is_empty(),
+        "{}",
+        given.stdout
+    );
+    assert!(
+        given.stderr.contains("unknown command \\nosuch"),
+        "{}",
+        given.stderr
+    );
+}

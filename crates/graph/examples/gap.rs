@@ -144,7 +144,7 @@ fn run(graph: &Arc<Graph>, kernel: &str, plain: &Plain, crew: &Crew) -> Done<(u6
             "bfs" => {
                 let (mut sum, mut misses) = (0, 0);
                 for source in plain.sources() {
-                    let source = graph.find(plain.ids[source as usize]).await?;
+                    let source = graph.find(plain.ids[source as usize].cast_signed()).await?;
                     let found = bfs(graph, source, crew).await?;
                     sum += found
                         .sizes

@@ -53,7 +53,7 @@ pub enum Error {
         /// The graph.
         graph: String,
         /// The id asked for, as it stood in the file.
-        vertex: u64,
+        vertex: i64,
     },
     /// An option that makes no sense.
     #[error("{what}: give {range}")]

@@ -49,6 +49,7 @@ pub use batches::Reader;
 pub use columns::Columns;
 pub use compress::Compressing;
 pub use dataset::find::is_pattern;
+pub use dataset::places::{FILE_NAME, FILE_ROW};
 pub use dataset::{Dataset, Request, Wanted};
 pub use dates::DateForm;
 pub use error::{Error, Result};

@@ -26,6 +26,7 @@
 //! # Ok::<(), io::Error>(())
 //! ```
 
+mod abandoned;
 mod device;
 mod direct;
 mod error;
@@ -38,6 +39,7 @@ mod queue;
 mod room;
 mod temporary;
 
+pub use abandoned::remove_abandoned;
 pub use device::{Alignment, Descriptor, Device};
 pub use direct::Direct;
 pub use error::{Error, Result};

@@ -143,7 +143,10 @@ pub(crate) fn did_you_mean<'n>(name: &str, names: impl IntoIterator<Item = &'n s
     let near = names
         .into_iter()
         .map(|other| (distance(name, other), other))
-        .filter(|(far, other)| *far <= 1 + other.len().min(name.len()) / 3)
+        .filter(|(far, other)| {
+            // Names of one letter are as near to each other.
+            *far <= 1 + other.len().min(name.len()) / 3 && 2 * *far <= other.len().max(name.len())
+        })
         .min();
     near.map_or(String::new(), |(_, other)| {
         format!("; did you mean {other}?")

@@ -2,6 +2,7 @@
 //! name files that are damaged, cut off, or changed while they are read.
 
 mod answers;
+mod file_columns;
 mod fixture;
 
 use std::path::Path;

@@ -106,8 +106,9 @@ impl ClassicTarget {
             }
         }
         let (header, begins) = header(dimensions, &variables);
-        let aside = Aside::new(path)?;
+        let mut aside = Aside::new(path)?;
         let file = File::create(aside.path())?;
+        aside.made();
         file.write_at(0, &header)?;
         for (of, &at) in variables[..coordinates].iter().zip(&begins) {
             write_coordinates(&file, &dimensions[of.dimensions[0]], of.data_type, at)?;

@@ -12,7 +12,7 @@ const MOST_MEMBERS: usize = 1 << 16;
 /// The most levels of a B-tree.
 const MOST_LEVELS: u8 = 32;
 
-/// A name in a group and what it stands for. Links into other files are left out.
+/// A name in a group and what it stands for.
 pub(super) type Member = (String, Link);
 
 /// What a name in a group stands for.
@@ -22,6 +22,8 @@ pub(super) enum Link {
     Hard(u64),
     /// What has this path, from the group on, or from the root if it begins with `/`: a soft link.
     Soft(String),
+    /// Something in another file, which has this name: an external link.
+    Elsewhere(String),
 }
 
 /// The members of a group, in the order in which they were made if the file has it, else by name; `None` if the object is
@@ -90,6 +92,13 @@ fn link_of(mut cursor: Cursor<'_>) -> Parsed<Option<(u64, Member)>> {
             let length = usize::from(cursor.u16()?);
             let path = String::from_utf8_lossy(cursor.take(length)?).into_owned();
             Some(Link::Soft(path))
+        }
+        64 => {
+            let length = usize::from(cursor.u16()?);
+            // A version and flags, and the names of the file and of the object, each with a zero behind it.
+            let names = cursor.take(length)?.get(1..).unwrap_or_default();
+            let file = names.split(|byte| *byte == 0).next().unwrap_or_default();
+            Some(Link::Elsewhere(String::from_utf8_lossy(file).into_owned()))
         }
         _ => None,
     };

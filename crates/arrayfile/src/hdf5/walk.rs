@@ -36,15 +36,19 @@ struct Found {
 /// # Errors
 /// If the file is damaged.
 pub(super) fn variables(hdf: &Hdf) -> Parsed<Listed> {
-    let (found, aliases) = find(hdf)?;
+    let (found, aliases, elsewhere) = find(hdf)?;
     let places: BTreeMap<u64, usize> = found
         .iter()
         .enumerate()
         .map(|(at, of)| (of.at, at))
         .collect();
     let variables = found.iter().map(|of| variable(of, &found, &places));
-    let variables = variables.collect::<Parsed<Vec<Variable>>>()?;
-    let sets = found.into_iter().map(|of| of.set.ok()).collect();
+    let mut variables = variables.collect::<Parsed<Vec<Variable>>>()?;
+    let mut sets: Vec<_> = found.into_iter().map(|of| of.set.ok()).collect();
+    for (name, file) in elsewhere {
+        variables.push(link_elsewhere(name, &file));
+        sets.push(None);
+    }
     Ok(Listed {
         sets,
         variables,
@@ -63,11 +67,28 @@ pub(super) struct Listed {
 /// Names, and the names that they stand for.
 type Aliases = Vec<(String, String)>;
 
-/// The data sets, and the further names that objects have.
-fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases)> {
+/// A link into another file: it is listed, and cannot be read.
+fn link_elsewhere(name: String, file: &str) -> Variable {
+    let why =
+        format!("is a link into another file, {file}, which is not followed: import that file");
+    Variable {
+        name,
+        role: Role::Elsewhere,
+        data_type: Err(why),
+        half: false,
+        extents: Vec::new(),
+        chunk: None,
+        fill: None,
+        attributes: Vec::new(),
+    }
+}
+
+/// The data sets, the further names that objects have, and the names of what is in other files with those files.
+fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases, Aliases)> {
     let mut heaps = Collections::default();
     let mut seen = BTreeMap::new();
     let mut aliases = Vec::new();
+    let mut elsewhere = Vec::new();
     let mut next = vec![(String::new(), hdf.root)];
     let mut found = Vec::new();
     while let Some((name, at)) = next.pop() {
@@ -77,7 +98,7 @@ fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases)> {
             continue;
         }
         seen.insert(at, name.clone());
-        if seen.len() + aliases.len() > MOST_OBJECTS {
+        if seen.len() + aliases.len() + elsewhere.len() > MOST_OBJECTS {
             return damaged(format!("has more than {MOST_OBJECTS} objects"));
         }
         let object = Object::read(hdf, at).map_err(named(&name))?;
@@ -88,6 +109,7 @@ fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases)> {
                 match link {
                     Link::Hard(at) => next.push((of, at)),
                     Link::Soft(path) => aliases.push((of, within(&name, &path))),
+                    Link::Elsewhere(file) => elsewhere.push((of, file)),
                 }
             }
             continue;
@@ -106,7 +128,7 @@ fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases)> {
             attributes,
         });
     }
-    Ok((found, aliases))
+    Ok((found, aliases, elsewhere))
 }
 
 /// A path from the group `group` on, as one from the root on.

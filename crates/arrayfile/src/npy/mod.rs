@@ -1,6 +1,7 @@
 //! NumPy's files.
 
 pub(crate) mod header;
+mod savez;
 mod source;
 mod write;
 mod zip;
@@ -17,6 +18,7 @@ use crate::npy::source::{NpySource, Values};
 use crate::npy::zip::{Member, Packing};
 use crate::source::Source;
 
+pub(crate) use savez::NpzTarget;
 pub(crate) use write::NpyTarget;
 
 /// The array of an NPY file.

@@ -27,8 +27,9 @@ impl NpyTarget {
     /// # Errors
     /// [`Error::Exists`](crate::Error::Exists), [`Error::Io`](crate::Error::Io): a full disk, for one.
     pub fn create(path: &Path, data_type: DataType, shape: &[u64]) -> Result<NpyTarget> {
-        let aside = Aside::new(path)?;
+        let mut aside = Aside::new(path)?;
         let file = File::create(aside.path())?;
+        aside.made();
         let header = NpyHeader::encode(data_type, shape);
         file.write_at(0, &header)?;
         let width = data_type.width();

@@ -46,6 +46,11 @@ pub(super) fn chosen(container: &dyn Container, member: Option<&str>) -> Result<
         None => data(variables),
     };
     let Some(&first) = found.first() else {
+        let elsewhere = variables.iter().find(|of| of.role == Role::Elsewhere);
+        if let Some((of, Err(what))) = elsewhere.map(|of| (of, &of.data_type)) {
+            let what = format!("has no data variable of its own, and '{}' {what}", of.name);
+            return Err(Error::unsupported(container.path(), what));
+        }
         let list = listed(variables);
         return Err(wrong(format!(
             "has no data variable; choose one with --member: there are {list}"

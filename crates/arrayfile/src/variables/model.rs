@@ -25,6 +25,8 @@ pub(crate) enum Role {
     Coordinates,
     /// It only says that there is a dimension.
     Dimension,
+    /// It is in another file.
+    Elsewhere,
 }
 
 /// A dimension of a variable.

@@ -110,6 +110,7 @@ impl Header {
         let unpacked = match self.flags >> 5 {
             0 => blosclz(stream, into),
             1 => lz4_flex::block::decompress_into(stream, into).ok(),
+            2 => snap::raw::Decoder::new().decompress(stream, into).ok(),
             3 => {
                 let mut decoder = flate2::Decompress::new(true);
                 let done = decoder.decompress(stream, into, flate2::FlushDecompress::Finish);
@@ -117,7 +118,6 @@ impl Header {
                     .and_then(|_| usize::try_from(decoder.total_out()).ok())
             }
             4 => zstd::bulk::decompress_to_buffer(stream, into).ok(),
-            2 => return Err("is packed with snappy in Blosc, which is not read".to_owned()),
             other => {
                 return Err(format!(
                     "is packed with codec {other} in Blosc, which is none"
@@ -236,6 +236,31 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn snappy_is_unpacked() {
+        let values: Vec<u8> = (0..300_u16).map(|at| (at % 7) as u8).collect();
+        let streams: Vec<Vec<u8>> = values
+            .chunks(200)
+            .map(|block| snap::raw::Encoder::new().compress_vec(block).unwrap())
+            .collect();
+        // Blocks of 200 bytes with one stream each; values of a byte are not shuffled.
+        let mut packed = vec![2, 1, 2 << 5 | 0x10, 1];
+        let starts = [24, 28 + streams[0].len() as u32];
+        for number in [300, 200, starts[1] + 4 + streams[1].len() as u32] {
+            packed.extend(number.to_le_bytes());
+        }
+        packed.extend(starts.iter().flat_map(|start| start.to_le_bytes()));
+        for stream in &streams {
+            packed.extend((stream.len() as u32).to_le_bytes());
+            packed.extend(stream);
+        }
+        assert_eq!(unpack(&packed, 300).unwrap(), values);
+        let end = packed.len() - 1;
+        assert!(unpack(&packed[..end], 300).is_err());
+        packed[30] ^= 0xff;
+        assert_ne!(unpack(&packed, 300), Ok(values));
     }
 
     #[test]

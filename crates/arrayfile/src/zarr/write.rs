@@ -157,8 +157,9 @@ impl ZarrTarget {
     }
 
     fn begin(path: &Path, packing: Packing, version: Version) -> Result<ZarrTarget> {
-        let aside = Aside::new(path)?;
+        let mut aside = Aside::new(path)?;
         fs::create_dir(aside.path()).map_err(Error::system(path, "make the folder"))?;
+        aside.made();
         Ok(ZarrTarget {
             aside,
             version,

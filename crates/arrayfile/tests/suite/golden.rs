@@ -244,3 +244,34 @@ fn groups_are_variables_with_their_coordinates() {
         assert_eq!(scratch.values("a").1, seven, "{name}");
     }
 }
+
+#[test]
+fn an_npz_is_written_with_a_member_for_each_attribute() {
+    let scratch = Scratch::new();
+    let member = |name: Option<&str>| ImportOptions {
+        member: name.map(str::to_owned),
+        replace: true,
+        ..ImportOptions::default()
+    };
+    for (number, name) in ["first", "second"].into_iter().enumerate() {
+        scratch
+            .import("a", &data("two.npz"), &member(Some(name)))
+            .unwrap();
+        let before = scratch.values("a");
+        let npz = scratch.path(&format!("{number}.npz"));
+        let written = scratch
+            .export("a", &npz, &ExportOptions::default())
+            .unwrap();
+        assert_eq!(written.written, std::fs::metadata(&npz).unwrap().len());
+        let bytes = std::fs::read(&npz).unwrap();
+        assert!(bytes.starts_with(b"PK\x03\x04"));
+        scratch.import("a", &npz, &member(None)).unwrap();
+        assert_eq!(scratch.values("a").1, before.1);
+        assert!(
+            scratch
+                .export("a", &npz, &ExportOptions::default())
+                .is_err(),
+            "it is there"
+        );
+    }
+}

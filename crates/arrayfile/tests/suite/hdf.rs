@@ -386,3 +386,43 @@ fn what_is_no_coordinate_is_said_and_the_dimension_counts() {
     assert_eq!(spans, ["0 to 2", "0 to 1", "0 to 2"]);
     assert_eq!(scratch.values("a").1, expected(18, DataType::I16));
 }
+
+#[test]
+fn links_are_followed_within_a_file_and_not_into_others() {
+    let scratch = Scratch::new();
+    let wanted: Vec<Scalar> = (0..6).map(Scalar::from).collect();
+    // Soft ones from the root, from a group and through a group, and a second name.
+    for name in ["soft", "g/near", "folder/real", "hard", "g/real", "/soft"] {
+        scratch
+            .import("a", &data("links.h5"), &member(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(scratch.values("a").1, wanted, "{name}");
+    }
+    // The links are no variables of their own.
+    scratch
+        .import(
+            "a",
+            &data("links.h5"),
+            &ImportOptions {
+                replace: true,
+                ..ImportOptions::default()
+            },
+        )
+        .unwrap();
+    for (file, options, part) in [
+        (
+            "links.h5",
+            member("ext"),
+            "'ext' is a link into another file, other.h5",
+        ),
+        ("links.h5", member("dangling"), "has no variable 'dangling'"),
+        (
+            "elsewhere.h5",
+            ImportOptions::default(),
+            "'ext' is a link into another file, other.h5",
+        ),
+    ] {
+        let error = scratch.import("b", &data(file), &options).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}

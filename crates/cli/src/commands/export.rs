@@ -20,9 +20,9 @@ pub struct Export {
     pub store: PathBuf,
     /// The array; a table is written by `copy`: atoll sql STORE "copy t to 'file.parquet'"
     pub array: String,
-    /// The file (.npy, .h5, .nc) or folder (.zarr) to write
+    /// The file (.npy, .npz, .h5, .nc) or folder (.zarr) to write
     pub file: PathBuf,
-    /// Which attribute, if there are several [default: all, of an HDF5 or NetCDF]
+    /// Which attribute, if there are several [default: all, of an NPZ, HDF5 or NetCDF]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
     /// The format [default: by the name of the file]

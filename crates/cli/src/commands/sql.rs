@@ -12,13 +12,14 @@ use crate::options::execution;
 use crate::options::results::ResultOptions;
 use crate::options::waiting::Waiting;
 use crate::shell;
-use crate::statement::incoming::Incoming;
+use crate::shell::incoming::Incoming;
+use crate::shell::input::{Input, Item};
 use crate::statement::runner::Runner;
 use crate::store::current::CurrentStore;
 use crate::store::temporary::Temporary;
 use crate::store::{database, files};
 use crate::text;
-use atoll::script::{self, Statement};
+use atoll::script;
 
 /// `atoll sql`
 #[derive(Args, Debug)]
@@ -89,14 +90,17 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
     let absent = files::absent(&path);
     // A store that is there is opened before anything is read.
     let first = match &given {
-        Some(statements) => statements.first(),
+        Some(items) => items.first(),
         None if interactive || !absent || place.is_temporary() => None,
         None => incoming.first()?,
     };
-    let makes = absent && first.is_some_and(|first| script::creates_table(&first.text));
-    let reads = given
-        .as_ref()
-        .is_some_and(|all| all.iter().all(|one| script::only_reads(&one.text)));
+    let creates =
+        |item: &Item| matches!(item, Item::Statement(one) if script::creates_table(&one.text));
+    let makes = absent && first.is_some_and(creates);
+    // What a command runs is not known yet.
+    let only_reads =
+        |item: &Item| matches!(item, Item::Statement(one) if script::only_reads(&one.text));
+    let reads = given.as_ref().is_some_and(|all| all.iter().all(only_reads));
     let (opened, made) = open(args, &place, absent, reads, makes)?;
     let mut runner = Runner::new(opened, &args.results)?;
     runner.temporary = place.is_temporary();
@@ -107,12 +111,12 @@ pub fn run(args: &Sql) -> Result<(), Failure> {
         _ => None,
     };
     let ran = match &given {
-        Some(statements) => runner.all(statements),
+        Some(items) => shell::given(&mut runner, items),
         None if interactive => {
             runner.sink.style.most = Some(args.rows).filter(|rows| *rows > 0);
             shell::run(&mut runner)
         }
-        None => runner.standard_input(incoming),
+        None => shell::piped(&mut runner, incoming),
     };
     let ran = ran.and_then(|()| runner.finish());
     // A store that came into being for a table that did not holds nothing.
@@ -159,11 +163,11 @@ fn is_statement(text: &str) -> bool {
     begins && several && !text.ends_with(".atoll")
 }
 
-/// The statements on the command line or in the file; none where they come from standard input.
-fn given(args: &Sql, text: Option<&str>) -> anyhow::Result<Option<Vec<Statement>>> {
+/// The statements and commands on the command line or in the file; none where they come from standard input.
+fn given(args: &Sql, text: Option<&str>) -> anyhow::Result<Option<Vec<Item>>> {
     match (text, &args.file) {
-        (Some(text), _) => Ok(Some(script::split(text))),
-        (None, Some(path)) => Ok(Some(script::split(&text::of(path)?))),
+        (Some(text), _) => Ok(Some(Input::all(text))),
+        (None, Some(path)) => Ok(Some(Input::all(&text::of(path)?))),
         (None, None) => Ok(None),
     }
 }

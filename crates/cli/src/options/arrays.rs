@@ -87,6 +87,8 @@ impl From<Compress> for Compression {
 pub enum FileFormat {
     /// A file of NumPy
     Npy,
+    /// A zip of such files, one for each attribute
+    Npz,
     /// A folder in the format Zarr 2
     Zarr2,
     /// A folder in the format Zarr 3
@@ -103,6 +105,7 @@ impl From<FileFormat> for Format {
     fn from(format: FileFormat) -> Format {
         match format {
             FileFormat::Npy => Format::Npy,
+            FileFormat::Npz => Format::Npz,
             FileFormat::Zarr2 => Format::Zarr2,
             FileFormat::Zarr3 => Format::Zarr3,
             FileFormat::Hdf5 => Format::Hdf5,

@@ -62,6 +62,8 @@ impl AtomicFile {
                     .write(true)
                     .create_new(true)
                     .open(&aside.path)?;
+                // A killed process leaves its file behind, but not the lock.
+                let _ = file.try_lock();
                 if let Some(before) = before {
                     file.set_permissions(before.permissions())?;
                 }
@@ -121,10 +123,14 @@ impl Aside {
         let mut beside = std::ffi::OsString::from(".");
         beside.push(name);
         beside.push(format!(".{}.part", std::process::id()));
-        Ok(Aside {
-            path: target.with_file_name(beside),
-            target,
-        })
+        let path = target.with_file_name(beside);
+        let folder = path.parent().filter(|of| !of.as_os_str().is_empty());
+        ::io::remove_abandoned(folder.unwrap_or(Path::new(".")));
+        // In a container the process that was killed may have had the number of this one.
+        if File::open(&path).is_ok_and(|left| left.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+        }
+        Ok(Aside { path, target })
     }
 }
 
@@ -186,6 +192,20 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\nthree\n");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!((mode & 0o777, names(folder.path()).len()), (0o640, 1));
+    }
+
+    #[test]
+    fn files_of_killed_processes_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        // No process has so high a number.
+        fs::write(folder.path().join(".b.csv.4194999.part"), "half").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        let other = AtomicFile::create(&folder.path().join("c.csv")).unwrap();
+        assert_eq!(names(folder.path()).len(), 2);
+        file.publish().unwrap();
+        drop(other);
+        assert_eq!(names(folder.path()), ["a.csv"]);
     }
 
     #[test]

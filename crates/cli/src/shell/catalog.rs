@@ -5,6 +5,7 @@ use atoll::TableSummary;
 
 use crate::shell::listing::{self, Further, matches};
 use crate::statement::runner::Runner;
+use crate::terminal::out;
 
 /// What a command lists.
 struct List {
@@ -106,7 +107,7 @@ fn show(
     match (all, rows.is_empty()) {
         (0, _) => eprintln!("no {what}"),
         (_, true) => eprintln!("none of the {what} matches {pattern:?}"),
-        _ => eprintln!("{}", listing::table(head, rows, numbers)),
+        _ => out::line(&listing::table(head, rows, numbers)),
     }
 }
 
@@ -140,9 +141,9 @@ pub fn describe(runner: &mut Runner, name: &str, more: bool) -> anyhow::Result<(
         row
     });
     let shown = listing::table(&["column", "type"], columns.collect(), 0);
-    eprintln!("{shown}");
+    out::line(&shown);
     if more {
-        eprintln!("view of {}", definition.concat());
+        out::line(&format!("view of {}", definition.concat()));
     }
     Ok(())
 }

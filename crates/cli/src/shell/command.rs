@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::output::table::Expanded;
 use crate::shell::{catalog, copy, edit, listing, path};
 use crate::statement::runner::Runner;
-use crate::terminal::{interrupt, pager};
+use crate::terminal::{interrupt, out, pager};
 use crate::units;
 use atoll::script::Statement;
 
@@ -104,7 +104,7 @@ pub fn run(runner: &mut Runner, draft: &str, line: &str) -> anyhow::Result<Actio
         .map_or((line, ""), |(name, rest)| (name, rest.trim()));
     match name {
         "\\q" | "\\quit" => return Ok(Action::Leave),
-        "\\?" | "\\h" | "\\help" => eprintln!("{}", help()),
+        "\\?" | "\\h" | "\\help" => out::line(&help()),
         "\\i" | "\\ir" => {
             let path = path::file(rest)?.ok_or_else(|| anyhow!("\\i needs the name of a file"))?;
             return Ok(Action::Script(path));
@@ -211,7 +211,7 @@ fn listed(runner: &mut Runner, name: &str, rest: &str) -> anyhow::Result<()> {
                 eprintln!("the store is {}", runner.path().display());
             }
         }
-        "\\echo" => eprintln!("{rest}"),
+        "\\echo" => out::line(rest),
         _ => {
             // As in psql a plus asks for more of the same.
             let plain = name.trim_end_matches('+');

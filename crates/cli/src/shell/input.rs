@@ -31,14 +31,16 @@ impl Input {
     }
 
     /// Takes lines and returns what they complete. A line that begins with a backslash is a command, unless a string or
-    /// a comment is open.
+    /// a comment is open; where no statement has begun, also one that begins with a point and a letter. Only who types
+    /// words such as `exit` means a command.
     pub fn push(&mut self, text: &str) -> Vec<Item> {
         let mut items = Vec::new();
-        for line in text.lines() {
+        for line in text.split_inclusive('\n') {
+            let line = line.strip_suffix('\n').unwrap_or(line);
             let word = line.trim().trim_end_matches(';').trim_end();
             let command = match (self.splitter.open(), self.splitter.pending()) {
                 (None, _) if word.starts_with('\\') => Some(line.trim().to_owned()),
-                (None, false) if !self.script => plain(word),
+                (None, false) if !self.script || word.starts_with('.') => plain(word),
                 _ => None,
             };
             // The line of a command is counted, too.
@@ -52,6 +54,14 @@ impl Input {
                 self.splitter = Splitter::default();
             }
         }
+        items
+    }
+
+    /// The statements and commands of a whole text.
+    pub fn all(text: &str) -> Vec<Item> {
+        let mut input = Input::script();
+        let mut items = input.push(text);
+        items.extend(input.rest().map(Item::Statement));
         items
     }
 
@@ -204,6 +214,24 @@ mod tests {
         assert_eq!(input.text(), "select\nexit\n");
         input.clear();
         assert!(!input.pending() && input.text().is_empty());
+    }
+
+    #[test]
+    fn a_script_has_commands_and_no_words() {
+        let mut input = Input::script();
+        assert_eq!(
+            read(
+                &mut input,
+                "\\dt\r\n.tables\nselect 'a\r\n.tables\n\\q';\n.5;\nhelp\n;"
+            ),
+            [
+                "[\\dt]",
+                "[\\dt]",
+                "select 'a\r\n.tables\n\\q'",
+                ".5",
+                "help"
+            ]
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use atoll::{KeySummary, TableSummary};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 
 use crate::store::files;
+use crate::terminal::out;
 use crate::units;
 
 /// Whether a name matches a pattern with `*` for any characters and `?` for one.
@@ -67,7 +68,7 @@ pub fn list(tables: &[TableSummary], pattern: &str) {
     match (found.is_empty(), tables.is_empty()) {
         (_, true) => eprintln!("no tables; create one, or load one with atoll import or \\copy"),
         (true, _) => eprintln!("no table matches {pattern:?}"),
-        _ => eprintln!("{}", table(&["table", "columns", "rows"], found, 2)),
+        _ => out::line(&table(&["table", "columns", "rows"], found, 2)),
     }
 }
 
@@ -109,9 +110,9 @@ pub fn describe(tables: &[TableSummary], found: &TableSummary, further: &Further
             notes.join(", "),
         ]
     });
-    eprintln!("{}", table(&["column", "type", ""], rows.collect(), 0));
+    out::line(&table(&["column", "type", ""], rows.collect(), 0));
     if keys.len() > 1 {
-        eprintln!("primary key ({})", keys.join(", "));
+        out::line(&format!("primary key ({})", keys.join(", ")));
     }
     for (name, made) in &further.indexes {
         // What follows `ON table` says it: how it is kept, and of which columns.
@@ -121,29 +122,29 @@ pub fn describe(tables: &[TableSummary], found: &TableSummary, further: &Further
         } else {
             ""
         };
-        eprintln!("{unique}index {name} {of}");
+        out::line(&format!("{unique}index {name} {of}"));
     }
     for key in &found.foreign_keys {
-        eprintln!(
+        out::line(&format!(
             "foreign key ({}) references {}{}",
             key.columns.join(", "),
             refers_to(key),
             on_change(key)
-        );
+        ));
     }
     let others = tables.iter().filter(|other| other.name != found.name);
     for other in others {
         let refer = other.foreign_keys.iter();
         for key in refer.filter(|key| key.parent == found.name) {
-            eprintln!(
+            out::line(&format!(
                 "referenced by {} ({}){}",
                 other.name,
                 key.columns.join(", "),
                 on_change(key)
-            );
+            ));
         }
     }
-    eprintln!("{} rows", units::count(found.rows));
+    out::line(&format!("{} rows", units::count(found.rows)));
 }
 
 /// `orders (o_orderkey)`
@@ -188,7 +189,7 @@ pub fn stores(folder: &Path, own: &Path) -> anyhow::Result<()> {
     if rows.is_empty() {
         eprintln!("there are no stores in {}", folder.display());
     } else {
-        eprintln!("{}", table(&["", "store", "size"], rows, 1));
+        out::line(&table(&["", "store", "size"], rows, 1));
     }
     Ok(())
 }

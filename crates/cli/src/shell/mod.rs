@@ -5,7 +5,8 @@ mod command;
 mod complete;
 mod copy;
 mod edit;
-mod input;
+pub mod incoming;
+pub mod input;
 mod listing;
 mod path;
 
@@ -18,6 +19,7 @@ use rustyline::{CompletionType, Config, Editor};
 use crate::failure::{Failure, one_line};
 use crate::shell::command::Action;
 use crate::shell::complete::Words;
+use crate::shell::incoming::Incoming;
 use crate::shell::input::{Input, Item};
 use crate::statement::runner::Runner;
 use crate::terminal::{history, interrupt, pager};
@@ -45,12 +47,7 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
         let path = runner.path().display();
         eprintln!("atoll {version} on {path}; \\? for help");
     }
-    let mut shell = Shell {
-        runner: &mut *runner,
-        last: String::new(),
-        draft: None,
-        edited: Vec::new(),
-    };
+    let mut shell = Shell::new(&mut *runner);
     let (mut input, mut entry) = (Input::default(), String::new());
     loop {
         shell.measure();
@@ -86,6 +83,53 @@ pub fn run(runner: &mut Runner) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Runs statements and commands as they arrive from standard input. The error of a failed one is printed and the next one
+/// runs.
+///
+/// # Errors
+/// If results or errors cannot be written, and on Ctrl-C.
+pub fn piped(runner: &mut Runner, mut incoming: Incoming) -> Result<(), Failure> {
+    let mut shell = Shell::new(runner);
+    while let Some(item) = incoming.next()? {
+        match item {
+            Item::Statement(statement) => {
+                if let Err(failure) = shell.runner.one(&statement) {
+                    shell.runner.tell_and_go_on(failure)?;
+                }
+            }
+            Item::Command(line) => {
+                if !shell.command(&mut Input::script(), &line)? {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs statements and commands that were given at once: the first failure ends them, except in JSON, where each has its
+/// line.
+///
+/// # Errors
+/// The first failure, which has been printed.
+pub fn given(runner: &mut Runner, items: &[Item]) -> Result<(), Failure> {
+    let mut shell = Shell::new(runner);
+    for item in items {
+        match item {
+            Item::Statement(statement) => shell.runner.all(std::slice::from_ref(statement))?,
+            Item::Command(line) => match command::run(shell.runner, &shell.last, line) {
+                Ok(action) => {
+                    if !shell.act(&mut Input::script(), action)? {
+                        break;
+                    }
+                }
+                Err(error) => shell.runner.tell(Failure::Error(error))?,
+            },
+        }
+    }
+    Ok(())
+}
+
 /// The state that statements and commands act on.
 struct Shell<'a> {
     runner: &'a mut Runner,
@@ -105,6 +149,17 @@ enum Ended {
     Failed,
     /// It was ended by Ctrl-C.
     Cancelled,
+}
+
+impl<'a> Shell<'a> {
+    fn new(runner: &'a mut Runner) -> Shell<'a> {
+        Shell {
+            runner,
+            last: String::new(),
+            draft: None,
+            edited: Vec::new(),
+        }
+    }
 }
 
 impl Shell<'_> {
@@ -148,15 +203,22 @@ impl Shell<'_> {
             &self.last
         };
         match command::run(self.runner, draft, line) {
-            Ok(Action::GoOn) => Ok(true),
-            Ok(Action::Leave) => Ok(false),
-            Ok(Action::Script(path)) => self.script(&path),
-            Ok(Action::Statement(statement)) => self.statement(&statement).map(|_| true),
-            Ok(Action::Edited(text)) => self.edited(input, &text),
+            Ok(action) => self.act(input, action),
             Err(error) => {
                 self.runner.tell_and_go_on(Failure::Error(error))?;
                 Ok(true)
             }
+        }
+    }
+
+    /// Does what a command asks for; returns false to leave the shell.
+    fn act(&mut self, input: &mut Input, action: Action) -> Result<bool, Failure> {
+        match action {
+            Action::GoOn => Ok(true),
+            Action::Leave => Ok(false),
+            Action::Script(path) => self.script(&path),
+            Action::Statement(statement) => self.statement(&statement).map(|_| true),
+            Action::Edited(text) => self.edited(input, &text),
         }
     }
 
@@ -207,11 +269,8 @@ impl Shell<'_> {
     }
 
     fn lines(&mut self, text: &str) -> Result<bool, Failure> {
-        let mut input = Input::script();
-        let mut items = input.push(text);
-        items.extend(input.rest().map(Item::Statement));
         let mut script = Input::script();
-        for item in items {
+        for item in Input::all(text) {
             match item {
                 Item::Command(line) => {
                     if !self.command(&mut script, &line)? {

@@ -1,6 +1,5 @@
 //! Statements: cut from text, run one after the other, their failures shown in their text.
 
 mod excerpt;
-pub mod incoming;
 pub mod place;
 pub mod runner;

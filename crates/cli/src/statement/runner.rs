@@ -16,7 +16,6 @@ use crate::output::results::{self, Results};
 use crate::output::sink::Sink;
 use crate::output::table::Style;
 use crate::statement::excerpt;
-use crate::statement::incoming::Incoming;
 use crate::statement::place::place;
 use crate::store::current::CurrentStore;
 use crate::terminal::{elapsed, interrupt, out, pager};
@@ -83,16 +82,6 @@ impl Runner {
         for statement in statements {
             if let Err(failure) = self.one(statement) {
                 self.tell(failure)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs statements as they arrive. The error of a failed one is printed and the next one runs.
-    pub fn standard_input(&mut self, mut incoming: Incoming) -> Result<(), Failure> {
-        while let Some(statement) = incoming.next()? {
-            if let Err(failure) = self.one(&statement) {
-                self.tell_and_go_on(failure)?;
             }
         }
         Ok(())
@@ -220,7 +209,7 @@ impl Runner {
     }
 
     /// Writes an error into the results if these are JSON; else prints it and fails.
-    fn tell(&mut self, failure: Failure) -> Result<(), Failure> {
+    pub fn tell(&mut self, failure: Failure) -> Result<(), Failure> {
         let Failure::Error(error) = failure else {
             return Err(failure);
         };

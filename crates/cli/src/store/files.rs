@@ -104,7 +104,8 @@ fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
         stem.to_string_lossy().to_lowercase()
     };
     let (whole, wanted) = (wanted.to_lowercase(), stem(Path::new(wanted)));
-    let most = (wanted.chars().count() / 3).max(1);
+    let count = wanted.chars().count();
+    let most = (count / 3).max(1);
     let mut near: Vec<(usize, &PathBuf)> = stores
         .iter()
         .filter_map(|store| {
@@ -112,7 +113,9 @@ fn nearest<'a>(wanted: &str, stores: &'a [PathBuf]) -> Vec<&'a PathBuf> {
             let own = strsim::damerau_levenshtein(&whole, &name);
             // A name with another extension, or none, may mean this one.
             let distance = own.min(strsim::damerau_levenshtein(&wanted, &stem(store)));
-            (distance <= most).then_some((distance, store))
+            // Of a name of one letter nothing is left where that is another.
+            let near = distance <= most && 2 * distance <= count;
+            near.then_some((distance, store))
         })
         .collect();
     near.sort();
@@ -165,6 +168,13 @@ mod tests {
             message(&some, "tpch-2.atoll"),
             format!("tpch-2.atoll: {meant} tpch-1.atoll or tpch-10.atoll?")
         );
+        let short = folder(&["c.atoll", "e.atoll", "n.atoll", "tab.atoll"]);
+        assert_eq!(
+            message(&short, "f.atoll"),
+            "f.atoll: there is no such store"
+        );
+        assert!(message(&short, "c").ends_with("did you mean c.atoll?"));
+        assert!(message(&short, "tb.atoll").ends_with("did you mean tab.atoll?"));
         let one = folder(&["reef.atoll"]);
         assert_eq!(
             message(&one, "other.atoll"),

@@ -21,6 +21,12 @@ pub fn stdout() -> Out {
     Out(io::BufWriter::with_capacity(64 << 10, Raw(io::stdout())))
 }
 
+/// Writes a line at once. If it cannot be written there is nobody to tell.
+pub fn line(text: &str) {
+    let mut out = stdout();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
 /// Whether the reader of standard output has gone, so that errors need not be reported.
 pub fn closed() -> bool {
     CLOSED.load(Ordering::Relaxed)

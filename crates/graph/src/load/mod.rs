@@ -94,9 +94,9 @@ pub struct Loaded {
 /// Loads an edge list, plain or gzip, as graph `name`, in one transaction: in the store is all of it
 /// or nothing.
 ///
-/// A line has two vertex ids, whole numbers of 64 bits in any order and with any gaps, and perhaps a
+/// A line has two vertex ids, whole numbers of 64 bits with or without a sign, in any order and with any gaps, and perhaps a
 /// third column, separated by blanks, tabs or commas. Lines that begin with `#` or `%` are
-/// comments. Vertices are numbered by rising id. The calling thread does the work, and waits for
+/// comments. Vertices are numbered by rising id, those below 0 after all others. The calling thread does the work, and waits for
 /// the disk; one more thread reads the file.
 ///
 /// # Errors

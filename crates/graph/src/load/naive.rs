@@ -16,7 +16,7 @@ use crate::read::graph::Graph;
 use crate::read::reader::Reader;
 use crate::sort::spool::Spill;
 
-/// What is in a graph: its ids, rising, and its edges by ids of the file, sorted, in the order of
+/// What is in a graph: the bits of its ids, rising, and its edges by ids of the file, sorted, in the order of
 /// the file where they are the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Contents {
@@ -71,8 +71,9 @@ async fn read_contents(graph: &Graph) -> Result<Contents> {
     let mut reader = Reader::new(graph, 8);
     let mut ids = Vec::new();
     for vertex in 0..graph.vertices() {
-        ids.push(graph.id(vertex).await?);
-        assert_eq!(graph.find(ids[vertex as usize]).await?, vertex);
+        let id = graph.id(vertex).await?;
+        assert_eq!(graph.find(id).await?, vertex);
+        ids.push(id.cast_unsigned());
     }
     let (mut out, mut into) = (Vec::new(), Vec::new());
     for vertex in 0..graph.vertices() {
@@ -155,7 +156,7 @@ pub(crate) fn budget() -> Arc<Budget> {
     Budget::new(256 << 20)
 }
 
-/// Lines of a file: ids close together, far apart, and at the end of what there is.
+/// Lines of a file, with the bits of their ids: close together, far apart, below 0, and at the ends of what there is.
 pub(crate) fn lines(most: usize) -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
     let id = prop_oneof![
         6 => 0..12_u64,
@@ -187,6 +188,7 @@ pub(crate) fn text(lines: &[(u64, u64, f64)], weighted: bool, seed: u64) -> Vec<
             text += ["# a comment\n", "% another\r\n", "\n", "  \t\r\n"][random.usize(..4)];
         }
         let mut gap = || [" ", "\t", ",", " , ", "\t\t"][random.usize(..5)];
+        let (from, to) = (from.cast_signed(), to.cast_signed());
         text += &format!("{from}{}{to}", gap());
         if weighted {
             text += &format!("{}{weight}", gap());

@@ -2,7 +2,7 @@
 
 use crate::load::input::{BLOCK, Block};
 
-/// An edge as it stands in the file.
+/// An edge as it stands in the file. Ids are the bits of numbers with a sign: those below 0 come after all others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Edge {
     pub from: u64,
@@ -123,20 +123,19 @@ impl Parser {
             return Err(self.wrong("it has one column; an edge has two vertex ids"));
         };
         let shown = || show(field);
-        if !field.iter().all(u8::is_ascii_digit) {
-            return Err(self.wrong(format!(
-                "{} is not a vertex id, a whole number from 0 on",
-                shown()
-            )));
+        let digits = field.strip_prefix(b"-").unwrap_or(field);
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Err(self.wrong(format!("{} is not a vertex id, a whole number", shown())));
         }
-        let number = field.iter().try_fold(0_u64, |number, digit| {
-            number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
-        });
-        number.ok_or_else(|| {
+        // Only digits and a sign are left, which are text.
+        let number = std::str::from_utf8(field).ok();
+        let number = number.and_then(|text| text.parse::<i64>().ok());
+        number.map(i64::cast_unsigned).ok_or_else(|| {
             self.wrong(format!(
-                "{} is too large: vertex ids end at {}",
+                "{} is no vertex id: these are from {} to {}",
                 shown(),
-                u64::MAX
+                i64::MIN,
+                i64::MAX
             ))
         })
     }
@@ -238,11 +237,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn edges(text: &str, weighted: bool) -> Result<Vec<(u64, u64, f64)>, Wrong> {
+    fn edges(text: &str, weighted: bool) -> Result<Vec<(i64, i64, f64)>, Wrong> {
         let mut edges = Vec::new();
         let mut parser = Parser::new(weighted);
         parser.parse(&Block::of(text.as_bytes()), |edge| {
-            edges.push((edge.from, edge.to, edge.weight));
+            let (from, to) = (edge.from.cast_signed(), edge.to.cast_signed());
+            edges.push((from, to, edge.weight));
         })?;
         assert_eq!(parser.lines, text.lines().count() as u64);
         Ok(edges)
@@ -250,19 +250,19 @@ mod tests {
 
     #[test]
     fn comments_and_line_ends_and_separators() {
-        let text =
-            "\u{feff}# a\n\n% b\r\n1 2\r\n3\t4\n  5 , 6 \n18446744073709551615,0\n7 8 99\n \n";
+        let text = "\u{feff}# a\n\n% b\r\n1 2\r\n3\t4\n  5 , 6 \n9223372036854775807,0\n-9223372036854775808 -0\n7 8 99\n \n";
         let all = vec![
             (1, 2, 0.0),
             (3, 4, 0.0),
             (5, 6, 0.0),
-            (u64::MAX, 0, 0.0),
+            (i64::MAX, 0, 0.0),
+            (i64::MIN, 0, 0.0),
             (7, 8, 0.0),
         ];
         assert_eq!(edges(text, false), Ok(all));
         assert_eq!(
-            edges("1 2 -2.5e1\r\n3,4,7\n", true),
-            Ok(vec![(1, 2, -25.0), (3, 4, 7.0)])
+            edges("1 -2 -2.5e1\r\n-3,4,7\n", true),
+            Ok(vec![(1, -2, -25.0), (-3, 4, 7.0)])
         );
     }
 
@@ -270,9 +270,22 @@ mod tests {
     fn what_is_wrong_is_named_with_its_line() {
         for (text, weighted, line, part) in [
             ("1 2\n3\n", false, 2, "one column"),
-            ("# c\n1 2\n\n-1 4\n", false, 4, "'-1'"),
-            ("1 18446744073709551616\n", false, 1, "too large"),
-            ("1 99999999999999999999999999\n", false, 1, "too large"),
+            ("# c\n1 2\n\n- 4\n", false, 4, "'-'"),
+            ("1 --4\n", false, 1, "'--4'"),
+            ("1 +4\n", false, 1, "'+4'"),
+            (
+                "1 9223372036854775808\n",
+                false,
+                1,
+                "from -9223372036854775808 to",
+            ),
+            (
+                "1 -9223372036854775809\n",
+                false,
+                1,
+                "from -9223372036854775808 to",
+            ),
+            ("1 99999999999999999999999999\n", false, 1, "no vertex id"),
             ("from,to\n", false, 1, "'from'"),
             ("1 2 3 4\n", false, 1, "more than three"),
             ("1 2\n", true, 1, "no third column"),
@@ -290,7 +303,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_of_any_length(pairs in prop::collection::vec((any::<u64>(), 0..64_u32, any::<u64>(), 0..64_u32), 1..20)) {
+        fn numbers_of_any_length(pairs in prop::collection::vec((any::<i64>(), 0..64_u32, any::<i64>(), 0..64_u32), 1..20)) {
             let pairs: Vec<_> = pairs.iter().map(|&(a, s, b, t)| (a >> s, b >> t, 0.0)).collect();
             let text: String = pairs.iter().map(|(a, b, _)| format!("{a} {b}\n")).collect();
             prop_assert_eq!(edges(&text, false).unwrap(), pairs);

@@ -187,7 +187,7 @@ impl Graph {
         }
         Err(Error::NoVertex {
             graph: self.name.clone(),
-            vertex: u64::from(vertex),
+            vertex: i64::from(vertex),
         })
     }
 

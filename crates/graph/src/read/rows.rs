@@ -14,9 +14,9 @@ const SLOTS: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Edges {
     /// Where each leads from.
-    pub from: Vec<u64>,
+    pub from: Vec<i64>,
     /// Where it leads to.
-    pub to: Vec<u64>,
+    pub to: Vec<i64>,
     /// What it weighs; `None` of a graph without weights.
     pub weights: Option<Vec<f64>>,
 }
@@ -71,7 +71,8 @@ impl EdgeRows {
                 }
             }
             let id = lists.wide(&graph.ids, self.vertex.into()).await?;
-            edges.from.resize(edges.from.len() + count, id);
+            let end = edges.from.len() + count;
+            edges.from.resize(end, id.cast_signed());
             self.done += count as u64;
         }
         edges.to = graph.ids_of(&numbers).await?;
@@ -84,7 +85,8 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::NoVertex`](crate::Error::NoVertex); those of reading.
-    pub async fn find(&self, id: u64) -> Result<u32> {
+    pub async fn find(&self, id: i64) -> Result<u32> {
+        let wanted = id.cast_unsigned();
         let mut reader = Reader::new(self, 4);
         let (mut low, mut high) = (0, u64::from(self.vertices()));
         while low < high {
@@ -93,7 +95,7 @@ impl Graph {
                 Some(ranks) => u64::from(reader.narrow(ranks, middle).await?),
                 None => middle,
             };
-            match reader.wide(&self.ids, vertex).await?.cmp(&id) {
+            match reader.wide(&self.ids, vertex).await?.cmp(&wanted) {
                 std::cmp::Ordering::Equal => return Ok(vertex as u32),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
@@ -109,23 +111,24 @@ impl Graph {
     ///
     /// # Errors
     /// [`Error::NoVertex`](crate::Error::NoVertex) beyond the last; those of reading.
-    pub async fn id(&self, vertex: u32) -> Result<u64> {
+    pub async fn id(&self, vertex: u32) -> Result<i64> {
         self.check(vertex)?;
-        Reader::new(self, 1)
-            .wide(&self.ids, u64::from(vertex))
-            .await
+        let mut reader = Reader::new(self, 1);
+        let id = reader.wide(&self.ids, u64::from(vertex)).await?;
+        Ok(id.cast_signed())
     }
 
     /// The ids of vertices, in their order. A number beyond the last vertex is an error.
     ///
     /// # Errors
     /// [`Error::NoVertex`](crate::Error::NoVertex); those of reading.
-    pub async fn ids_of(&self, numbers: &[u32]) -> Result<Vec<u64>> {
+    pub async fn ids_of(&self, numbers: &[u32]) -> Result<Vec<i64>> {
         let mut reader = Reader::new(self, SLOTS);
         let mut ids = Vec::with_capacity(numbers.len());
         for &number in numbers {
             self.check(number)?;
-            ids.push(reader.wide(&self.ids, number.into()).await?);
+            let id = reader.wide(&self.ids, number.into()).await?;
+            ids.push(id.cast_signed());
         }
         Ok(ids)
     }

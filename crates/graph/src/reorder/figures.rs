@@ -38,7 +38,7 @@ async fn pages_read(graph: &Graph, starts: &[u64]) -> Result<u64> {
     let mut list = Vec::new();
     for &start in starts {
         let mut seen = vec![false; graph.vertices() as usize];
-        let start = graph.find(start).await?;
+        let start = graph.find(start.cast_signed()).await?;
         let mut queue = VecDeque::from([start]);
         seen[start as usize] = true;
         while let Some(vertex) = queue.pop_front() {

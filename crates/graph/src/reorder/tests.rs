@@ -104,7 +104,7 @@ fn high_degrees_come_first() {
     let store = loaded(&Disk::new(1), &text(&star, false, 1), &undirected());
     for order in [Order::Degree, Order::Dbg, Order::Ids] {
         reordered(&store, order, &little()).unwrap();
-        let ids: Vec<u64> = (0..4)
+        let ids: Vec<i64> = (0..4)
             .map(|vertex| block_on(graph(&store, "g").id(vertex)).unwrap())
             .collect();
         match order {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array};
+use arrow::array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray, UInt32Array,
+};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
@@ -31,6 +33,8 @@ pub(crate) enum Slot {
     Read(usize),
     /// One value, for all rows.
     Constant(ArrayRef),
+    /// The number of the row in the file.
+    Row,
 }
 
 /// Adds the columns that a file does not have to its batches.
@@ -41,15 +45,20 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// The batches with all columns. After the last one it is checked that the file has not changed meanwhile.
-    pub fn fill(self: Arc<Self>, mut batches: Batches) -> Batches {
-        let mut ended = false;
+    /// The batches with all columns, the first row of which is this one of the file. After the last batch it is checked
+    /// that the file has not changed meanwhile.
+    pub fn fill(self: Arc<Self>, mut batches: Batches, first: u64) -> Batches {
+        let (mut ended, mut row) = (false, first);
         Box::new(std::iter::from_fn(move || {
             if ended {
                 return None;
             }
             let batch = match batches.next() {
-                Some(batch) => batch.and_then(|batch| self.batch(&batch)),
+                Some(batch) => batch.and_then(|batch| {
+                    let first = row;
+                    row += batch.num_rows() as u64;
+                    self.batch(&batch, first)
+                }),
                 None => {
                     ended = true;
                     return self.source.check().err().map(Err);
@@ -60,7 +69,7 @@ impl Filling {
         }))
     }
 
-    fn batch(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn batch(&self, batch: &RecordBatch, first: u64) -> Result<RecordBatch> {
         let read = |(place, slot): (usize, &Slot)| matches!(slot, Slot::Read(at) if *at == place);
         if self.slots.iter().enumerate().all(read) {
             return Ok(batch.clone());
@@ -71,6 +80,11 @@ impl Filling {
             Slot::Read(at) => Ok(Arc::clone(batch.column(*at))),
             Slot::Constant(value) => {
                 take(value, &UInt32Array::from(vec![0; rows]), None).map_err(failed)
+            }
+            Slot::Row => {
+                let first = first.cast_signed();
+                let numbers = first..first.saturating_add_unsigned(rows as u64);
+                Ok(Arc::new(Int64Array::from_iter_values(numbers)) as ArrayRef)
             }
         };
         let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;

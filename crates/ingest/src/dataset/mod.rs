@@ -8,6 +8,7 @@ pub(crate) mod find;
 mod frame;
 mod merge;
 mod opening;
+pub(crate) mod places;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use crate::batches::{self, BatchSource};
 use crate::csv::Text;
 use crate::dataset::filling::{Filling, Slot, constant};
+use crate::dataset::places::Numbered;
 use crate::error::{Error, Result};
 use crate::ipc::IpcFile;
 use crate::json::JsonFile;
@@ -47,6 +49,10 @@ pub(crate) enum Origin {
     Key(usize),
     /// The file lacks it.
     Missing,
+    /// The name of the file.
+    Name,
+    /// The number of the row in its file.
+    Row,
 }
 
 /// One file of a dataset.
@@ -78,7 +84,7 @@ pub struct Dataset {
 /// A column that is asked for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Its place in [`Dataset::schema`].
+    /// Its place in [`Dataset::schema`], or one of those behind it, of [`Dataset::places`].
     pub column: usize,
     /// The name and type to deliver it with, and whether it may be NULL.
     pub field: FieldRef,
@@ -131,6 +137,15 @@ impl Dataset {
     /// The columns: those of the files, and after them those that the names of folders are. All may be NULL.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The name and type of a column, also of one of [`Dataset::places`].
+    pub fn field(&self, column: usize) -> FieldRef {
+        let own = self.schema.fields();
+        match column.checked_sub(own.len()) {
+            None => Arc::clone(&own[column]),
+            Some(place) => places::field(place),
+        }
     }
 
     /// Whether the columns have names: not where they are `column_1` and so on, of text without a header.
@@ -207,7 +222,7 @@ impl Dataset {
                 let origins = request
                     .columns
                     .iter()
-                    .map(|wanted| member.origins[wanted.column]);
+                    .map(|wanted| member.origin(wanted.column));
                 batches.is_at_hand(origins.filter_map(|origin| match origin {
                     Origin::File(column) => Some(column),
                     _ => None,
@@ -219,7 +234,7 @@ impl Dataset {
 
     /// Whether it is known, without reading it, that a column of batches has no NULLs.
     pub fn has_no_nulls(&self, column: usize) -> bool {
-        let none = |member: &Member| match (&member.content, member.origins[column]) {
+        let none = |member: &Member| match (&member.content, member.origin(column)) {
             (Content::Batches(batches), Origin::File(column)) => !batches.may_be_null(column),
             _ => false,
         };
@@ -280,23 +295,26 @@ impl Dataset {
     /// floating-point columns, whose least and greatest values in Parquet leave NaN out.
     pub fn statistics(&self, file: usize, column: usize) -> Option<RowGroups> {
         let member = &self.members[file];
-        let wanted = self.schema.field(column).data_type();
+        let field = self.field(column);
+        let wanted = field.data_type();
         if wanted.is_floating() {
             return None;
         }
-        match (member.origins[column], &member.content) {
-            (Origin::Key(key), _) => {
+        let origin = member.origin(column);
+        match (origin, &member.content) {
+            (Origin::Key(_) | Origin::Name, _) => {
                 let groups = self.groups(file);
-                let value = constant(member.keys[key].as_deref(), wanted, groups).ok()?;
+                let one = member.constant(origin);
+                let value = constant(one.as_deref(), wanted, groups).ok()?;
                 let (nulls, rows) = match &member.content {
                     Content::Parquet(file) => {
                         let rows: Vec<Option<u64>> = file.group_rows().map(Some).collect();
-                        let none = member.keys[key].is_some();
+                        let none = one.is_some();
                         let nulls = rows.iter().map(|rows| if none { Some(0) } else { *rows });
                         (nulls.collect(), rows.into_iter().collect())
                     }
                     _ => (
-                        UInt64Array::from(vec![member.keys[key].as_ref().map(|_| 0)]),
+                        UInt64Array::from(vec![one.as_ref().map(|_| 0)]),
                         UInt64Array::from(vec![None]),
                     ),
                 };
@@ -408,7 +426,7 @@ impl Dataset {
         let mut columns = vec![];
         let mut slots = Vec::with_capacity(request.columns.len());
         for wanted in &request.columns {
-            slots.push(match member.origins[wanted.column] {
+            slots.push(match member.origin(wanted.column) {
                 Origin::File(source) => {
                     columns.push(Column {
                         source,
@@ -417,6 +435,7 @@ impl Dataset {
                     });
                     Slot::Read(columns.len() - 1)
                 }
+                Origin::Row => Slot::Row,
                 origin => Slot::Constant(self.value(member, origin, &wanted.field)?),
             });
         }
@@ -438,33 +457,36 @@ impl Dataset {
                 batches.pieces(&member.source, &columns, (number, request.share))?
             }
         };
+        let numbered = slots.iter().any(|slot| matches!(slot, Slot::Row));
         let filling = Arc::new(Filling {
             source: Arc::clone(&member.source),
             schema: Arc::clone(schema),
             slots,
         });
+        let mut rows = numbered.then(|| Numbered::new(&member.content, keep, number));
         Ok(Box::new(pieces.map(move |piece| {
-            let (piece, filling) = (piece?, Arc::clone(&filling));
+            let (mut piece, filling) = (piece?, Arc::clone(&filling));
+            let first = match &mut rows {
+                Some(rows) => rows.first(&mut piece)?,
+                None => 0,
+            };
             Ok(Piece {
                 number: piece.number,
                 rows: piece.rows,
                 bytes: piece.bytes,
-                read: Box::new(move || Ok(filling.fill((piece.read)()?))),
+                read: Box::new(move || Ok(filling.fill((piece.read)()?, first))),
             })
         })))
     }
 
     /// The one value that a column has in a file.
     fn value(&self, member: &Member, origin: Origin, field: &Field) -> Result<ArrayRef> {
-        let value = match origin {
-            Origin::Key(key) => member.keys[key].as_deref(),
-            _ => None,
-        };
+        let value = member.constant(origin);
         if value.is_none() && !field.is_nullable() {
             let reason = format!("has no column {:?}, which must not be null", field.name());
             return Err(Error::file(member.source.path(), reason));
         }
-        constant(value, field.data_type(), 1).map_err(|error| {
+        constant(value.as_deref(), field.data_type(), 1).map_err(|error| {
             let reason = format!(
                 "the name of its folder is no value of column {:?}: {error}",
                 field.name()

@@ -9,7 +9,7 @@ use ingest::{Dataset, Options, Request};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-use super::{Folder, all_rows, gzip, rows};
+use super::{Folder, all_rows, gzip, numbered, rows};
 
 fn batch() -> RecordBatch {
     let words = ["one", "a text that is too long to be held inline", "one"];
@@ -339,5 +339,50 @@ fn compressed_text_is_read_as_it_was_written() {
     }
     for name in ["a.csv.xz", "a.csv.lz4", "a.json.snappy", "a.csv.ZIP"] {
         assert!(ingest::Compression::to_write(name).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn rows_have_the_name_of_their_file_and_a_number_in_it() {
+    let folder = Folder::new();
+    let texts: Vec<String> = (10..50).map(|n| format!("{n}\n")).collect();
+    let csv = folder.write("a.csv", format!("n\n{}", texts.concat()));
+    let zipped = folder.write(
+        "b.csv.gz",
+        gzip(format!("n\n\n{}", texts.concat()).as_bytes()),
+    );
+    let objects: Vec<String> = (10..50).map(|n| format!("{{\"n\": {n}}}\n")).collect();
+    let json = folder.write("c.json", objects.concat());
+    let values: ArrayRef = Arc::new(Int64Array::from_iter_values(10..50));
+    let batch = RecordBatch::try_from_iter([("n", values)]).unwrap();
+    let groups = folder.path("d.parquet");
+    parquet(&groups, &batch, 7);
+    let mut file = arrow::ipc::writer::FileWriter::try_new(vec![], &batch.schema()).unwrap();
+    file.write(&batch.slice(0, 15)).unwrap();
+    file.write(&batch.slice(15, 25)).unwrap();
+    let arrow = folder.write("e.arrow", file.into_inner().unwrap());
+    let files = [csv, zipped, json, groups.clone(), arrow];
+    let of = |path: &Path| {
+        let rows = (0..40).map(|row| format!("{}|{}|{row}", row + 10, path.display()));
+        rows.collect::<Vec<_>>()
+    };
+    let mut all: Vec<String> = files.iter().flat_map(|path| of(path)).collect();
+    all.sort_unstable();
+    for readers in [1, 3] {
+        assert_eq!(numbered(&files, readers, None), all);
+        for path in &files {
+            assert_eq!(
+                numbered(std::slice::from_ref(path), readers, None),
+                of(path)
+            );
+        }
+        // Row groups that are left out count.
+        let keep = vec![(0..6).map(|group| group % 2 == 1).collect()];
+        let kept = of(&groups);
+        let kept = [&kept[7..14], &kept[21..28], &kept[35..40]].concat();
+        assert_eq!(
+            numbered(std::slice::from_ref(&groups), readers, Some(keep)),
+            kept
+        );
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum Call {
     /// Its edges.
     Edges { graph: String },
     /// How far each vertex is from a source that can be reached.
-    Bfs { graph: String, source: u64 },
+    Bfs { graph: String, source: i64 },
     /// The rank of each vertex.
     Pagerank { graph: String, options: RankOptions },
     /// The component of each vertex.
@@ -178,6 +178,8 @@ fn rank_options(given: &[(String, &Expr)]) -> Result<RankOptions> {
     let mut options = RankOptions::default();
     for (name, value) in given {
         let wrong = |wanted: &str| {
+            // As it was written: a number with an exponent is a cast by now.
+            let value = digits(value).unwrap_or_else(|| value.to_string());
             Error::coded(
                 "22023",
                 format!("pagerank: {name} takes {wanted}, not {value}"),

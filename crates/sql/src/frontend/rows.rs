@@ -4,12 +4,12 @@ use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::planner::RawBinaryExpr;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use table::ROW_COLUMN;
 
 use crate::frontend::returning::NUMBER;
 use crate::functions::lists::names::{FIELD, STRUCT, WHOLE, WHOLE_OUTER};
 use crate::functions::special;
 use crate::messages::tags::shown;
+use crate::names::is_hidden;
 
 fn constant(text: &str) -> Expr {
     Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None)
@@ -46,7 +46,7 @@ pub(crate) fn whole(expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
         return Ok(left);
     }
     let own = schema.iter().filter(|(table, field)| {
-        let hidden = field.name() == ROW_COLUMN || field.name() == NUMBER;
+        let hidden = is_hidden(field.name()) || field.name() == NUMBER;
         table.is_some_and(|table| table.table() == name) && !hidden
     });
     let mut args = Vec::new();

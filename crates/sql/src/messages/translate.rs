@@ -18,6 +18,7 @@ use crate::messages::overflow;
 use crate::messages::plain;
 use crate::messages::planner_words;
 use crate::messages::tags::shown;
+use crate::names::is_hidden;
 use crate::near::nearest;
 
 impl From<DataFusionError> for Error {
@@ -262,7 +263,7 @@ fn schema(e: &SchemaError) -> Error {
             // An output column that has a tag is none of those that the name may mean.
             let is_other = |c: &&Column| {
                 let is_tagged = c.name != field.name && shown(&c.name) == field.name;
-                c.name != table::ROW_COLUMN && !is_tagged
+                !is_hidden(&c.name) && !is_tagged
             };
             for valid in valid_fields.iter().filter(is_other) {
                 qualified.push(flat(valid));

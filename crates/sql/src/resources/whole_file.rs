@@ -139,6 +139,7 @@ fn beside(target: &Path) -> io::Result<NamedTempFile> {
         prefix.push(".");
     }
     remove_left(folder(target), prefix.as_encoded_bytes());
+    ::io::remove_abandoned(folder(target));
     let aside = tempfile::Builder::new()
         .prefix(&prefix)
         .suffix(PART)

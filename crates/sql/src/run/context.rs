@@ -45,7 +45,7 @@ use crate::run::privileges::Known;
 use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::shared_plans;
-use crate::run::system_columns;
+use crate::run::{file_columns, system_columns};
 use crate::run::values::Defaults;
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
@@ -323,6 +323,7 @@ impl StatementContext {
         casts_apart::tell(&mut statement);
         calls.domains = self.domains(domains).await?;
         calls.row_ids = system_columns::reads_places(&statement);
+        calls.file_places = file_columns::are_read(&statement);
         let statement = Extended::Statement(Box::new(statement));
         calls.views = self.views(&statement, &path, (depth, rights)).await?;
         calls.view_columns = self.view_columns(&statement, depth).await?;
@@ -494,6 +495,7 @@ impl StatementContext {
             rights: rights.clone(),
             only_written: None,
             row_ids: false,
+            file_places: false,
             domains: DomainCasts::new(),
             instance: Arc::clone(&self.instance),
         })

@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::sqlparser::ast::{
-    OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitorMut,
+    Ident, ObjectName, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, TableFactor, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 use crate::run::dependent_columns::Dependent;
 use crate::run::shared_columns::{Column, Columns, Cte, Lookup, is_plain, shares};
-use crate::run::{system_columns, wide_joins};
+use crate::run::{file_columns, system_columns, wide_joins};
 
 /// The statement with its `*` written out where tables share columns, and with the columns that keys of groups
 /// [determine](super::dependent_columns) among these. What `from` names is looked up in
@@ -35,7 +36,8 @@ pub(super) fn first(mut statement: Extended, names: &impl ContextProvider) -> Re
             depth: Cell::new(0),
         };
         // `*` does not return the places of rows.
-        let all = system_columns::reads_places(sql);
+        let all = system_columns::reads_places(sql) || file_columns::are_read(sql);
+        file_columns::write_out(sql, &lookup)?;
         system_columns::write_out(sql, &lookup);
         outcome(sql.walk_mut(&mut Stars {
             lookup: &lookup,
@@ -107,6 +109,40 @@ impl<N: ContextProvider> Stars<'_, '_, N> {
         Ok(())
     }
 
+    /// Writes `*` out by table where the columns of some are not known, such as those of `unnest(...) as u`.
+    fn by_table(&self, select: &mut Select) {
+        let mut items = Vec::new();
+        for from in &select.from {
+            if from.joins.iter().any(|join| shares(&join.join_operator)) {
+                return;
+            }
+            let joined = from.joins.iter().map(|join| &join.relation);
+            for factor in std::iter::once(&from.relation).chain(joined) {
+                match (self.lookup.factor(factor), alias(factor)) {
+                    (Some(own), _) => {
+                        let own = own.wanted.iter().map(Column::written);
+                        items.extend(own.map(SelectItem::UnnamedExpr));
+                    }
+                    (None, Some(alias)) => items.push(SelectItem::QualifiedWildcard(
+                        SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![
+                            alias.clone(),
+                        ])),
+                        WildcardAdditionalOptions::default(),
+                    )),
+                    (None, None) => return,
+                }
+            }
+        }
+        for item in std::mem::take(&mut select.projection) {
+            match &item {
+                SelectItem::Wildcard(options) if self.all && is_plain(options) => {
+                    select.projection.extend(items.iter().cloned());
+                }
+                _ => select.projection.push(item),
+            }
+        }
+    }
+
     /// Writes `*` out, if its columns are known.
     fn write_out(&self, select: &mut Select) {
         let plain =
@@ -118,7 +154,7 @@ impl<N: ContextProvider> Stars<'_, '_, N> {
         for from in &select.from {
             match self.lookup.chain(from) {
                 Some(own) => columns.join(own, &[]),
-                None => return,
+                None => return self.by_table(select),
             }
         }
         for item in std::mem::take(&mut select.projection) {
@@ -142,5 +178,17 @@ impl<N: ContextProvider> Stars<'_, '_, N> {
             let written: Vec<SelectItem> = written.map(SelectItem::UnnamedExpr).collect();
             select.projection.extend(written);
         }
+    }
+}
+
+/// What a table that is no name is called.
+fn alias(factor: &TableFactor) -> Option<&Ident> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::TableFunction { alias, .. } => alias.as_ref().map(|alias| &alias.name),
+        _ => None,
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod depth;
 mod descriptions;
 pub(crate) mod domains;
 mod environment;
+mod file_columns;
 pub(crate) mod file_store;
 pub(crate) mod frames;
 mod functions;

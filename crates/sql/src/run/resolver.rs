@@ -84,6 +84,8 @@ pub(crate) struct Calls {
     pub domains: DomainCasts,
     /// Whether tables are read with the numbers of their rows.
     pub row_ids: bool,
+    /// Whether files are read with their names and the numbers of their rows.
+    pub file_places: bool,
     /// Who runs the statement.
     pub instance: Arc<Instance>,
 }
@@ -311,7 +313,10 @@ async fn of_no_table(
         }
         None => return Ok(None),
     };
-    Ok(Some(Arc::new(files)))
+    Ok(Some(Arc::new(match calls.file_places {
+        true => files.with_places(),
+        false => files,
+    })))
 }
 
 /// The view of `information_schema` of that name, as whose rights the statement has sees it.

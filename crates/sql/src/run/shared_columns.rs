@@ -8,10 +8,9 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, SelectItem, SetExpr,
     SetQuantifier, TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };
-use table::ROW_COLUMN;
 
 use crate::frontend::rewrite::constraint;
-use crate::names::column_name;
+use crate::names::{column_name, is_hidden};
 
 /// A column of a `from`.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +125,7 @@ impl<N: ContextProvider> Lookup<'_, N> {
                 let source = self.names.get_table_source(reference).ok()?;
                 let schema = source.schema();
                 let own = schema.fields().iter().map(|field| field.name().clone());
-                own.filter(|name| name != ROW_COLUMN).collect()
+                own.filter(|name| !is_hidden(name)).collect()
             }
             [cte] => {
                 let mut own = self.outputs(&cte.query)?;

@@ -159,7 +159,8 @@ fn rows(
             Work::Edges(graph) => {
                 let mut edges = EdgeRows::new(&graph);
                 while let Some(some) = edges.next(ROWS).await.map_err(failed)? {
-                    let mut columns = Vec::from([whole(some.from)?, whole(some.to)?]);
+                    let ends = [some.from, some.to];
+                    let mut columns = Vec::from(ends.map(|ids| Arc::new(Int64Array::from(ids)) as ArrayRef));
                     columns.extend(some.weights.map(|weights| Arc::new(Float64Array::from(weights)) as ArrayRef));
                     yield batch(&schema, columns)?;
                 }
@@ -239,17 +240,18 @@ async fn graphs(snapshot: &Snapshot) -> DataFusionResult<Vec<ArrayRef>> {
 
 /// The ids of vertices as a column.
 async fn ids(graph: &Graph, numbers: &[u32]) -> DataFusionResult<ArrayRef> {
-    whole(graph.ids_of(numbers).await.map_err(failed)?)
+    let ids = graph.ids_of(numbers).await.map_err(failed)?;
+    Ok(Arc::new(Int64Array::from(ids)))
 }
 
-/// A column of whole numbers.
+/// A column of counts.
 ///
 /// # Errors
-/// If one is beyond `bigint`, as the id of a vertex may be.
+/// If one is beyond `bigint`.
 fn whole(numbers: Vec<u64>) -> DataFusionResult<ArrayRef> {
     let fit = |number: u64| {
         i64::try_from(number).map_err(|_| {
-            let message = format!("vertex {number} does not fit into bigint");
+            let message = format!("{number} does not fit into bigint");
             DataFusionError::from(Error::Arithmetic {
                 code: "22003",
                 message,

@@ -106,8 +106,9 @@ impl HdfTarget {
             sets.push(set);
         }
         check(&sets, schema.dimensions().len()).map_err(refused)?;
-        let aside = Aside::new(path)?;
+        let mut aside = Aside::new(path)?;
         let file = File::create(aside.path())?;
+        aside.made();
         let end = message::SUPERBLOCK_BYTES as u64;
         let mut target = HdfTarget {
             to: Growing { file, end },

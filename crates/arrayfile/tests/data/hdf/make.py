@@ -171,3 +171,15 @@ with netCDF4.Dataset(path("unordered.nc"), "w", format="NETCDF3_CLASSIC") as f:
         variable = f.createVariable(name, "f8", (name,), fill_value=-9.0 if name == "gap" else None)
         variable[:] = places
     f.createVariable("v", "i2", ("up", "far", "gap"))[:] = values((3, 2, 3), "i2")
+
+with h5py.File(path("links.h5"), "w", libver="latest") as f:
+    g = f.create_group("g")
+    real = g.create_dataset("real", data=np.arange(6, dtype="i4").reshape(2, 3))
+    f["soft"] = h5py.SoftLink("/g/real")
+    g["near"] = h5py.SoftLink("real")
+    f["folder"] = h5py.SoftLink("/g")
+    f["hard"] = real
+    f["dangling"] = h5py.SoftLink("/nowhere")
+    f["ext"] = h5py.ExternalLink("other.h5", "/x")
+with h5py.File(path("elsewhere.h5"), "w", libver="latest") as f:
+    f["ext"] = h5py.ExternalLink("other.h5", "/x")

@@ -18,12 +18,12 @@ pub struct Array {
     /// What to do
     #[arg(value_enum)]
     pub work: Work,
-    /// Import: the NPY, NPZ, HDF5 or NetCDF file or the Zarr folder to read; export: the file (.npy, .h5, .nc) or folder (.zarr) to write
+    /// Import: the NPY, NPZ, HDF5 or NetCDF file or the Zarr folder to read; export: the file (.npy, .npz, .h5, .nc) or folder (.zarr) to write
     pub file: Option<PathBuf>,
     /// Which array [default: the only one; import: the name of the file, without what follows the first dot]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Import: the name of the attribute [default: that of the variable, else value]; export: which one, if there are several [default: all, of an HDF5 or NetCDF]
+    /// Import: the name of the attribute [default: that of the variable, else value]; export: which one, if there are several [default: all, of an NPZ, HDF5 or NetCDF]
     #[arg(long, value_name = "NAME")]
     pub attribute: Option<String>,
     /// Import: the names of the dimensions, the outermost first, such as x,y,z [default: those of the file, else dim_0, dim_1, ...]

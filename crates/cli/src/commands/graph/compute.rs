@@ -50,7 +50,7 @@ struct Found {
     /// What it has found, in one line.
     line: String,
     /// The vertices with the highest ranks.
-    top: Vec<(u64, f64)>,
+    top: Vec<(i64, f64)>,
     reads: Reads,
     time: Duration,
 }
@@ -174,8 +174,8 @@ async fn ranks(asked: &Kernel, graph: &Arc<Graph>, crew: &Crew) -> graph::Result
     order.sort_unstable_by(before);
     let ids = graph.ids_of(&order).await?;
     let ranks = order.iter().map(|&vertex| rank(vertex));
-    let top: Vec<(u64, f64)> = ids.into_iter().zip(ranks).collect();
-    let of = |(vertex, rank): &(u64, f64)| json!({ "vertex": named::id(*vertex), "rank": rank });
+    let top: Vec<(i64, f64)> = ids.into_iter().zip(ranks).collect();
+    let of = |(vertex, rank): &(i64, f64)| json!({ "vertex": named::id(*vertex), "rank": rank });
     Ok(Found {
         json: json!({
             "rounds": found.rounds,

@@ -31,8 +31,8 @@ pub async fn open(store: &Arc<Store>, name: Option<&str>) -> Result<Arc<Graph>, 
 }
 
 /// The id of a vertex as JSON: a string beyond what every reader of JSON takes exactly.
-pub fn id(vertex: u64) -> serde_json::Value {
-    if vertex <= 1 << 53 {
+pub fn id(vertex: i64) -> serde_json::Value {
+    if vertex.unsigned_abs() <= 1 << 53 {
         vertex.into()
     } else {
         vertex.to_string().into()

@@ -19,8 +19,13 @@ pub struct Graph {
     #[arg(long, value_name = "NAME")]
     pub graph: Option<String>,
     /// Bfs: the vertex to search from, by its id in the file
-    #[arg(long, value_name = "ID", conflicts_with = "sources")]
-    pub source: Option<u64>,
+    #[arg(
+        long,
+        value_name = "ID",
+        conflicts_with = "sources",
+        allow_negative_numbers = true
+    )]
+    pub source: Option<i64>,
     /// Bfs: search from so many vertices, drawn at random of those that have edges [default: 1]; reorder: also count the
     /// pages that so many searches read before and after
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -36,7 +36,7 @@ pub fn run(args: &Asked, opened: &Plain) -> Result<(), Failure> {
 /// Where searches begin.
 struct From {
     /// The id of the source; otherwise it is drawn at random.
-    source: Option<u64>,
+    source: Option<i64>,
     count: usize,
     seed: u64,
     /// Whether each begins with an empty pool.
@@ -46,7 +46,7 @@ struct From {
 /// A search, its levels counted and forgotten.
 struct Found {
     /// The id of the source.
-    source: u64,
+    source: i64,
     search: Search,
     /// Pages that were read from the file. Misses of the search are more where two tasks missed the same page.
     page_reads: u64,

@@ -51,8 +51,8 @@ impl Files {
         request.keep = prune::keep(state, &table.file_columns(), &scan.filters)?;
         let fields: Vec<FieldRef> = request.columns.iter().map(|c| c.field.clone()).collect();
         let columns = request.columns.iter().map(|wanted| {
-            let own = table.dataset.schema().field(wanted.column).data_type();
-            if own == wanted.field.data_type() {
+            let own = table.dataset.field(wanted.column);
+            if own.data_type() == wanted.field.data_type() {
                 known(&table.dataset, wanted.column)
             } else {
                 (None, true)
@@ -78,8 +78,8 @@ impl Files {
         /// More groups than this are found by hash in any case.
         const SPAN: u64 = 1 << 20;
         let wanted = &self.request.columns[column];
-        let own = self.dataset.schema().field(wanted.column).data_type();
-        if own != wanted.field.data_type() {
+        let own = self.dataset.field(wanted.column);
+        if own.data_type() != wanted.field.data_type() {
             return None;
         }
         let (low, high) = self.dataset.bounds(wanted.column, SPAN)?;

@@ -83,7 +83,7 @@ impl Statistics<'_> {
             schema,
         } = self.files;
         let wanted = columns.get(schema.index_of(&column.name).ok()?)?;
-        let own = dataset.schema().field(wanted.column);
+        let own = dataset.field(wanted.column);
         if own.data_type() != wanted.field.data_type() {
             return None;
         }

@@ -61,6 +61,25 @@ impl FileTable {
         }
     }
 
+    /// The same files with hidden columns for the name of the file of each row, and its number there.
+    pub(crate) fn with_places(mut self) -> FileTable {
+        let own = self.schema.fields();
+        let places = self.dataset.places();
+        // A file may have columns of these names.
+        if places.iter().all(|place| own.find(place.field.name()).is_none()) {
+            let hidden = places.iter().map(|place| Arc::clone(&place.field));
+            let fields: Vec<FieldRef> = own.iter().cloned().chain(hidden).collect();
+            self.schema = Arc::new(Schema::new(fields));
+            self.columns.extend(places);
+        }
+        self
+    }
+
+    /// Whether it has the hidden columns of [`FileTable::with_places`].
+    pub(crate) fn has_places(&self) -> bool {
+        self.columns.len() > self.dataset.schema().fields().len()
+    }
+
     /// The files.
     pub(crate) fn dataset(&self) -> &Dataset {
         &self.dataset
