@@ -99,3 +99,15 @@ drop table rails_2, rails_1, schema_migrations, ar_internal_metadata;
 
 -- for: drop type rails_mood
 drop type rails_mood;
+
+-- for: migrations that run alone
+SELECT pg_try_advisory_lock(2053462845);
+-- wanted: true
+
+-- for: who holds that lock
+SELECT mode, granted, classid, objid FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
+-- wanted: ExclusiveLock|true|0|2053462845
+
+-- for: the end of migrations
+SELECT pg_advisory_unlock(2053462845);
+-- wanted: true

@@ -16,8 +16,7 @@ SELECT pg_backend_pid();
 
 -- for: stopping a statement of another session
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid='0';
--- rows: 1
--- wanted: f
+-- rows: 0
 
 -- for: the schema of a tab in SQL Lab
 set search_path = "sea";

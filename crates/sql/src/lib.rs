@@ -27,6 +27,7 @@
 //! rights       who may do what
 //! limits       what users may have
 //! settings     what a server has been told of a session
+//! locks        who holds which lock, and who waits for one
 //! names, system, messages, told, about, sqlstate, error
 //! ```
 //!
@@ -68,6 +69,7 @@ mod error;
 mod frontend;
 mod functions;
 mod limits;
+mod locks;
 mod lower;
 mod messages;
 mod modes;

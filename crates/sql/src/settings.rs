@@ -7,6 +7,8 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use crate::error::Result;
+use crate::locks::SessionLocks;
+use crate::locks::calls::{LockCalls, TransactionLocks};
 use crate::modes::{Isolation, Modes};
 
 /// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
@@ -154,8 +156,8 @@ fn modes(all: &[Setting]) -> Modes {
     }
 }
 
-/// What a server has told of a session, which changes.
-#[derive(Debug, Default)]
+/// What a server has told of a session, which changes, and the locks that the session has.
+#[derive(Debug)]
 pub(crate) struct SessionSettings {
     all: Mutex<Arc<[Setting]>>,
     cursors: Mutex<Arc<[OpenCursor]>>,
@@ -164,9 +166,27 @@ pub(crate) struct SessionSettings {
     told_of_indexes: AtomicBool,
     /// What transactions are that are asked for nothing else: what the settings say.
     modes: Mutex<Modes>,
+    locks: Arc<SessionLocks>,
 }
 
 impl SessionSettings {
+    /// Those of a session that was told nothing, and has these locks.
+    pub(crate) fn new(locks: Arc<SessionLocks>) -> SessionSettings {
+        SessionSettings {
+            all: Mutex::default(),
+            cursors: Mutex::default(),
+            backend: Mutex::default(),
+            told_of_indexes: AtomicBool::default(),
+            modes: Mutex::default(),
+            locks,
+        }
+    }
+
+    /// The locks of the session.
+    pub(crate) fn locks(&self) -> &Arc<SessionLocks> {
+        &self.locks
+    }
+
     /// Whether the session is still to be told that an index is a name; asked a second time, it is not: scripts make
     /// hundreds of them.
     pub(crate) fn is_new_to_indexes(&self) -> bool {
@@ -175,6 +195,10 @@ impl SessionSettings {
 
     pub(crate) fn set(&self, all: Vec<Setting>) {
         *self.modes.lock() = modes(&all);
+        let mut own = all.iter();
+        let timeout = own.find(|own| own.name == "lock_timeout");
+        let millis = timeout.and_then(|own| own.value.parse().ok());
+        self.locks.set_timeout(millis.unwrap_or_default());
         *self.all.lock() = all.into();
     }
 
@@ -188,6 +212,7 @@ impl SessionSettings {
     }
 
     pub(crate) fn set_backend(&self, backend: Backend) {
+        self.locks.set_process(backend.process);
         *self.backend.lock() = Some(backend);
     }
 
@@ -201,6 +226,7 @@ impl SessionSettings {
             path,
             dates,
             began: Some(Utc::now()),
+            locks: None,
         }
     }
 }
@@ -219,9 +245,28 @@ pub(crate) struct StatementSettings {
     dates: Arc<DateSettings>,
     /// When the statement began, if a session runs it.
     began: Option<DateTime<Utc>>,
+    /// What it asks of locks, if a session runs it.
+    locks: Option<Arc<LockCalls>>,
 }
 
 impl StatementSettings {
+    /// The same of a statement of a session with these locks, in a transaction.
+    pub(crate) fn locking(
+        self,
+        session: &Arc<SessionLocks>,
+        transaction: Arc<TransactionLocks>,
+    ) -> StatementSettings {
+        StatementSettings {
+            locks: Some(LockCalls::new(Arc::clone(session), transaction)),
+            ..self
+        }
+    }
+
+    /// What the statement asks of locks, if a session runs it.
+    pub(crate) fn locks(&self) -> Option<&Arc<LockCalls>> {
+        self.locks.as_ref()
+    }
+
     /// When the statement began, if a session runs it: its transaction may have done so before.
     pub(crate) fn began(&self) -> Option<DateTime<Utc>> {
         self.began

@@ -68,13 +68,15 @@ pub(crate) const PATH: &str = "search_path";
 /// Settings that are the engine's.
 const ENGINES: [&str; 3] = [PATH, "role", "session_authorization"];
 
+/// What stands behind the number of a session that is asked to stop if there is one of it: otherwise there is no row.
+pub(crate) const LISTED: &str = "from pg_stat_activity";
+
 /// Functions whose calls are answered here.
-const FUNCTIONS: [&str; 10] = [
+const FUNCTIONS: [&str; 9] = [
     "pg_backend_pid",
     "pg_cancel_backend",
     "pg_terminate_backend",
     "pg_is_in_recovery",
-    "pg_advisory_unlock_all",
     "pg_postmaster_start_time",
     "set_config",
     "current_setting",
@@ -245,7 +247,12 @@ fn calls(parts: &[Part<'_>]) -> Option<Command> {
     if all.len() == 1 {
         return all.pop();
     }
-    Some(Command::Calls(all))
+    let mut each = all.iter();
+    let listed = each.any(|command| match command {
+        Command::Call { arguments, .. } => arguments.iter().any(|own| own == LISTED),
+        _ => false,
+    });
+    (!listed).then_some(Command::Calls(all))
 }
 
 /// `select [pg_catalog.]function(constants) [[as] label]`.
@@ -302,7 +309,7 @@ fn call(parts: &[Part<'_>]) -> Option<Command> {
         // So Superset stops what a tab of it runs.
         return Some(Command::Call {
             function: function.clone(),
-            arguments: vec![process.clone()],
+            arguments: vec![process.clone(), LISTED.to_owned()],
             label: function.clone(),
         });
     }
@@ -542,7 +549,7 @@ mod tests {
         let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid='17'";
         let wanted = Command::Call {
             function: "pg_terminate_backend".into(),
-            arguments: vec!["17".into()],
+            arguments: vec!["17".into(), LISTED.into()],
             label: "pg_terminate_backend".into(),
         };
         assert_eq!(read(text), Some(wanted));

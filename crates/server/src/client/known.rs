@@ -127,7 +127,7 @@ const MEANT: &[Known] = &[
     told("is_superuser", "off", Takes::Fixed),
     fixed("lc_collate", "C"),
     fixed("lc_ctype", "C.UTF-8"),
-    known("lock_timeout", "0", Takes::One(&["0", "0ms", "0s"])),
+    time("lock_timeout"),
     known("idle_session_timeout", "0", Takes::One(&["0", "0ms", "0s"])),
     // What `alter role` says.
     fixed("memory_limit", "0"),

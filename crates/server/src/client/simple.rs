@@ -186,7 +186,7 @@ impl Conversation {
                     self.show_cursors();
                     let changed = self.settings.reset("all")?;
                     self.tell(changed);
-                    let forget = "deallocate all; reset search_path; reset session authorization";
+                    let forget = "deallocate all; reset search_path; reset session authorization; select pg_advisory_unlock_all()";
                     self.timed(forget, |it| it.session.sql(forget))?;
                 }
                 done(tag)
@@ -365,7 +365,6 @@ impl Conversation {
         let value = match function {
             "pg_backend_pid" => self.client().process.to_string(),
             "pg_is_in_recovery" | "pg_is_wal_replay_paused" => "f".into(),
-            "pg_advisory_unlock_all" => String::new(),
             "pg_sleep" => {
                 self.sleep(argument(0), text)?;
                 String::new()
@@ -409,7 +408,9 @@ impl Conversation {
         let source = if function == "pg_backend_pid" {
             number(&label, self.client().process)?
         } else {
-            texts(&[label], &[vec![value]])?
+            let listed = argument(1) == control::LISTED;
+            let row = (!listed || value == "t").then(|| vec![value]);
+            texts(&[label], row.as_slice())?
         };
         Ok((Some(source), String::new()))
     }

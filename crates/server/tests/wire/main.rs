@@ -14,6 +14,7 @@ mod hostile;
 mod http;
 mod http_client;
 mod limits;
+mod locks;
 mod origins;
 mod panics;
 mod plans;

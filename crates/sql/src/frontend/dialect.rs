@@ -8,6 +8,7 @@ use std::any::TypeId;
 
 use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, UnaryOperator, Value};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -109,6 +110,11 @@ impl Dialect for Atoll {
 
     fn is_identifier_part(&self, ch: char) -> bool {
         GENERIC.is_identifier_part(ch) && !matches!(ch, '#' | '@')
+    }
+
+    // It begins a lock clause.
+    fn is_column_alias(&self, word: &Keyword, parser: &mut Parser<'_>) -> bool {
+        *word != Keyword::FOR && GENERIC.is_column_alias(word, parser)
     }
 
     fn supports_numeric_literal_underscores(&self) -> bool {

@@ -37,9 +37,20 @@ pub(crate) fn view(text: &str, name_of: &NameOf<'_>) -> Result<String> {
     if let Some(failed) = found.failed {
         return Err(failed);
     }
+    replaced(text, found.places)
+}
+
+/// `text` with other text in these places.
+///
+/// # Errors
+/// If they lie in each other.
+pub(super) fn replaced(
+    text: &str,
+    places: BTreeMap<Location, (Location, String)>,
+) -> Result<String> {
     let mut fixed = String::with_capacity(text.len());
     let mut done = 0;
-    for (start, (end, name)) in found.places {
+    for (start, (end, name)) in places {
         let (start, end) = (offset(text, start), offset(text, end));
         if start < done || end < start {
             return Err(Error::Defect {
@@ -52,6 +63,11 @@ pub(crate) fn view(text: &str, name_of: &NameOf<'_>) -> Result<String> {
     }
     fixed.push_str(&text[done..]);
     Ok(fixed)
+}
+
+/// What stands before a place in a text.
+pub(super) fn before(text: &str, place: Location) -> &str {
+    text.get(..offset(text, place)).unwrap_or_default()
 }
 
 /// The byte at a place in a text.
@@ -213,12 +229,12 @@ impl Visitor for Found<'_> {
 }
 
 /// The parts of a name.
-fn idents(name: &ObjectName) -> Vec<&Ident> {
+pub(super) fn idents(name: &ObjectName) -> Vec<&Ident> {
     name.0.iter().filter_map(ObjectNamePart::as_ident).collect()
 }
 
 /// From the first part of a name to the last.
-fn span_of(name: &ObjectName) -> Span {
+pub(super) fn span_of(name: &ObjectName) -> Span {
     let idents = idents(name);
     let mut spans = idents.iter().map(|part| part.span);
     let Some(first) = spans.next() else {

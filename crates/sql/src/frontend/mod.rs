@@ -61,6 +61,7 @@ pub(crate) mod prepared;
 mod quoted;
 pub(crate) mod readers;
 pub(crate) mod records;
+pub(crate) mod renamed_columns;
 pub(crate) mod returning;
 pub(crate) mod rewrite;
 mod rewritten;

@@ -20,12 +20,14 @@
 
 use std::sync::Arc;
 
+use datafusion::sql::sqlparser::ast::ObjectName;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
+use crate::frontend::renamed_columns::ViewColumn;
 use crate::frontend::roles::{RoleName, role_name};
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
@@ -66,6 +68,8 @@ pub(crate) enum SchemaStatement {
         if_exists: bool,
         to: String,
     },
+    /// `alter view ... rename [column] ... to`.
+    RenameColumn(ViewColumn),
     /// `set search_path`; none for `default`.
     SetPath {
         setting: Option<Setting>,
@@ -271,7 +275,7 @@ fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
     };
     if kind != Kind::Table && word(parser, "rename") {
         if !word(parser, "to") {
-            return Ok(None);
+            return renamed_column(parser, kind, &name, if_exists);
         }
         return Ok(Some(SchemaStatement::RenameRelation {
             kind,
@@ -289,6 +293,27 @@ fn moved(parser: &mut Parser<'_>) -> Result<Option<SchemaStatement>> {
         if_exists,
         schema: self::name(parser)?,
     }))
+}
+
+/// The rest of `alter view [if exists] name rename [column] name to name`.
+fn renamed_column(
+    parser: &mut Parser<'_>,
+    kind: Kind,
+    view: &ObjectName,
+    if_exists: bool,
+) -> Result<Option<SchemaStatement>> {
+    if kind != Kind::View {
+        return Ok(None);
+    }
+    word(parser, "column");
+    let from = name(parser)?;
+    need(parser, "to")?;
+    Ok(Some(SchemaStatement::RenameColumn(ViewColumn {
+        view: written(view)?,
+        if_exists,
+        from,
+        to: name(parser)?,
+    })))
 }
 
 /// `set [session | local] {search_path {to | =} | schema} ...`.

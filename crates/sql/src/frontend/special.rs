@@ -15,6 +15,7 @@ use table::{JsonKind, is_enum, json_kind, jsonb_type, map_parts, timetz_type, uu
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
+use crate::functions::json::order::key;
 use crate::functions::json::path;
 use crate::functions::lists::names::{MAKE, MAPS_EQUAL};
 use crate::functions::lists::types::{
@@ -194,8 +195,8 @@ impl Operation {
 
     fn of_json(self) -> Planned {
         use BinaryOperator::{
-            Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, Eq, HashArrow, HashLongArrow, HashMinus,
-            LongArrow, Minus, NotEq, Question, QuestionAnd, QuestionPipe, StringConcat,
+            Arrow, ArrowAt, AtArrow, AtAt, AtQuestion, HashArrow, HashLongArrow, HashMinus,
+            LongArrow, Minus, Question, QuestionAnd, QuestionPipe, StringConcat,
         };
         let jsonb = Some(&jsonb_type());
         let keys = list_of(DataType::Utf8View);
@@ -249,10 +250,10 @@ impl Operation {
             StringConcat => "jsonb concat",
             AtArrow => "jsonb contains",
             ArrowAt => return call("jsonb contains", vec![own.right, own.left]),
-            Eq => "jsonb eq",
-            NotEq => "jsonb ne",
             _ if compares(&own.op) => {
-                return plan_err!("not supported: the order of values of type jsonb");
+                let (left, right) = (key(own.left)?, key(own.right)?);
+                let op = own.op;
+                return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
             }
             _ => return own.unknown(),
         };

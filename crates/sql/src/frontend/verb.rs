@@ -101,6 +101,7 @@ fn of_schema(statement: &SchemaStatement) -> &'static str {
         SchemaStatement::Create { .. } => "CREATE SCHEMA",
         SchemaStatement::Drop { .. } => "DROP SCHEMA",
         SchemaStatement::Rename { .. } => "ALTER SCHEMA",
+        SchemaStatement::RenameColumn(_) => "ALTER VIEW",
         SchemaStatement::Move { kind, .. } | SchemaStatement::RenameRelation { kind, .. } => {
             match kind {
                 Kind::Table => "ALTER TABLE",

@@ -6,6 +6,7 @@
 //! Uses `error`, `messages` and `names`.
 
 pub(crate) mod acl;
+pub(crate) mod advisory;
 pub(crate) mod aggregates;
 mod angles;
 pub(crate) mod arguments;

@@ -21,6 +21,7 @@ mod expressions;
 pub(crate) mod finite;
 pub(crate) mod floats;
 pub(crate) mod hex;
+mod json_keys;
 pub(crate) mod keys;
 pub(crate) mod lengths;
 pub(crate) mod likes;

@@ -4,7 +4,8 @@
 //!   [dates and numbers](crate::functions::unknown).
 //! * Arguments that become arrays, structs, uuids or JSON are cast as in PostgreSQL.
 //! * `is null` of a struct is about its fields, and its [order](crate::optimize::sort_keys) is PostgreSQL's.
-//! * JSON is no key: rows are not grouped, joined, ordered or told apart by it.
+//! * A `json` is no key: rows are not grouped, joined, ordered or told apart by it; by a `jsonb` they are by [what stands for
+//!   it](crate::optimize::json_keys).
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use crate::functions::{special, unknown};
 use crate::messages::types::type_name;
 use crate::optimize::enums;
 use crate::optimize::expressions::{fitted, rewritten};
+use crate::optimize::json_keys::{is_jsonb, keyed};
 use crate::optimize::sort_keys::ordered;
 
 /// The analyzer rule. It must come before type coercion.
@@ -44,7 +46,7 @@ impl AnalyzerRule for Special {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_down_with_subqueries(unwrapped)?.data;
-        let plan = ordered(rewritten(plan, adapt)?)?;
+        let plan = ordered(keyed(rewritten(plan, adapt)?)?)?;
         plan.apply_with_subqueries(|node| {
             check(node)?;
             Ok(TreeNodeRecursion::Continue)
@@ -241,7 +243,10 @@ fn compares(expr: &Expr, seen: &Seen<'_>) -> Result<()> {
         Expr::AggregateFunction(function) => {
             let params = &function.params;
             let orders = matches!(function.func.name(), "min" | "max" | "mode");
-            if params.distinct || orders {
+            if params.distinct {
+                seen.refuse(&params.args, EQUALITY)?;
+            }
+            if orders {
                 seen.refuse(&params.args, ORDERING)?;
             }
             let mut types = params.args.iter().filter_map(|arg| seen.of(arg));
@@ -267,7 +272,8 @@ fn compares(expr: &Expr, seen: &Seen<'_>) -> Result<()> {
         }
         Expr::WindowFunction(function) => {
             let sorts = function.params.order_by.iter().map(|key| &key.expr);
-            seen.refuse(function.params.partition_by.iter().chain(sorts), ORDERING)
+            seen.refuse(&function.params.partition_by, EQUALITY)?;
+            seen.refuse(sorts, ORDERING)
         }
         Expr::BinaryExpr(BinaryExpr { left, right, .. }) => {
             seen.refuse([left.as_ref(), right.as_ref()], EQUALITY)
@@ -418,7 +424,9 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
         low,
         high,
     } = between;
-    refuse(&to, ORDERING)?;
+    if !is_jsonb(&to) {
+        refuse(&to, ORDERING)?;
+    }
     let expr = fitted(*expr, &to, schema)?;
     let (low, high) = (fitted(*low, &to, schema)?, fitted(*high, &to, schema)?);
     let (expr, low, high) = if is_enum(&to) {
@@ -457,7 +465,7 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
     if tests
         .as_ref()
-        .is_some_and(|ty| has_json(ty) || has_parts(ty))
+        .is_some_and(|ty| !is_jsonb(ty) && (has_json(ty) || has_parts(ty)))
     {
         return plan_err!(
             "not supported: `case` of an array, a struct or JSON: write `case when a = b`"

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::{Error, Result};
+use crate::locks::{TurnClaim, timed_out};
 
 /// How long a statement waits for a transaction of another session, unless the options say something else.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,6 +29,8 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 pub struct Turn {
     lent: Arc<AtomicBool>,
+    /// What others see of it.
+    claim: Option<TurnClaim>,
     _guard: OwnedMutexGuard<()>,
 }
 
@@ -46,17 +49,32 @@ impl Turns {
         self.lock.try_lock().is_err()
     }
 
-    /// Waits for the turn without holding a worker.
+    /// Waits for the turn without holding a worker, for as long as the session of `claim` waits for locks.
     ///
     /// # Errors
     /// [`Error::Conflict`] if a transaction of several statements keeps it for too long.
-    pub(crate) async fn wait(&self) -> Result<Turn> {
+    pub(crate) async fn wait(&self, claim: Option<TurnClaim>) -> Result<Turn> {
+        let limit = claim.as_ref().and_then(TurnClaim::timeout);
+        let turn = match limit {
+            Some(limit) => tokio::time::timeout(limit, self.come()).await,
+            None => Ok(self.come().await),
+        };
+        let mut turn = turn.map_err(|_| timed_out())??;
+        if let Some(claim) = &claim {
+            claim.grant();
+        }
+        turn.claim = claim;
+        Ok(turn)
+    }
+
+    async fn come(&self) -> Result<Turn> {
         let mut lock = pin!(Arc::clone(&self.lock).lock_owned());
         loop {
             match tokio::time::timeout(self.patience, lock.as_mut()).await {
                 Ok(guard) => {
                     return Ok(Turn {
                         lent: Arc::clone(&self.lent),
+                        claim: None,
                         _guard: guard,
                     });
                 }
@@ -79,6 +97,13 @@ impl Turn {
     /// From now on a transaction of several statements has it.
     pub(crate) fn lend(&self) {
         self.lent.store(true, Ordering::Release);
+    }
+
+    /// A statement `what` of who has it changes these tables, too.
+    pub(crate) fn changes(&self, what: &str, names: &[&str]) {
+        if let Some(claim) = &self.claim {
+            claim.more(what, names);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
 use crate::frontend::ctes::ONCE;
+use crate::functions::advisory;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::run::{query, shared_plans};
@@ -70,7 +71,7 @@ impl StatementContext {
         let asks = matches!(
             name,
             "nextval" | "setval" | "pg_cancel_backend" | "pg_terminate_backend"
-        );
+        ) || advisory::is_name(name);
         let function = self.state.scalar_functions().get(name);
         asks || function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::frontend::rewrite;
-use crate::functions::{descriptions, objects, privileges, sequences, settings};
+use crate::functions::{advisory, descriptions, objects, privileges, sequences, settings};
 use crate::run::instance::Instance;
 
 /// Functions that the parser or the planner has words of their own for.
@@ -68,6 +68,7 @@ impl Instance {
                 || settings::is_name(name)
         });
         names.extend(asking.map(str::to_owned));
+        names.extend(advisory::names().map(str::to_owned));
         // Those of operators.
         names.retain(|name| !name.contains(' '));
         names.into_iter().collect()

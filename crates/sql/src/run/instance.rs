@@ -14,6 +14,7 @@ use workers::Workers;
 
 use crate::error::Result;
 use crate::limits;
+use crate::locks::Locks;
 use crate::resources::activity::{Activity, Observer};
 use crate::resources::admission::Admission;
 use crate::resources::allowance::{Allowance, Allowances, UserMemory};
@@ -41,6 +42,8 @@ pub struct Instance {
     pub(crate) work: Work,
     /// Who writes, and who waits to, without holding a worker.
     pub(crate) turns: Turns,
+    /// Which locks sessions hold, and wait for.
+    pub(crate) locks: Arc<Locks>,
     /// Where sequences are.
     pub(crate) sequences: Arc<Sequences>,
     /// The schemas of sessions that have made temporary tables.
@@ -93,6 +96,7 @@ impl Instance {
             allowances: Allowances::default(),
             work: Work::new(workers.nodes()),
             turns: Turns::new(options.lock_timeout),
+            locks: Arc::default(),
             sequences,
             temporary: Mutex::default(),
             schemas: AtomicBool::new(schemas),
@@ -170,7 +174,7 @@ impl Instance {
     /// [`Error::Conflict`](crate::Error::Conflict) if a transaction of a session has been writing for
     /// [`Options::lock_timeout`](crate::Options::lock_timeout).
     pub async fn turn(&self) -> Result<Turn> {
-        self.turns.wait().await
+        self.turns.wait(None).await
     }
 
     /// The workers that run the statements.

@@ -186,9 +186,57 @@ pub(crate) async fn rows(
     context: &mut StatementContext,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
+    if context.settings.locks().is_some_and(|locks| locks.waits()) {
+        return waiting(context, plan).await;
+    }
+    at_once(context, plan).await
+}
+
+/// The same of a plan whose functions do not wait.
+async fn at_once(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+) -> Result<SendableRecordBatchStream> {
     let plan = context.with_ctes(plan).await?;
     context.in_order(&plan)?;
     Ok(output::named(found(context, &plan, None).await?))
+}
+
+/// The rows of a plan with functions that wait for locks: it runs again each time that it has got one, until it comes to its
+/// end.
+async fn waiting(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+) -> Result<SendableRecordBatchStream> {
+    loop {
+        let error = match gathered(context, plan).await {
+            Ok(rows) => return Ok(rows),
+            Err(error) => error,
+        };
+        let locks = context.settings.locks().cloned();
+        match locks {
+            Some(locks) if locks.wait().await? => {}
+            _ => return Err(error),
+        }
+    }
+}
+
+/// All rows of a plan, in memory.
+async fn gathered(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+) -> Result<SendableRecordBatchStream> {
+    let mut held = Held::of(context.budget());
+    let mut rows = Box::pin(at_once(context, plan)).await?;
+    let (schema, mut batches) = (rows.schema(), Vec::new());
+    while let Some(batch) = rows.try_next().await? {
+        account(&mut held, &batch)?;
+        batches.push(Ok(batch));
+    }
+    let rows = stream::iter(batches).inspect(move |_| {
+        let _ = &held;
+    });
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
 async fn found(

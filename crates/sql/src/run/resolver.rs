@@ -29,7 +29,7 @@ use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::objects;
 use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
-use crate::functions::{clock, settings};
+use crate::functions::{advisory, clock, settings};
 use crate::messages::nearest::unknown_table;
 use crate::names::{
     CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, known, looks_like_file, schema_of,
@@ -351,6 +351,10 @@ fn of_catalog(
         }
         all
     };
+    if name == "pg_locks" {
+        let locks = calls.instance.locks.list();
+        return catalog::locks(tables, &locks, &calls.settings).map(Some);
+    }
     catalog::view(
         (tables, &calls.view_columns),
         name,
@@ -433,7 +437,12 @@ impl ContextProvider for Resolver<'_> {
                 .map(Arc::new)
         };
         let held = || privileges::named(self.privileges.as_ref()?, name).map(Arc::new);
-        let set = || settings::named(&self.settings, name).map(Arc::new);
+        let set = || {
+            let lock = || advisory::named(&self.settings, name);
+            settings::named(&self.settings, name)
+                .or_else(lock)
+                .map(Arc::new)
+        };
         let began = || clock::named(self.settings.began()?, name).map(Arc::new);
         // Some know more of the statement's tables than what stands for them where there are none.
         let of_session = || own().or_else(set).or_else(began);

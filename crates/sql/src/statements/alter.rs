@@ -27,9 +27,8 @@ use crate::statements::kept_texts::kept_texts;
 use crate::statements::relation_kinds::has;
 use crate::statements::relations::missing;
 use crate::statements::scope::Scope;
-use crate::statements::views::stays_unused;
 use crate::statements::write::Writing;
-use crate::statements::{constrain, drop_columns, owned, rebuild, renames};
+use crate::statements::{constrain, drop_columns, owned, rebuild, renames, texts};
 
 /// `alter table [if exists] name change`.
 pub(crate) async fn alter(
@@ -48,23 +47,36 @@ pub(crate) async fn alter(
             "`alter table` makes one change at a time here: write a statement for each",
         ));
     };
-    let target = new_name(&name, &operation)?;
-    let mut names = vec![name.as_str()];
+    if let Some(answer) = of_view(scope, (&name, statement.if_exists), &operation, started).await? {
+        return Ok(answer);
+    }
+    changed(scope, (&name, statement.if_exists), operation, started).await
+}
+
+/// `alter table [if exists] name change`, of one change to a table.
+async fn changed(
+    scope: &mut Scope<'_>,
+    (name, if_exists): (&str, bool),
+    operation: Operation,
+    started: Instant,
+) -> Result<Answer> {
+    let target = new_name(name, &operation)?;
+    let mut names = vec![name];
     names.extend(target.as_deref());
     let (mut writing, mut context) = scope.write("ALTER TABLE", &names, started).await?;
     // PostgreSQL takes the word for views and sequences, too.
     if let Some(to) = &target
-        && has(&context.tables, Kind::Table, &name)
+        && has(&context.tables, Kind::Table, name)
     {
-        renames::relation(&*scope, &context, &mut writing, (&name, to))?;
+        renames::relation(&*scope, &context, &mut writing, (name, to))?;
         scope.keep(writing).await?;
         return Ok(Answer::changed(None, &context.clock));
     }
-    if statement.if_exists && context.tables.get(&name).is_none() {
-        let notice = missing("relation", &name);
+    if if_exists && context.tables.get(name).is_none() {
+        let notice = missing("relation", name);
         return Ok(Answer::changed(None, &context.clock).with_notice(notice));
     }
-    let table = context.table(&name)?;
+    let table = context.table(name)?;
     let definition = table.definition();
     let mut told = Vec::new();
     match operation {
@@ -73,7 +85,8 @@ pub(crate) async fn alter(
             new_column_name,
         } => {
             let (from, to) = (column_name(&old_column_name), column_name(&new_column_name));
-            rename_column(&context, &mut writing, definition, (&from, &to))?;
+            let of = (&*scope, &context);
+            rename_column(of, &mut writing, definition, (&from, &to))?;
         }
         Operation::AddColumn {
             if_not_exists,
@@ -83,6 +96,9 @@ pub(crate) async fn alter(
             let of = (&mut context, writing);
             let (next, more) = add(scope, of, &table, column_def, if_not_exists).await?;
             writing = next;
+            if more.is_none() {
+                texts::without_more(&*scope, &context, &mut writing, definition)?;
+            }
             told.extend(more);
         }
         Operation::DropColumn {
@@ -107,6 +123,28 @@ pub(crate) async fn alter(
     scope.keep(writing).await?;
     let answer = Answer::changed(None, &context.clock);
     Ok(told.into_iter().fold(answer, Answer::with_notice))
+}
+
+/// `alter table ... rename column` of a view: PostgreSQL takes the word for these, too. None of what is none.
+async fn of_view(
+    scope: &mut Scope<'_>,
+    (name, if_exists): (&str, bool),
+    operation: &Operation,
+    started: Instant,
+) -> Result<Option<Answer>> {
+    let Operation::RenameColumn {
+        old_column_name,
+        new_column_name,
+    } = operation
+    else {
+        return Ok(None);
+    };
+    if !has(&*scope.tables()?, Kind::View, name) {
+        return Ok(None);
+    }
+    let (from, to) = (column_name(old_column_name), column_name(new_column_name));
+    let answer = renames::view_column(scope, name, (&from, &to), if_exists, started);
+    answer.await.map(Some)
 }
 
 /// `alter table` that only changes the types of columns.
@@ -147,7 +185,7 @@ fn new_name(name: &str, operation: &Operation) -> Result<Option<String>> {
 }
 
 fn rename_column(
-    context: &StatementContext,
+    (scope, context): (&Scope<'_>, &StatementContext),
     writing: &mut Writing,
     definition: &Definition,
     (from, to): (&str, &str),
@@ -155,7 +193,11 @@ fn rename_column(
     known(definition, from)?;
     free(definition, to)?;
     let name = &definition.name;
-    stays_unused(context, &[name])?;
+    let columns = definition.columns.iter().map(|own| {
+        let old = own.name.as_str();
+        (if old == from { to } else { old }, old)
+    });
+    texts::with_columns(scope, context, writing, (name, columns.collect()))?;
     table::rename_column(&mut writing.tx, name, from, to)?;
     kept_texts(writing, name, |text| mentioned::with_column(text, from, to))
 }

@@ -1,13 +1,21 @@
 //! Which tables and arrays a transaction may write to: first updater wins.
 
+use std::sync::Arc;
+
 use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::locks::calls::TransactionLocks;
 use crate::names::{of_schema, schema_of};
 use crate::statements::transaction::{OpenTransaction, no_snapshot};
 
 impl OpenTransaction {
+    /// The locks that it has taken.
+    pub(crate) fn locks(&self) -> Arc<TransactionLocks> {
+        Arc::clone(&self.locks)
+    }
+
     /// The right to write to these tables, too, once it has that to write at all.
     ///
     /// # Errors
@@ -55,6 +63,28 @@ impl OpenTransaction {
                     "could not serialize access to table \"{name}\" due to a concurrent change: it was committed after this transaction had begun to read; roll back and try again"
                 ),
             }),
+        }
+    }
+
+    /// That no constraint of what a statement changes is to be looked at later: it would be another one then.
+    pub(super) fn is_settled(&self, what: &str, names: &[&str]) -> Result<()> {
+        let shown = match what.split_once(' ') {
+            Some(("ALTER" | "DROP", _)) => what,
+            Some(("TRUNCATE", _)) => "TRUNCATE",
+            _ => return Ok(()),
+        };
+        let pending = self.levels.last().map_or(&[][..], |level| &level.pending);
+        let schema = what.ends_with("SCHEMA");
+        let waits = |name: &&&str| schema || pending.iter().any(|own| own.is_of(name));
+        match names.iter().find(waits).filter(|_| !pending.is_empty()) {
+            None => Ok(()),
+            Some(name) => Err(Error::coded(
+                "55006",
+                format!(
+                    "cannot {shown} \"{}\" because it has pending trigger events",
+                    table::titled(name)
+                ),
+            )),
         }
     }
 }

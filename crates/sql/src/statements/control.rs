@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 use crate::frontend::begin::ModesStatement;
 use crate::frontend::constraints::SetConstraints;
 use crate::frontend::parse::Statement;
-use crate::modes::{Asked, Modes};
+use crate::modes::Asked;
 use crate::names::{base, column_name, schema_of};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::search_path::SessionPath;
+use crate::settings::SessionSettings;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::{OpenTransaction, clock};
 
@@ -95,18 +96,19 @@ impl Control {
         written
     }
 
-    /// Does it to `open`, the transaction of a session whose transactions are `modes` unless they are asked to be others.
+    /// Does it to `open`, the transaction of a session, of which the settings say what transactions are that are not asked to be others.
     ///
     /// # Errors
     /// If there is no transaction, or already one; if it had failed; those of the store.
     pub(crate) async fn run(
         self,
         instance: &Arc<Instance>,
-        (path, temporary, modes): (&Arc<SessionPath>, &Temporary, Modes),
+        (path, temporary, settings): (&Arc<SessionPath>, &Temporary, &SessionSettings),
         open: &mut Option<OpenTransaction>,
         started: Instant,
     ) -> Result<Answer> {
         self.settle(instance, open).await?;
+        let new = |modes| OpenTransaction::new(modes, settings.locks(), Some(path));
         match self {
             Control::Begin(_) if open.is_some() => {
                 return Err(Error::Transaction {
@@ -115,19 +117,19 @@ code: "25001",
                 });
             }
             Control::Begin(asked) => {
-                *open = Some(OpenTransaction::new(modes.with(asked), Some(path)));
+                *open = Some(new(settings.modes().with(asked)));
             }
             Control::Commit { chain } => {
                 let transaction = open.take().ok_or_else(|| none("commit"))?;
                 let modes = transaction.modes();
                 transaction.commit(temporary).await?;
-                *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
+                *open = chain.then(|| new(modes));
             }
             Control::Rollback { chain } => {
                 let transaction = open.take().ok_or_else(|| none("rollback"))?;
                 let modes = transaction.modes();
                 drop(transaction);
-                *open = chain.then(|| OpenTransaction::new(modes, Some(path)));
+                *open = chain.then(|| new(modes));
             }
             Control::Set(asked) => {
                 let Some(transaction) = open.as_mut() else {

@@ -59,7 +59,7 @@ impl Shared {
             frames: Frames::default(),
             user: None,
             path: Arc::default(),
-            settings: Arc::default(),
+            settings: Arc::new(SessionSettings::new(instance.locks.session())),
             plans: false,
         }
     }
@@ -254,6 +254,11 @@ impl Entered {
         }
     }
 
+    /// A transaction for what the statement does in several steps.
+    fn own_transaction(&self, modes: Modes) -> OpenTransaction {
+        OpenTransaction::new(modes, self.settings.locks(), None)
+    }
+
     /// Runs these statements as one: all of them, or none. Returns the answer of the last.
     ///
     /// # Errors
@@ -261,7 +266,7 @@ impl Entered {
     async fn all(&mut self, statements: Vec<Statement>, started: Instant) -> Result<Answer> {
         let mut own = match &self.open {
             Some(_) => None,
-            None => Some(OpenTransaction::new(self.settings.modes(), None)),
+            None => Some(self.own_transaction(self.settings.modes())),
         };
         let mut answer = Answer::changed(None, &clock(&self.instance, started));
         for statement in statements {
@@ -296,7 +301,7 @@ impl Entered {
                     isolation: Isolation::Serializable,
                     ..self.settings.modes()
                 };
-                Some(OpenTransaction::new(modes, None))
+                Some(self.own_transaction(modes))
             }
         };
         let open = self.open.as_mut().and_then(|open| open.as_mut());
@@ -333,7 +338,7 @@ impl Entered {
     ) -> Result<Answer> {
         let mut own = match &self.open {
             Some(_) => None,
-            None => Some(OpenTransaction::new(self.settings.modes(), None)),
+            None => Some(self.own_transaction(self.settings.modes())),
         };
         let caller = self.caller();
         let mut scope = self.scope_of(own.as_mut(), caller);
@@ -403,7 +408,7 @@ pub(crate) async fn within(
         return control
             .run(
                 &instance,
-                (shared.path(), shared.temporary(), shared.settings().modes()),
+                (shared.path(), shared.temporary(), shared.settings()),
                 &mut open,
                 started,
             )

@@ -5,9 +5,12 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::frontend::mentioned;
 use crate::frontend::schemas::Kind;
-use crate::names::{base, catalog_name, check_new, schema_of};
+use crate::frontend::views::query_text;
+use crate::names::{base, catalog_name, check_column, check_new, quoted, schema_of};
+use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
+use crate::run::depth::Depth;
 use crate::statements::kept_texts::kept_texts;
 use crate::statements::relation_kinds::{has, wrong_kind};
 use crate::statements::relations::{definition, has_index, is_taken, missing, taken};
@@ -53,6 +56,68 @@ pub(crate) async fn rename(
         return Ok(Answer::changed(None, &context.clock).with_notice(notice));
     }
     relation(scope, &context, &mut writing, (&name, &to))?;
+    scope.keep(writing).await?;
+    Ok(Answer::changed(None, &context.clock))
+}
+
+/// `alter view [if exists] name rename [column] name to name`, of the view that the catalog calls `name`: views that read the
+/// column go on.
+///
+/// # Errors
+/// If there is no such view or column, or another has the new name; those of writing.
+pub(crate) async fn view_column(
+    scope: &mut Scope<'_>,
+    name: &str,
+    (from, to): (&str, &str),
+    if_exists: bool,
+    started: Instant,
+) -> Result<Answer> {
+    let (mut writing, context) = scope.write("ALTER VIEW", &[name], started).await?;
+    let Some(text) = context.tables.view(name) else {
+        if taken(&context, name)? {
+            return Err(wrong_kind(name, Kind::View));
+        }
+        if !if_exists {
+            return Err(Error::coded(
+                "42P01",
+                format!("relation \"{}\" does not exist", base(name)),
+            ));
+        }
+        let notice = missing("relation", name);
+        return Ok(Answer::changed(None, &context.clock).with_notice(notice));
+    };
+    check_column(to)?;
+    let rights = Rights::of_owner(&context.tables, name)?;
+    let plan = context.view(name, text, Depth::default(), &rights).await?;
+    let columns = plan.schema().fields().iter();
+    let old: Vec<String> = columns.map(|own| own.name().clone()).collect();
+    if !old.iter().any(|own| own == from) {
+        return Err(Error::coded(
+            "42703",
+            format!("column \"{from}\" does not exist"),
+        ));
+    }
+    if old.iter().any(|own| own == to) {
+        return Err(Error::coded(
+            "42701",
+            format!(
+                "column \"{to}\" of relation \"{}\" already exists",
+                base(name)
+            ),
+        ));
+    }
+    let now = old.iter().map(|own| if own == from { to } else { own });
+    let now: Vec<&str> = now.collect();
+    let both = now.iter().copied().zip(old.iter().map(String::as_str));
+    texts::with_columns(&*scope, &context, &mut writing, (name, both.collect()))?;
+    let now: Vec<String> = now.into_iter().map(quoted).collect();
+    let text = format!(
+        "create view {} ({}) as {}",
+        quoted(base(name)),
+        now.join(", "),
+        query_text(text).trim_end_matches(';')
+    );
+    table::change_view(&mut writing.tx, name, &text)?;
     scope.keep(writing).await?;
     Ok(Answer::changed(None, &context.clock))
 }

@@ -64,6 +64,10 @@ pub(crate) async fn run(
             if_exists,
             to,
         } => renames::rename(scope, kind, (&name, &to), if_exists, started).await,
+        SchemaStatement::RenameColumn(own) => {
+            let (view, columns) = (scope.own(&own.view)?, (own.from.as_str(), own.to.as_str()));
+            renames::view_column(scope, &view, columns, own.if_exists, started).await
+        }
         SchemaStatement::SetPath {
             setting,
             local,

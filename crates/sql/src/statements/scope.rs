@@ -437,12 +437,15 @@ impl<'t> Scope<'t> {
         if let Some(transaction) = transaction {
             context = context.of_transaction(transaction.began);
         }
+        let settings = self.caller.settings.now(
+            text_of(&self.caller.path.setting()),
+            self.caller.path.dates(),
+        );
+        let taken = transaction.map(|transaction| transaction.locks());
+        let locks = self.caller.settings.locks();
         context
             .with_path(self.path())
-            .with_settings(self.caller.settings.now(
-                text_of(&self.caller.path.setting()),
-                self.caller.path.dates(),
-            ))
+            .with_settings(settings.locking(locks, taken.unwrap_or_default()))
             .with_rights(rights, self.caller.role())
             .with_numbers(&self.numbers, read_only)
             .within_limits(self.caller.user.as_ref())
@@ -469,7 +472,8 @@ impl<'t> Scope<'t> {
         let (mut writing, context) = match &mut self.transaction {
             None => {
                 self.caller.settings.modes().permit(what, names)?;
-                let writing = Writing::begin(&self.instance).await?;
+                let claim = self.caller.settings.locks().claim(what, names)?;
+                let writing = Writing::begin(&self.instance, Some(claim)).await?;
                 let context = StatementContext::new(&self.instance, writing.tx.base(), started)?;
                 (writing, context)
             }

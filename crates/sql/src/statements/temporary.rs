@@ -149,7 +149,7 @@ impl Drop for Temporary {
 
 /// Removes the tables of a session that has ended.
 async fn gone(instance: &Arc<Instance>, schema: &str) -> Result<()> {
-    let mut writing = Writing::begin(instance).await?;
+    let mut writing = Writing::begin(instance, None).await?;
     let context = StatementContext::new(instance, writing.tx.base(), std::time::Instant::now())?;
     remove(&context, &mut writing, |of| of == schema)?;
     writing.commit().await

@@ -1,7 +1,10 @@
 //! The texts of views and defaults when what they name gets another name, or goes.
 
+use table::Definition;
+
 use crate::error::Result;
-use crate::frontend::fixed;
+use crate::frontend::renamed_columns::Change;
+use crate::frontend::{fixed, renamed_columns};
 use crate::names::{exact, known, quoted};
 use crate::run::context::StatementContext;
 use crate::statements::asked::asked;
@@ -64,6 +67,56 @@ pub(crate) fn renamed(
         }
     }
     Ok(())
+}
+
+/// Has views, materialized or not, return what they return once the columns of a table are called otherwise, or there are more:
+/// `columns` are those that it has then and that views knew, as they are called then and were called.
+///
+/// # Errors
+/// If a text cannot be changed; those of the right to write, and of the store.
+pub(crate) fn with_columns(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    (table, columns): (&str, Vec<(&str, &str)>),
+) -> Result<()> {
+    let tables = &context.tables;
+    let change = Change { table, columns };
+    for view in tables.views() {
+        let text = tables.view(view).unwrap_or_default();
+        let new = renamed_columns::view(text, &change)?;
+        if new != text {
+            scope.claim(&[view.to_owned()])?;
+            table::change_view(&mut writing.tx, view, &new)?;
+        }
+    }
+    for name in tables.names() {
+        let Some(query) = tables.materialized(name) else {
+            continue;
+        };
+        let new = renamed_columns::view(query.text, &change)?;
+        if new != query.text {
+            scope.claim(&[name.to_owned()])?;
+            table::set_materialized(&mut writing.tx, name, &new, query.populated)?;
+        }
+    }
+    Ok(())
+}
+
+/// Has views of all columns of a table return those that it has now.
+///
+/// # Errors
+/// As [`with_columns`].
+pub(crate) fn without_more(
+    scope: &Scope<'_>,
+    context: &StatementContext,
+    writing: &mut Writing,
+    definition: &Definition,
+) -> Result<()> {
+    let columns = definition.columns.iter();
+    let columns = columns.map(|own| (own.name.as_str(), own.name.as_str()));
+    let of = (definition.name.as_str(), columns.collect());
+    with_columns(scope, context, writing, of)
 }
 
 /// Takes away the defaults that ask any of `sequences`, but those of the tables `but`.

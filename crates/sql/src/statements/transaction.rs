@@ -17,6 +17,8 @@ use store::Snapshot;
 use table::Tables;
 
 use crate::error::{Error, Result};
+use crate::locks::SessionLocks;
+use crate::locks::calls::TransactionLocks;
 use crate::modes::{Asked, Modes};
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
@@ -51,7 +53,13 @@ pub(crate) struct OpenTransaction {
     /// Rows of its last level that are not written yet. Whoever reads what was written, adds a level or takes one away
     /// writes them first, or drops them where the level is undone.
     pub(super) gathered: Vec<Gathered>,
+    /// The locks of its session, and those that it has taken.
+    pub(super) session: Arc<SessionLocks>,
+    pub(super) locks: Arc<TransactionLocks>,
 }
+
+/// A statement that takes the turn to write before it is known what it changes.
+const NOTHING: (&str, &[&str]) = ("", &[]);
 
 /// What was committed when the transaction began.
 #[derive(Debug)]
@@ -85,14 +93,21 @@ pub(super) struct Level {
     /// What `set constraints` has said up to here.
     deferrals: Deferrals,
     /// What is looked at when the transaction ends.
-    pending: Vec<Pending>,
+    pub(super) pending: Vec<Pending>,
     /// What the path of the session was.
     path: Option<Saved>,
+    /// How many locks were taken when it was set.
+    locks: usize,
 }
 
 impl OpenTransaction {
-    /// A transaction that has run no statement. What these change of `path` goes back with it.
-    pub(crate) fn new(modes: Modes, path: Option<&Arc<SessionPath>>) -> OpenTransaction {
+    /// A transaction that has run no statement, of the session with these locks. What its statements change of `path` goes back
+    /// with it.
+    pub(crate) fn new(
+        modes: Modes,
+        session: &Arc<SessionLocks>,
+        path: Option<&Arc<SessionPath>>,
+    ) -> OpenTransaction {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         OpenTransaction {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -107,6 +122,8 @@ impl OpenTransaction {
             }],
             path: path.cloned(),
             gathered: Vec::new(),
+            session: Arc::clone(session),
+            locks: Arc::default(),
         }
     }
 
@@ -198,7 +215,7 @@ code: "25P02",
         started: Instant,
     ) -> Result<StatementContext> {
         if self.look(instance)?.is_none() {
-            self.begin_writing(instance, &[]).await?;
+            self.begin_writing(instance, NOTHING).await?;
         }
         self.context(instance, started)
     }
@@ -229,7 +246,7 @@ code: "25P02",
         if self.seen.is_some() || self.modes.read_only {
             return Ok(());
         }
-        self.begin_writing(instance, &[]).await
+        self.begin_writing(instance, NOTHING).await
     }
 
     /// The tables that a statement sees; none if it has to wait for the turn to write first.
@@ -292,8 +309,9 @@ code: "25P02",
         self.modes.permit(what, names)?;
         self.is_settled(what, names)?;
         match &self.writes {
-            None => self.begin_writing(instance, names).await?,
+            None => self.begin_writing(instance, (what, names)).await?,
             Some(writes) => {
+                writes.turn.changes(what, names);
                 let at = self.levels.first().and_then(|level| level.tx.as_ref());
                 let at = at.ok_or_else(no_snapshot)?.base();
                 self.unchanged(&writes.base, at, names)?;
@@ -311,8 +329,13 @@ code: "25P02",
 
     /// Takes the turn and begins a transaction of the store, unless somebody has changed one of `names` since the
     /// snapshot was taken.
-    async fn begin_writing(&mut self, instance: &Arc<Instance>, names: &[&str]) -> Result<()> {
-        let Writing { tx, turn, .. } = Writing::begin(instance).await?;
+    async fn begin_writing(
+        &mut self,
+        instance: &Arc<Instance>,
+        (what, names): (&str, &[&str]),
+    ) -> Result<()> {
+        let claim = self.session.claim(what, names)?;
+        let Writing { tx, turn, .. } = Writing::begin(instance, Some(claim)).await?;
         let turn = turn.ok_or_else(no_snapshot)?;
         if self.seen.is_none() {
             self.see(instance, tx.base().clone())?;
@@ -353,28 +376,6 @@ code: "25P02",
         level.tables = Some(tables);
         level.pending.extend(writing.pending);
         Ok(())
-    }
-
-    /// That no constraint of what a statement changes is to be looked at later: it would be another one then.
-    fn is_settled(&self, what: &str, names: &[&str]) -> Result<()> {
-        let shown = match what.split_once(' ') {
-            Some(("ALTER" | "DROP", _)) => what,
-            Some(("TRUNCATE", _)) => "TRUNCATE",
-            _ => return Ok(()),
-        };
-        let pending = self.levels.last().map_or(&[][..], |level| &level.pending);
-        let schema = what.ends_with("SCHEMA");
-        let waits = |name: &&&str| schema || pending.iter().any(|own| own.is_of(name));
-        match names.iter().find(waits).filter(|_| !pending.is_empty()) {
-            None => Ok(()),
-            Some(name) => Err(Error::coded(
-                "55006",
-                format!(
-                    "cannot {shown} \"{}\" because it has pending trigger events",
-                    table::titled(name)
-                ),
-            )),
-        }
     }
 
     /// `set constraints`: `named` are tables and names of foreign keys; none: all.
@@ -429,7 +430,7 @@ code: "25P02",
         if let Some(tables) = self.look(instance)? {
             return Ok(tables);
         }
-        self.begin_writing(instance, &[]).await?;
+        self.begin_writing(instance, NOTHING).await?;
         self.tables().ok_or_else(no_snapshot)
     }
 
@@ -460,6 +461,7 @@ code: "25P02",
             deferrals: top.deferrals.clone(),
             pending: top.pending.clone(),
             path: None,
+            locks: self.locks.count(),
         };
         let path = self.path.as_ref().map(|path| path.save());
         self.levels.push(Level { path, ..level });
@@ -490,6 +492,7 @@ code: "25P02",
                 break;
             };
             self.modes = level.modes;
+            self.locks.give_back_after(level.locks);
             if let (Some(path), Some(saved)) = (&self.path, level.path) {
                 path.restore(saved);
             }
@@ -562,6 +565,9 @@ impl Drop for OpenTransaction {
                 path.restore(saved);
             }
         }
+        // Whoever gets a lock sees what was written, or that it was undone.
+        self.writes = None;
+        self.locks.give_back_after(0);
     }
 }
 

@@ -10,6 +10,7 @@ use table::{Chunker, Definition, Loader};
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
+use crate::locks::TurnClaim;
 use crate::resources::budget::{Held, footprint};
 use crate::resources::stop;
 use crate::resources::turn::Turn;
@@ -48,12 +49,13 @@ pub(crate) async fn commit(tx: Transaction, turn: Option<Turn>) -> Result<()> {
 }
 
 impl Writing {
-    /// Waits for other writers without holding a worker, and begins a transaction.
+    /// Waits for other writers without holding a worker, and begins a transaction. The `claim` is that of the session, if it is
+    /// of one.
     ///
     /// # Errors
     /// Those of waiting for the turn, and of the store.
-    pub(crate) async fn begin(instance: &Instance) -> Result<Writing> {
-        let turn = instance.turns.wait().await?;
+    pub(crate) async fn begin(instance: &Instance, claim: Option<TurnClaim>) -> Result<Writing> {
+        let turn = instance.turns.wait(claim).await?;
         let store = Arc::clone(&instance.store);
         // To wake another thread takes longer than to begin where nobody is in the way.
         let begun = if store.syncs_quickly() {

@@ -3,6 +3,7 @@
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod histories;
+mod locks;
 mod lost;
 mod rights;
 mod schemas;

@@ -1,4 +1,4 @@
-//! What JSON has: `@>`, `?`, `?|`, `?&`; and whether two values are equal.
+//! What JSON has: `@>`, `?`, `?|`, `?&`.
 
 use std::sync::Arc;
 
@@ -18,12 +18,6 @@ pub(super) fn all() -> Vec<Own> {
     vec![
         Own::new("jsonb contains", two, boolean, |args, rows| {
             pairs(args, rows, contains)
-        }),
-        Own::new("jsonb eq", two, boolean, |args, rows| {
-            pairs(args, rows, equal)
-        }),
-        Own::new("jsonb ne", two, boolean, |args, rows| {
-            pairs(args, rows, |a, b| Ok(!equal(a, b)?))
         }),
         Own::new("jsonb exists", with_key, boolean, exists),
         Own::new("jsonb exists any", with_keys, boolean, |args, rows| {

@@ -10,6 +10,7 @@ mod contain;
 pub(crate) mod cut;
 pub(crate) mod get;
 pub(crate) mod normal;
+pub(crate) mod order;
 mod parts;
 pub(crate) mod path;
 pub(crate) mod populate;
@@ -30,6 +31,7 @@ pub(super) fn all() -> Vec<Own> {
         .chain(change::all())
         .chain(contain::all())
         .chain(get::all())
+        .chain(order::all())
         .chain(parts::all())
         .chain(path::all())
         .chain(populate::all())

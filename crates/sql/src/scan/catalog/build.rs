@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Float32Array, Int16Builder, Int32Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Float32Array, Int16Array, Int16Builder, Int32Array,
     Int32Builder, Int64Array, IntervalMonthDayNanoArray, ListBuilder, RecordBatch, StringArray,
     StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
@@ -166,6 +166,19 @@ impl Built {
         values: impl IntoIterator<Item = Option<i64>>,
     ) -> Built {
         self.with(name, Arc::new(values.into_iter().collect::<Int64Array>()))
+    }
+
+    pub(super) fn some_small(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<i16>>,
+    ) -> Built {
+        self.with(name, Arc::new(values.into_iter().collect::<Int16Array>()))
+    }
+
+    /// No number in any of `rows` rows.
+    pub(super) fn no_counts(self, name: &'static str, rows: usize) -> Built {
+        self.with(name, new_null_array(&DataType::Int32, rows))
     }
 
     pub(super) fn reals(self, name: &'static str, values: impl IntoIterator<Item = f32>) -> Built {

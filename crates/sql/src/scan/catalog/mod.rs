@@ -5,6 +5,7 @@ mod build;
 mod constraints;
 mod depend;
 mod indexes;
+mod locks;
 mod roles;
 mod seen;
 mod seen_constraints;
@@ -23,6 +24,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::error::Result;
 use table::{Position, Tables};
 
+use crate::locks::Shown;
 use crate::resources::activity::Activity;
 use crate::settings::StatementSettings;
 
@@ -58,6 +60,15 @@ pub(crate) fn of_standard(
         Some(built) => system::completed_view(name, built).table().map(Some),
         None => Ok(None),
     }
+}
+
+/// `pg_locks`, of these locks.
+pub(crate) fn locks(
+    all: &Tables,
+    shown: &[Shown],
+    settings: &StatementSettings,
+) -> Result<Arc<dyn TableProvider>> {
+    system::completed("pg_locks", locks::locks(all, shown, settings)).table()
 }
 
 /// A sequence as a table of one row.
