@@ -8,13 +8,16 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, Distinct, Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, Statement as Sql,
-    Value, VisitMut, Visitor, VisitorMut,
+    CastKind, Distinct, Expr, Function, GroupByExpr, NamedWindowDefinition, NamedWindowExpr,
+    OrderBy, Query, Select, SelectItem, SetExpr, Statement as Sql, Value, Visit, VisitMut,
+    VisitorMut, WindowType,
 };
 
 use crate::frontend::call::call;
-use crate::frontend::walk::{Walk, WalkMut};
+use crate::frontend::outside::{Pass, outside_queries, seen_outside_queries};
+use crate::frontend::walk::WalkMut;
 use crate::functions::same::SAME;
+use crate::names::column_name;
 
 /// Tells such expressions apart in all queries of a statement.
 pub(crate) fn tell(statement: &mut Sql) {
@@ -28,10 +31,13 @@ impl VisitorMut for Queries {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         match &mut *query.body {
-            SetExpr::Select(select) if is_needed(select) => {
-                parts(select, |part| _ = part.show(&mut Calls::default()));
-                if let Some(order) = &mut query.order_by {
-                    let _ = order.walk_mut(&mut Calls::default());
+            SetExpr::Select(select) => {
+                if let Some(casts) = needed(select, query.order_by.as_ref()) {
+                    let mut put = |expr: &mut Expr| called(expr, casts);
+                    parts(select, |part| part.change(&mut put));
+                    if let Some(order) = &mut query.order_by {
+                        order.change(&mut put);
+                    }
                 }
             }
             SetExpr::SetOperation { .. } => operands(&mut query.body),
@@ -48,8 +54,11 @@ fn operands(body: &mut SetExpr) {
             operands(left);
             operands(right);
         }
-        SetExpr::Select(select) if is_needed(select) => {
-            parts(select, |part| _ = part.show(&mut Calls::default()));
+        SetExpr::Select(select) => {
+            if let Some(casts) = needed(select, None) {
+                let mut put = |expr: &mut Expr| called(expr, casts);
+                parts(select, |part| part.change(&mut put));
+            }
         }
         _ => {}
     }
@@ -79,94 +88,151 @@ fn parts(select: &mut Select, mut each: impl FnMut(&mut dyn Part)) {
 
 /// A part of a `select`.
 trait Part {
-    fn show(&mut self, visitor: &mut dyn VisitorMut<Break = ()>) -> ControlFlow<()>;
+    fn change(&mut self, change: &mut dyn FnMut(&mut Expr));
 }
 
 impl<T: VisitMut> Part for T {
-    fn show(&mut self, visitor: &mut dyn VisitorMut<Break = ()>) -> ControlFlow<()> {
-        self.walk_mut(visitor)
+    fn change(&mut self, change: &mut dyn FnMut(&mut Expr)) {
+        outside_queries(self, change);
     }
 }
 
-/// Whether two expressions of a `select` that the planner names columns after differ in their casts alone.
-fn is_needed(select: &Select) -> bool {
+/// Which casts are put into calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Casts {
+    /// Those of anything but constants: some functions take constants alone.
+    Computed,
+    /// These, too.
+    All,
+}
+
+impl Casts {
+    fn has(self, expr: &Expr) -> bool {
+        match self {
+            Casts::Computed => is_cast(expr) && !is_cast_constant(expr),
+            Casts::All => is_cast(expr),
+        }
+    }
+}
+
+/// The casts that must be put into calls: expressions of a `select` that the planner names columns after differ in them alone.
+fn needed(select: &Select, order: Option<&OrderBy>) -> Option<Casts> {
+    let named = named(select, order);
+    if !named.has_casts {
+        return None;
+    }
+    let differ = |wanted: fn(&Expr) -> bool| {
+        let mut known: HashMap<String, &str> = HashMap::new();
+        named.exprs.iter().any(|(expr, written)| {
+            let mut bare = expr.clone();
+            let _ = bare.walk_mut(&mut Bare(wanted));
+            *known.entry(bare.to_string()).or_insert(written) != written
+        })
+    };
+    // Such as differ in their constants stay so where only other casts are in calls.
+    if differ(is_cast_constant) {
+        Some(Casts::All)
+    } else {
+        differ(is_cast).then_some(Casts::Computed)
+    }
+}
+
+/// What the planner names columns after, each with its text.
+#[derive(Default)]
+struct Named {
+    exprs: Vec<(Expr, String)>,
+    has_casts: bool,
+}
+
+impl Named {
+    /// Takes the calls and the keys of `group by` in a part of a `select`, outside of subqueries.
+    fn take(&mut self, part: &impl Visit, windows: &[NamedWindowDefinition]) {
+        let _ = seen_outside_queries::<()>(part, |pass, expr| {
+            match expr {
+                _ if pass == Pass::Out => {}
+                Expr::Function(function) => self.push(Expr::Function(whole(function, windows))),
+                Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => {
+                    sets.iter().flatten().for_each(|key| self.push(key.clone()));
+                }
+                expr => self.has_casts |= is_cast(expr),
+            }
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn push(&mut self, mut expr: Expr) {
+        // Parentheses tell nothing apart.
+        let _ = expr.walk_mut(&mut Bare(|_| false));
+        let written = expr.to_string();
+        self.exprs.push((expr, written));
+    }
+}
+
+/// A call over a named window with what that window is.
+fn whole(function: &Function, windows: &[NamedWindowDefinition]) -> Function {
+    let mut function = function.clone();
+    if let Some(WindowType::NamedWindow(name)) = &function.over {
+        let mut found = windows.iter().filter_map(|own| match own {
+            NamedWindowDefinition(called, NamedWindowExpr::WindowSpec(spec)) => {
+                (column_name(called) == column_name(name)).then_some(spec)
+            }
+            NamedWindowDefinition(..) => None,
+        });
+        if let Some(spec) = found.next() {
+            function.over = Some(WindowType::WindowSpec(spec.clone()));
+        }
+    }
+    function
+}
+
+fn named(select: &Select, order: Option<&OrderBy>) -> Named {
     let mut named = Named::default();
+    let windows = &select.named_window;
     let keys = match &select.group_by {
         GroupByExpr::Expressions(keys, _) => keys.as_slice(),
         GroupByExpr::All(_) => &[],
     };
     for item in &select.projection {
-        let _ = item.walk(&mut named);
+        named.take(item, windows);
         // It may be a key, by its place or its name.
         if let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }, [_, ..]) =
             (item, keys)
         {
-            named.exprs.push(expr.clone());
+            named.push(expr.clone());
         }
     }
-    let _ = keys.to_vec().walk(&mut named);
-    let _ = select.having.walk(&mut named);
-    let _ = select.qualify.walk(&mut named);
-    named.exprs.extend(keys.iter().cloned());
-    if !named.has_casts {
-        return false;
+    named.take(&keys.to_vec(), windows);
+    named.take(windows, windows);
+    named.take(&select.having, windows);
+    named.take(&select.qualify, windows);
+    if let Some(order) = order {
+        named.take(order, windows);
     }
-    let mut known: HashMap<String, String> = HashMap::new();
-    named.exprs.into_iter().any(|mut expr| {
-        let written = expr.to_string();
-        let _ = expr.walk_mut(&mut Bare);
-        let before = known
-            .entry(expr.to_string())
-            .or_insert_with(|| written.clone());
-        *before != written
-    })
+    keys.iter().for_each(|key| named.push(key.clone()));
+    if let Some(Distinct::On(keys)) = &select.distinct {
+        named.take(keys, windows);
+        keys.iter().for_each(|key| named.push(key.clone()));
+    }
+    named
 }
 
-/// Gathers calls, outside of subqueries.
-#[derive(Default)]
-struct Named {
-    exprs: Vec<Expr>,
-    has_casts: bool,
-    depth: usize,
-}
-
-impl Visitor for Named {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
-        match expr {
-            Expr::Function(_) => self.exprs.push(expr.clone()),
-            Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => {
-                self.exprs.extend(sets.iter().flatten().cloned());
-            }
-            expr if is_cast(expr) => self.has_casts = true,
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Whether an expression is a cast of something other than a constant.
+/// Whether an expression is a cast.
 fn is_cast(expr: &Expr) -> bool {
     match expr {
-        Expr::Cast {
-            kind: CastKind::Cast | CastKind::DoubleColon | CastKind::TryCast,
-            expr,
-            ..
-        } => !is_constant(expr),
+        Expr::Cast { kind, .. } => matches!(
+            kind,
+            CastKind::Cast | CastKind::DoubleColon | CastKind::TryCast
+        ),
+        Expr::TypedString(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether an expression is a cast of a constant.
+fn is_cast_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { expr: inner, .. } => is_cast(expr) && is_constant(inner),
+        Expr::TypedString(_) => true,
         _ => false,
     }
 }
@@ -174,59 +240,45 @@ fn is_cast(expr: &Expr) -> bool {
 fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_constant(inner),
+        Expr::Cast { .. } | Expr::TypedString(_) => is_cast_constant(expr),
+        Expr::UnaryOp { expr, .. } => is_constant(expr),
         Expr::Value(value) => !matches!(value.value, Value::Placeholder(_)),
         _ => false,
     }
 }
 
-/// Takes casts away.
-struct Bare;
+/// Takes such casts away.
+struct Bare(fn(&Expr) -> bool);
 
 impl VisitorMut for Bare {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if is_cast(expr) || matches!(expr, Expr::Nested(_)) {
+        if self.0(expr) || matches!(expr, Expr::Nested(_)) {
             let own = std::mem::replace(expr, Expr::value(Value::Null));
-            if let Expr::Cast { expr: inner, .. } | Expr::Nested(inner) = own {
-                *expr = *inner;
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Puts casts into calls, outside of subqueries.
-#[derive(Default)]
-struct Calls {
-    depth: usize,
-}
-
-impl VisitorMut for Calls {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.depth == 0 && is_cast(expr) {
-            let own = std::mem::replace(expr, Expr::value(Value::Null));
-            let to = match &own {
-                Expr::Cast { data_type, .. } => data_type.to_string().to_lowercase(),
-                _ => String::new(),
+            *expr = match own {
+                Expr::Cast { expr: inner, .. } | Expr::Nested(inner) => *inner,
+                Expr::TypedString(typed) => Expr::Value(typed.value),
+                other => other,
             };
-            let to = Expr::value(Value::SingleQuotedString(to));
-            *expr = call(SAME, vec![own, to]);
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Puts a cast into a call.
+fn called(expr: &mut Expr, casts: Casts) {
+    if !casts.has(expr) {
+        return;
+    }
+    let own = std::mem::replace(expr, Expr::value(Value::Null));
+    let to = match &own {
+        Expr::Cast { data_type, .. } => data_type.to_string().to_lowercase(),
+        Expr::TypedString(typed) => typed.data_type.to_string().to_lowercase(),
+        _ => String::new(),
+    };
+    let to = Expr::value(Value::SingleQuotedString(to));
+    *expr = call(SAME, vec![own, to]);
 }
 
 #[cfg(test)]
@@ -252,12 +304,24 @@ mod tests {
             "SELECT max(x::INT), max(x::INT) FROM o",
             "SELECT max(x) FROM o WHERE x::INT > 1 UNION ALL SELECT max(x::INT) FROM o",
             "SELECT max(x), (SELECT max(x::INT) FROM p) FROM o",
+            "SELECT 1::INT, 1::BIGINT FROM o",
+            "SELECT lag(x, 1::INT), max(1::INT) FROM o",
         ] {
             assert_eq!(told(text), text);
         }
         assert_eq!(
             told("SELECT max(x), max(x::INT) FROM o ORDER BY max(x::INT)"),
             "SELECT max(x), max(\"same value\"(x::INT, 'int')) FROM o ORDER BY max(\"same value\"(x::INT, 'int'))"
+        );
+        assert_eq!(
+            told("SELECT max(1::INT), max(1::BIGINT) FROM o"),
+            "SELECT max(\"same value\"(1::INT, 'int')), max(\"same value\"(1::BIGINT, 'bigint')) FROM o"
+        );
+        assert_eq!(
+            told(
+                "SELECT rank() OVER w, rank() OVER (ORDER BY x) FROM o WINDOW w AS (ORDER BY x::INT)"
+            ),
+            "SELECT rank() OVER w, rank() OVER (ORDER BY x) FROM o WINDOW w AS (ORDER BY \"same value\"(x::INT, 'int'))"
         );
         assert_eq!(
             told("SELECT count(*) FROM o GROUP BY ROLLUP (at::DATE, at)"),

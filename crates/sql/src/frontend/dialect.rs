@@ -8,7 +8,7 @@ use std::any::TypeId;
 
 use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, UnaryOperator, Value};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
-use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -112,17 +112,18 @@ impl Dialect for Atoll {
         GENERIC.is_identifier_part(ch) && !matches!(ch, '#' | '@')
     }
 
-    // It begins a lock clause.
-    fn is_column_alias(&self, word: &Keyword, parser: &mut Parser<'_>) -> bool {
-        *word != Keyword::FOR && GENERIC.is_column_alias(word, parser)
-    }
-
     fn supports_numeric_literal_underscores(&self) -> bool {
         true
     }
 
     fn supports_order_by_all(&self) -> bool {
         true
+    }
+
+    // These begin what follows the select list; as names of columns they need `as`, as in PostgreSQL.
+    fn is_column_alias(&self, word: &Keyword, _: &mut Parser<'_>) -> bool {
+        let begins = [Keyword::FOR, Keyword::ON, Keyword::TO, Keyword::WINDOW];
+        !RESERVED_FOR_COLUMN_ALIAS.contains(word) && !begins.contains(word)
     }
 
     fn supports_alter_column_type_using(&self) -> bool {

@@ -13,7 +13,7 @@ use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction, Window
 use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
 use datafusion::logical_expr::{
     Cast, Expr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
-    WindowUDF, lit,
+    WindowUDF, lit, when,
 };
 
 /// Functions that depend on no frame.
@@ -49,7 +49,7 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
         Some(found) => found,
         None => match moving(&expr) {
             Some(found) => found,
-            None => return Ok(PlannerResult::Original(expr)),
+            None => return shifted(expr),
         },
     };
     let (frame, offsets) = found;
@@ -57,7 +57,7 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
     let name = expr.func_def.name().to_string();
     if WITHOUT.contains(&name.as_str()) {
         expr.window_frame = WindowFrame::new((!expr.order_by.is_empty()).then_some(false));
-        return Ok(PlannerResult::Original(expr));
+        return shifted(expr);
     }
     if expr.distinct {
         return Err(
@@ -110,6 +110,57 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
             distinct: false,
         },
     })))
+}
+
+/// `lag` and `lead` with a default that is computed, or may have another type than the value: it stands for what is NULL because
+/// there is no such row.
+fn shifted(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+    let is_one = matches!(expr.func_def.name(), "lag" | "lead");
+    if !is_one || expr.args.len() != 3 || expr.args.last().is_none_or(fits_any) {
+        return Ok(PlannerResult::Original(expr));
+    }
+    let Some(default) = expr.args.pop() else {
+        return internal_err!("a window function has lost its arguments");
+    };
+    let ignores = expr.null_treatment == Some(NullTreatment::IgnoreNulls);
+    let call = |args: Vec<Expr>| {
+        Expr::from(WindowFunction {
+            fun: expr.func_def.clone(),
+            params: WindowFunctionParams {
+                args,
+                partition_by: expr.partition_by.clone(),
+                order_by: expr.order_by.clone(),
+                window_frame: expr.window_frame.clone(),
+                filter: expr.filter.clone(),
+                null_treatment: expr.null_treatment,
+                distinct: expr.distinct,
+            },
+        })
+    };
+    let own = call(expr.args.clone());
+    let there = if ignores {
+        own.clone()
+    } else {
+        // A value that no row has as NULL.
+        let mut args = expr.args.clone();
+        if let Some(value) = args.first_mut() {
+            *value = lit(true);
+        }
+        call(args)
+    };
+    let found = when(there.is_null(), default).otherwise(own)?;
+    Ok(PlannerResult::Planned(found))
+}
+
+/// Whether a default is a constant that has the type of any value that it can stand for.
+fn fits_any(default: &Expr) -> bool {
+    match default {
+        Expr::Literal(value, _) => {
+            let own = value.data_type();
+            !own.is_floating() && !own.is_decimal()
+        }
+        _ => false,
+    }
 }
 
 /// That the constant of an `nth_value` is the number of a row.

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
-use arrow::compute::{cast, nullif};
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{cast, is_null, nullif};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    Cast, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 
 use crate::functions::arguments::accepted;
@@ -49,6 +51,77 @@ fn nulled(left: &ColumnarValue, right: &ColumnarValue, rows: usize) -> Result<Co
     } else {
         ColumnarValue::Array(found)
     })
+}
+
+/// What `coalesce` chooses from if it is an argument of another: its own arguments. DataFusion writes a call as a `case` in which each
+/// argument but the last stands twice, so that one within another within others would be written out exponentially often.
+fn alternatives(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::Cast(cast) => match chosen_from(&cast.expr) {
+            Some(all) => {
+                let one = |own| {
+                    let field = Arc::clone(&cast.field);
+                    Expr::Cast(Cast::new_from_field(Box::new(own), field))
+                };
+                all.into_iter().map(one).collect()
+            }
+            None => vec![Expr::Cast(cast)],
+        },
+        expr => chosen_from(&expr).unwrap_or_else(|| vec![expr]),
+    }
+}
+
+/// The values of which an expression is the first that is not NULL, if it is written so.
+fn chosen_from(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::ScalarFunction(call) if call.name() == "coalesce" => Some(call.args.clone()),
+        Expr::Case(case) if case.expr.is_none() => {
+            let mut all = Vec::with_capacity(case.when_then_expr.len() + 1);
+            for (when, then) in &case.when_then_expr {
+                if !matches!(&**when, Expr::IsNotNull(tested) if tested == then) {
+                    return None;
+                }
+                all.push((**then).clone());
+            }
+            all.push((**case.else_expr.as_ref()?).clone());
+            Some(all)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an argument must not be written twice: it has another `coalesce` in it, or another value each time.
+fn costs_twice(arg: &Expr) -> bool {
+    let nested = arg.exists(|part| Ok(chosen_from(part).is_some()));
+    arg.is_volatile() || nested.unwrap_or(true)
+}
+
+/// Whether the arguments behind the first may be computed where nobody asks for them: they cannot fail.
+fn is_safe(args: &[Expr]) -> bool {
+    let mut others = args.iter().skip(1);
+    others.all(|arg| matches!(arg, Expr::Column(_) | Expr::Literal(..)))
+}
+
+/// The first value of each row that is not NULL.
+fn first_known(args: &[ColumnarValue], rows: usize) -> Result<ColumnarValue> {
+    let is_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+    let constant = args.iter().all(is_constant);
+    let rows = if constant { 1 } else { rows };
+    let mut found: Option<ArrayRef> = None;
+    for arg in args {
+        let own = arg.to_array(rows)?;
+        found = Some(match found {
+            None => own,
+            Some(found) => zip(&is_null(&found)?, &own, &found)?,
+        });
+    }
+    match found {
+        Some(found) if constant => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+            &found, 0,
+        )?)),
+        Some(found) => Ok(ColumnarValue::Array(found)),
+        None => plan_err!("coalesce must have at least one argument"),
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -104,7 +177,25 @@ impl ScalarUDFImpl for Alike {
     }
 
     fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        self.inner.simplify(args, context)
+        if self.name() != "coalesce" {
+            return self.inner.simplify(args, context);
+        }
+        let count = args.len();
+        let args: Vec<Expr> = args.into_iter().flat_map(alternatives).collect();
+        match args.split_last() {
+            Some((_, first)) if first.iter().any(costs_twice) && is_safe(&args) => {
+                Ok(if args.len() == count {
+                    ExprSimplifyResult::Original(args)
+                } else {
+                    let own = Alike {
+                        inner: Arc::clone(&self.inner),
+                        signature: self.signature.clone(),
+                    };
+                    ExprSimplifyResult::Simplified(Arc::new(ScalarUDF::from(own)).call(args))
+                })
+            }
+            _ => self.inner.simplify(args, context),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -116,6 +207,7 @@ impl ScalarUDFImpl for Alike {
             {
                 nulled(left, right, args.number_rows)
             }
+            _ if self.name() == "coalesce" => first_known(&args.args, args.number_rows),
             _ => self.inner.invoke_with_args(args),
         }
     }

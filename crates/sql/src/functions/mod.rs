@@ -32,6 +32,7 @@ pub(crate) mod like;
 pub(crate) mod like_parts;
 pub(crate) mod lists;
 pub(crate) mod maps;
+mod mean;
 mod measured;
 mod number_pattern;
 mod number_reading;
@@ -49,6 +50,7 @@ mod places;
 pub(crate) mod present;
 pub(crate) mod privileges;
 mod quantiles;
+mod read_dates;
 mod read_pattern;
 pub(crate) mod regexps;
 pub(crate) mod regular;
@@ -151,7 +153,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         state.deregister_udf(name)?;
     }
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
-    for function in aggregates.chain([sum::sum()]) {
+    for function in aggregates.chain([sum::sum(), mean::mean()]) {
         state.register_udaf(function)?;
     }
     Ok(())

@@ -133,7 +133,8 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-const DAYS: [&str; 7] = [
+/// The names of the days of the week.
+pub(super) const DAYS: [&str; 7] = [
     "Sunday",
     "Monday",
     "Tuesday",
@@ -186,6 +187,14 @@ impl Ordinal {
 }
 
 impl Field {
+    /// Whether it is the name of a month or a day.
+    fn is_name(self) -> bool {
+        matches!(
+            self,
+            Field::MonthName(_) | Field::MonthShort(_) | Field::DayName(_) | Field::DayShort(_)
+        )
+    }
+
     /// Whether it is written in digits alone.
     pub(super) fn is_number(self) -> bool {
         !matches!(
@@ -228,17 +237,26 @@ impl Pattern {
                 rest = after;
                 continue;
             }
-            let (bare, after) = match strip(rest, "fm") {
-                Some(after) => (true, after),
-                None => (false, rest),
-            };
+            let (prefix, after) = prefixed(rest);
             let Some((field, after)) = field(after) else {
-                if strip(rest, "rm").is_some() || strip(rest, "tm").is_some() {
-                    return Err(format!("{} is not supported", &rest[..2]));
+                if strip(after, "rm").is_some() {
+                    return Err("RM is not supported".into());
                 }
-                plain.push(first);
-                rest = &rest[first.len_utf8()..];
+                // A prefix of nothing says nothing.
+                if !prefix.is_empty() && after.starts_with('"') {
+                    rest = after;
+                    continue;
+                }
+                let mut letters = after.chars();
+                plain.extend(letters.next());
+                rest = letters.as_str();
                 continue;
+            };
+            let bare = match prefix {
+                "fm" => true,
+                // In the language of the locale C, and as long as the name is.
+                "tm" => field.is_name(),
+                _ => false,
             };
             let (ordinal, after) = match after.get(..2) {
                 Some("th") => (Ordinal::Lower, &after[2..]),
@@ -319,6 +337,15 @@ fn strip<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     start
         .eq_ignore_ascii_case(word)
         .then(|| &text[word.len()..])
+}
+
+/// The prefix at the start of `text`, none if it is empty, and what follows: `FM` is without padding, `TM` in the language of the
+/// locale, and `FX` says how a text is read.
+fn prefixed(text: &str) -> (&'static str, &str) {
+    let found = ["fm", "tm", "fx"]
+        .into_iter()
+        .find_map(|prefix| Some((prefix, strip(text, prefix)?)));
+    found.unwrap_or(("", text))
 }
 
 /// The field at the start of `text`, and what follows.
@@ -515,6 +542,9 @@ mod tests {
             ("HH:MI", "03:06"),
             ("AD b.c.", "AD a.d."),
             ("x-YYYY", "x-2021"),
+            ("TMMonth|TMDAY|tmdy|TMMon", "March|THURSDAY|thu|Mar"),
+            ("TMDD TMMM TMDDD TMDDth", "04 03 063 04th"),
+            ("FXYYYY FMTMMonth", "2021 T03onth"),
         ] {
             let found = Pattern::parse(pattern).unwrap().format(at, None).unwrap();
             assert_eq!(found, wanted, "{pattern}");

@@ -1,6 +1,6 @@
-//! `round` and `trunc` of numbers that float.
+//! `round`, `trunc`, `ceil` and `floor`: of decimals they have the [digits](rounded) that PostgreSQL's have.
 //!
-//! `round(x)` goes to the even neighbour, as in PostgreSQL. With a number of places, which PostgreSQL takes only of decimals, they
+//! Of numbers that float `round(x)` goes to the even neighbour, as in PostgreSQL. With a number of places, which PostgreSQL takes only of decimals, they
 //! look at the 15 digits that such a number has as a decimal, a `real` 6: DataFusion's multiply by a power of ten, which is infinite
 //! for many places, and may be another number than it looks.
 
@@ -8,16 +8,18 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Int32Type};
-use datafusion::common::{Result, ScalarValue};
+use arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type, Int32Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-/// The functions.
-pub(super) const NAMES: [&str; 2] = ["round", "trunc"];
+use crate::functions::decimals::rounded::{self, Way};
 
-/// DataFusion's function of that name, `inner`, but for numbers that float.
+/// The functions.
+pub(super) const NAMES: [&str; 4] = ["ceil", "floor", "round", "trunc"];
+
+/// DataFusion's function of that name, `inner`, but for decimals and numbers that float.
 pub(super) fn rounding(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Rounding {
         inner: Arc::clone(inner),
@@ -47,10 +49,38 @@ impl ScalarUDFImpl for Rounding {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
+        let places = match args.scalar_arguments.get(1) {
+            None => Some(0),
+            Some(Some(places)) => match places.cast_to(&DataType::Int64)? {
+                ScalarValue::Int64(places) => places,
+                _ => None,
+            },
+            Some(None) => None,
+        };
+        let own = args.arg_fields.first().map(|field| field.data_type());
+        match own.and_then(|own| rounded::result(own, places)) {
+            Some(found) => {
+                let is_null = args.arg_fields.iter().any(|field| field.is_nullable());
+                Ok(Arc::new(Field::new(self.name(), found, is_null)))
+            }
+            None => self.inner.return_field_from_args(args),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let to = args.return_field.data_type();
+        if let (Some(way), Some(first)) = (Way::of(self.name()), args.args.first())
+            && first.data_type().is_decimal()
+            && to.is_decimal()
+        {
+            return over_arrays(&args, |arrays, _| match arrays {
+                [value, others @ ..] => rounded::rounded(value, others.first(), way, to),
+                [] => internal_err!("{} takes a number", self.name()),
+            });
+        }
+        if !matches!(self.name(), "round" | "trunc") {
+            return self.inner.invoke_with_args(args);
+        }
         let floats = match args.args.as_slice() {
             [value, ..] => matches!(value.data_type(), DataType::Float32 | DataType::Float64),
             [] => false,
@@ -63,19 +93,29 @@ impl ScalarUDFImpl for Rounding {
         {
             return self.inner.invoke_with_args(args);
         }
-        let is_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
-        let constant = args.args.iter().all(is_constant);
-        let rows = if constant { 1 } else { args.number_rows };
-        let arrays = args.args.iter().map(|arg| arg.to_array(rows));
-        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
-        let found = self.rounded(&arrays, rows)?;
-        let found = cast(&found, args.return_field.data_type())?;
-        Ok(if constant {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)
-        } else {
-            ColumnarValue::Array(found)
+        over_arrays(&args, |arrays, rows| {
+            let found = self.rounded(arrays, rows)?;
+            Ok(cast(&found, args.return_field.data_type())?)
         })
     }
+}
+
+/// What `run` makes of arrays of the arguments, which have one row if all are constants.
+fn over_arrays(
+    args: &ScalarFunctionArgs,
+    run: impl FnOnce(&[ArrayRef], usize) -> Result<ArrayRef>,
+) -> Result<ColumnarValue> {
+    let is_constant = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+    let constant = args.args.iter().all(is_constant);
+    let rows = if constant { 1 } else { args.number_rows };
+    let arrays = args.args.iter().map(|arg| arg.to_array(rows));
+    let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+    let found = run(&arrays, rows)?;
+    Ok(if constant {
+        ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?)
+    } else {
+        ColumnarValue::Array(found)
+    })
 }
 
 impl Rounding {

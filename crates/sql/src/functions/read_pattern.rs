@@ -8,9 +8,11 @@ use arrow::datatypes::{DataType, Date32Type};
 use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime};
 use datafusion::common::{Result, exec_err, plan_err};
 
+use crate::error::Error;
 use crate::functions::arguments::{UTC, is_text};
 use crate::functions::own::Own;
-use crate::functions::patterns::{Field, MONTHS, Pattern, Piece};
+use crate::functions::patterns::{Field, Pattern, Piece};
+use crate::functions::read_dates;
 use crate::functions::temporal::local::Local;
 
 pub(super) fn all() -> Vec<Own> {
@@ -81,7 +83,7 @@ fn moments(args: &[ArrayRef]) -> Result<Vec<Option<Found>>> {
         }
         match read(&known[pattern].0, text) {
             Ok(at) => found.push(Some(at)),
-            Err(message) => return exec_err!("{message}"),
+            Err(e) => return Err(e.into()),
         }
     }
     Ok(found)
@@ -90,11 +92,7 @@ fn moments(args: &[ArrayRef]) -> Result<Vec<Option<Found>>> {
 /// What was read of a text.
 #[derive(Default)]
 struct Parts {
-    year: Option<i64>,
-    before: bool,
-    month: Option<i64>,
-    day: Option<i64>,
-    day_of_year: Option<i64>,
+    date: read_dates::Parts,
     hour: Option<i64>,
     half: Option<bool>,
     minute: i64,
@@ -107,7 +105,13 @@ struct Parts {
     zone_minutes: i64,
 }
 
-type Read<T> = std::result::Result<T, String>;
+/// What was read, or what is wrong.
+pub(super) type Read<T> = std::result::Result<T, Error>;
+
+/// What is wrong with a text or its pattern.
+pub(super) fn wrong(message: impl Into<String>) -> Error {
+    Error::coded("22007", message)
+}
 
 fn read(pieces: &[Piece], text: &str) -> Read<Found> {
     let mut parts = Parts::default();
@@ -134,7 +138,7 @@ fn read(pieces: &[Piece], text: &str) -> Read<Found> {
         }
     }
     let zoned = parts.zoned;
-    let at = parts.moment().ok_or_else(|| out_of_range(text))?;
+    let at = parts.moment(text)?;
     Ok(Found { at, zoned })
 }
 
@@ -151,8 +155,9 @@ fn beyond(rest: &str, c: char) -> &str {
     }
 }
 
-fn out_of_range(text: &str) -> String {
-    format!("date/time field value out of range: \"{text}\"")
+pub(super) fn out_of_range(text: &str) -> Error {
+    let message = format!("date/time field value out of range: \"{text}\"");
+    Error::coded("22008", message)
 }
 
 impl Parts {
@@ -164,52 +169,28 @@ impl Parts {
         runs_on: bool,
         text: &str,
     ) -> Read<&'t str> {
-        let digits = |most: usize, name: &str| {
-            let most = if runs_on { most } else { usize::MAX };
-            number(rest, most, name)
-        };
-        let rest = match field {
-            Field::Year(width @ (4 | 2), false) => {
-                let (year, after) = digits(width, if width == 4 { "YYYY" } else { "YY" })?;
-                self.year = Some(match year {
-                    0..70 if width == 2 && rest.len() - after.len() <= 2 => year + 2000,
-                    70..100 if width == 2 => year + 1900,
-                    _ => year,
-                });
-                after
+        match self.date.take(field, rest, runs_on)? {
+            Some(after) => Ok(after),
+            None if matches!(field, Field::Hour24 | Field::Hour12) => {
+                let most = if runs_on { 2 } else { usize::MAX };
+                self.take_hour(field == Field::Hour12, rest, most)
             }
-            Field::Month => keep(&mut self.month, digits(2, "MM")?),
-            Field::Day => keep(&mut self.day, digits(2, "DD")?),
-            Field::DayOfYear => keep(&mut self.day_of_year, digits(3, "DDD")?),
-            Field::MonthName(_) | Field::MonthShort(_) => {
-                let whole = matches!(field, Field::MonthName(_));
-                let name = |month: &&str| if whole { month.len() } else { 3 };
-                let at = MONTHS.iter().position(|month| {
-                    let start = rest.get(..name(month));
-                    start.is_some_and(|start| start.eq_ignore_ascii_case(&month[..name(month)]))
-                });
-                let Some(at) = at else {
-                    let wanted = if whole { "Month" } else { "Mon" };
-                    return Err(format!("invalid value \"{}\" for \"{wanted}\"", word(rest)));
-                };
-                self.month = Some(at as i64 + 1);
-                &rest[name(&MONTHS[at])..]
+            None => self.take_clock(field, rest, runs_on, text),
+        }
+    }
+
+    /// The same of an hour, of a clock that shows twelve or all.
+    fn take_hour<'t>(&mut self, twelve: bool, rest: &'t str, most: usize) -> Read<&'t str> {
+        let (hour, after) = number(rest, most, if twelve { "HH12" } else { "HH24" })?;
+        if twelve {
+            if !(1..=12).contains(&hour) {
+                return Err(wrong(format!(
+                    "hour \"{hour}\" is invalid for the 12-hour clock"
+                )));
             }
-            Field::DayName(_) | Field::DayShort(_) => {
-                rest.trim_start_matches(|c: char| c.is_alphabetic())
-            }
-            Field::Hour24 => keep(&mut self.hour, digits(2, "HH24")?),
-            Field::Hour12 => {
-                let (hour, after) = digits(2, "HH12")?;
-                if !(1..=12).contains(&hour) {
-                    return Err(format!("hour \"{hour}\" is invalid for the 12-hour clock"));
-                }
-                self.half = self.half.or(Some(false));
-                keep(&mut self.hour, (hour, after))
-            }
-            other => self.take_clock(other, rest, runs_on, text)?,
-        };
-        Ok(rest)
+            self.half = self.half.or(Some(false));
+        }
+        Ok(keep(&mut self.hour, (hour, after)))
     }
 
     /// The same of the fields of a clock, of eras and of zones.
@@ -242,7 +223,7 @@ impl Parts {
                     ["AD", "BC"]
                 };
                 let (at, after) = one_of(rest, &wanted)?;
-                self.before = at == 1;
+                self.date.before = at == 1;
                 after
             }
             Field::Minute => self.small(digits(2, "MI")?, |parts| &mut parts.minute),
@@ -252,7 +233,8 @@ impl Parts {
                 let (_, after) = number(rest, width as usize, "US")?;
                 let written = &rest[..rest.len() - after.len()];
                 let scale = 10_i64.pow(6_u32.saturating_sub(written.len() as u32));
-                self.micros = written.parse::<i64>().map_err(|_| out_of_range(text))? * scale;
+                let fraction: i64 = written.parse().map_err(|_| out_of_range(text))?;
+                self.micros = fraction.saturating_mul(scale);
                 after
             }
             Field::ZoneHours | Field::Offset => {
@@ -275,9 +257,9 @@ impl Parts {
                 self.small(digits(2, "TZM")?, |parts| &mut parts.zone_minutes)
             }
             other => {
-                return Err(format!(
+                return Err(Error::unsupported(format!(
                     "{other:?} is not supported where a text is read by a pattern"
-                ));
+                )));
             }
         };
         Ok(rest)
@@ -292,30 +274,26 @@ impl Parts {
         after
     }
 
-    /// The moment, in UTC where it names a zone, unless a part is out of its range.
-    fn moment(self) -> Option<NaiveDateTime> {
-        let year = match (self.year, self.before) {
-            (Some(year), true) => 1 - year,
-            (Some(year), false) => year,
-            // Without a year it is the one before the first.
-            (None, _) => 0,
-        };
-        let year = i32::try_from(year).ok()?;
+    /// The moment, in UTC where it names a zone.
+    ///
+    /// # Errors
+    /// If a part is out of its range.
+    fn moment(self, text: &str) -> Read<NaiveDateTime> {
+        let date = self.date.date(text)?;
+        self.clock(date).ok_or_else(|| out_of_range(text))
+    }
+
+    fn clock(self, date: NaiveDate) -> Option<NaiveDateTime> {
         let small = |value: i64| u32::try_from(value).ok();
-        let date = match self.day_of_year {
-            Some(day) => NaiveDate::from_yo_opt(year, small(day)?)?,
-            None => {
-                let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
-                NaiveDate::from_ymd_opt(year, small(month)?, small(day)?)?
-            }
-        };
         let hour = match (self.hour.unwrap_or(0), self.half) {
             (12, Some(false)) => 0,
             (hour @ 1..12, Some(true)) => hour + 12,
             (hour, _) => hour,
         };
         let (date, hour) = match hour {
-            24 if self.minute + self.second + self.micros == 0 => (date + Days::new(1), 0),
+            24 if self.minute + self.second + self.micros == 0 => {
+                (date.checked_add_days(Days::new(1))?, 0)
+            }
             hour => (date, hour),
         };
         let time = match self.second_of_day {
@@ -337,7 +315,7 @@ fn keep<'t>(place: &mut Option<i64>, (value, after): (i64, &'t str)) -> &'t str 
 }
 
 /// The number at the start of `rest`, of at most so many digits.
-fn number<'t>(rest: &'t str, most: usize, field: &str) -> Read<(i64, &'t str)> {
+pub(super) fn number<'t>(rest: &'t str, most: usize, field: &str) -> Read<(i64, &'t str)> {
     let digits = rest
         .bytes()
         .take(most)
@@ -345,12 +323,15 @@ fn number<'t>(rest: &'t str, most: usize, field: &str) -> Read<(i64, &'t str)> {
         .count();
     match rest[..digits].parse() {
         Ok(value) => Ok((value, &rest[digits..])),
-        Err(_) => Err(format!("invalid value \"{}\" for \"{field}\"", word(rest))),
+        Err(_) => Err(wrong(format!(
+            "invalid value \"{}\" for \"{field}\"",
+            word(rest)
+        ))),
     }
 }
 
 /// The start of a text, for messages.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     text.chars()
         .take_while(|c| !c.is_whitespace())
         .take(20)
@@ -365,11 +346,11 @@ fn one_of<'t>(rest: &'t str, words: &[&str]) -> Read<(usize, &'t str)> {
             return Ok((at, &rest[wanted.len()..]));
         }
     }
-    Err(format!(
+    Err(wrong(format!(
         "invalid value \"{}\" for \"{}\"",
         word(rest),
         words.join("\" or \"")
-    ))
+    )))
 }
 
 #[cfg(test)]
@@ -380,7 +361,7 @@ mod tests {
         let pattern = Pattern::parse(pattern).unwrap();
         match read(&pattern.0, text) {
             Ok(found) => found.at.to_string(),
-            Err(message) => message,
+            Err(e) => e.to_string(),
         }
     }
 
@@ -436,6 +417,6 @@ mod tests {
         ] {
             assert_eq!(shown(text, pattern), wanted, "{text} {pattern}");
         }
-        assert!(shown("2011 5", "YYYY Q").contains("not supported"));
+        assert!(shown("2011 CET", "YYYY TZ").contains("not supported"));
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn sum_of(expr: Expr) -> Expr {
 const ROWS: u8 = 10;
 
 /// The type in which numbers of type `number` are added; `None` for types that do not wrap around.
-fn wide(number: &DataType) -> Option<DataType> {
+pub(super) fn wide(number: &DataType) -> Option<DataType> {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration};
     let room = |precision: &u8, scale: &i8| {
         if precision + ROWS <= DECIMAL128_MAX_PRECISION {

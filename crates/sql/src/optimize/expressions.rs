@@ -17,22 +17,33 @@ pub(crate) fn rewritten(
     plan: LogicalPlan,
     rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
-    let node = |plan: LogicalPlan| {
-        let mut schema = merge_schema(&plan.inputs());
-        if let LogicalPlan::TableScan(scan) = &plan {
-            schema.merge(&DFSchema::try_from_qualified_schema(
-                scan.table_name.clone(),
-                &scan.source.schema(),
-            )?);
-        }
-        let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let changed = expr.transform_up(|expr| rewrite(expr, &schema))?;
-            Ok(changed.update_data(|expr| name.restore(expr)))
-        })
-    };
+    let node = |plan: LogicalPlan| rewritten_node(plan, &rewrite);
     Ok(plan.transform_up_with_subqueries(node)?.data)
+}
+
+/// The same of the expressions of one node. Its columns keep their names.
+pub(super) fn rewritten_node(
+    plan: LogicalPlan,
+    rewrite: &impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = &plan {
+        schema.merge(&DFSchema::try_from_qualified_schema(
+            scan.table_name.clone(),
+            &scan.source.schema(),
+        )?);
+    }
+    let names = NamePreserver::new(&plan);
+    let whole = |expr: Expr| {
+        let name = names.save(&expr);
+        let changed = expr.transform_up(|expr| rewrite(expr, &schema))?;
+        Ok(changed.update_data(|expr| name.restore(expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        // Its columns are those of the keys in it, which have names of their own.
+        Expr::GroupingSet(_) => expr.map_children(whole),
+        expr => whole(expr),
+    })
 }
 
 pub(crate) fn is_text(ty: &DataType) -> bool {

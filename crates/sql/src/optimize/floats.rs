@@ -11,9 +11,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
 use datafusion::logical_expr::expr::{Between, InList, InSubquery, SetComparison};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::expr_schema::cast_subquery;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     BinaryExpr, Case, Cast, DmlStatement, Expr, ExprSchemable, Join, LogicalPlan, Operator,
     Projection, Union, Values,
@@ -22,6 +20,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::number_types::{beside, united};
 use crate::functions::operands::{as_type, operated, sides, whole};
+use crate::optimize::expressions::rewritten_node;
 use crate::optimize::multiset::is_set;
 use crate::optimize::reals;
 
@@ -74,19 +73,7 @@ fn expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     if !found {
         return Ok(Transformed::no(plan));
     }
-    let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = &plan {
-        schema.merge(&DFSchema::try_from_qualified_schema(
-            scan.table_name.clone(),
-            &scan.source.schema(),
-        )?);
-    }
-    let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let found = expr.transform_up(|expr| rewrite(expr, &schema))?;
-        Ok(found.update_data(|expr| name.restore(expr)))
-    })
+    rewritten_node(plan, &rewrite)
 }
 
 /// Whether values stand beside each other in an expression.

@@ -13,7 +13,6 @@ use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, Case, Sort as SortKey, WindowFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     Aggregate, AggregateUDF, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan,
     LogicalPlanBuilder, Sort, lit,
@@ -23,6 +22,7 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::functions::aggregates::extreme_of as extreme;
 use crate::functions::intervals::{PART, WHOLE, call, has_length, span};
 use crate::functions::sum::sum;
+use crate::optimize::expressions::rewritten_node;
 
 /// The analyzer rule. It must come before type coercion.
 #[derive(Debug)]
@@ -123,16 +123,7 @@ fn of_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// What stands within expressions: windows, and `case` of an interval.
 fn expressions(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let mut schema = DFSchema::empty();
-    for input in node.inputs() {
-        schema.merge(input.schema());
-    }
-    let names = NamePreserver::new(&node);
-    node.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let changed = expr.transform_up(|expr| within(expr, &schema))?;
-        Ok(changed.update_data(|expr| name.restore(expr)))
-    })
+    rewritten_node(node, &within)
 }
 
 fn aggregate_of(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {

@@ -3,7 +3,7 @@
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
 //!   [`order`], [`special`], [`multiset`], [`undefined`], [`hex`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`likes`], [`casts`], [`keys`], [`checked`],
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
-//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`volatile`] and [`nullsafe`].
+//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`volatile`] and [`nullsafe`].
 //! * One rule for physical plans: [`dynamic`].
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
@@ -34,6 +34,7 @@ pub(crate) mod ordered_aggregates;
 mod outer;
 mod reals;
 pub(crate) mod rules;
+pub(crate) mod same_windows;
 pub(crate) mod shifts;
 mod sort_keys;
 pub(crate) mod special;

@@ -15,6 +15,7 @@ use crate::optimize::checked::operands;
 use crate::optimize::correlated;
 use crate::optimize::deep;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
+use crate::optimize::same_windows::SameWindows;
 use crate::optimize::special;
 use crate::optimize::stoppable::Stoppable;
 use crate::optimize::sums::SumsOfOne;
@@ -38,8 +39,9 @@ const NEVER: [&str; 5] = [
 ];
 
 /// Rules that find nothing in a second pass.
-const ONCE: [&str; 4] = [
+const ONCE: [&str; 5] = [
     SumsOfOne::NAME,
+    SameWindows::NAME,
     "eliminate_group_by_constant",
     "common_sub_expression_eliminate",
     "single_distinct_aggregation_to_group_by",
@@ -58,6 +60,7 @@ enum Part {
     OuterJoin,
     /// A query in `from`.
     Derived,
+    Window,
     /// `is not distinct from`.
     NullSafe,
 }
@@ -74,6 +77,7 @@ fn subject(rule: &str) -> Option<Part> {
         "replace_distinct_aggregate" => Part::Distinct,
         "single_distinct_aggregation_to_group_by" => Part::DistinctAggregate,
         SumsOfOne::NAME => Part::Sum,
+        SameWindows::NAME => Part::Window,
         NullSafeKeys::NAME => Part::NullSafe,
         "optimize_unions" | "unions_to_filter" => Part::Union,
         "eliminate_limit" | "push_down_limit" => Part::Limit,
@@ -95,6 +99,7 @@ fn parts(plan: &LogicalPlan) -> Result<HashSet<Part>> {
             }
             LogicalPlan::Union(_) => _ = parts.insert(Part::Union),
             LogicalPlan::Limit(_) => _ = parts.insert(Part::Limit),
+            LogicalPlan::Window(_) => _ = parts.insert(Part::Window),
             LogicalPlan::Join(join) => {
                 if matches!(
                     join.join_type,
@@ -152,6 +157,11 @@ pub(crate) fn all() -> Vec<Rule> {
     }
     // First: other rules give names to what sums have in common.
     rules.insert(0, Arc::new(SumsOfOne));
+    // Before what equal windows have in common is taken out: whole windows, which are no values of a row.
+    let common = rules
+        .iter()
+        .position(|rule| rule.name() == "common_sub_expression_eliminate");
+    rules.insert(common.unwrap_or(rules.len()), Arc::new(SameWindows));
     rules.push(Arc::new(NullSafeKeys::default()));
     let stoppable = |rule: Rule| Arc::new(Stoppable(rule)) as Rule;
     rules.into_iter().map(stoppable).collect()

@@ -8,9 +8,11 @@ use std::ops::ControlFlow;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement as Sql,
-    TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
+    BinaryOperator, CaseWhen, Expr, FromTable, Ident, Join, JoinOperator, ObjectName, Query,
+    Select, SelectItem, SetExpr, Statement as Sql, TableFactor, TableWithJoins, Value, Visitor,
+    VisitorMut,
 };
 use table::ROW_COLUMN;
 
@@ -56,9 +58,14 @@ pub(super) fn write_out<N: ContextProvider>(statement: &mut Sql, lookup: &Lookup
     }
 }
 
-/// Whether a statement names places of rows, so that its tables are read with these.
+/// Whether a statement names places of rows, so that its tables are read with these; or other such columns beside an outer join,
+/// where these tell rows from those that the join has made.
 pub(super) fn reads_places(statement: &Sql) -> bool {
-    struct Places;
+    #[derive(Default)]
+    struct Places {
+        named: bool,
+        joined: bool,
+    }
 
     impl Visitor for Places {
         type Break = ();
@@ -66,12 +73,55 @@ pub(super) fn reads_places(statement: &Sql) -> bool {
         fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
             match named(expr) {
                 Some((_, name)) if name == PLACE => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
+                Some(_) => {
+                    self.named = true;
+                    self.found()
+                }
+                None => ControlFlow::Continue(()),
+            }
+        }
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            self.joined |= select.from.iter().any(has_outer);
+            self.found()
+        }
+    }
+
+    impl Places {
+        fn found(&self) -> ControlFlow<()> {
+            if self.named && self.joined {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         }
     }
 
-    statement.walk(&mut Places).is_break()
+    statement.walk(&mut Places::default()).is_break()
+}
+
+/// Whether a join may make rows of NULLs of what stands before it, and of what it joins.
+fn makes_rows(join: &Join) -> (bool, bool) {
+    match join.join_operator {
+        JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (false, true),
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
+        JoinOperator::FullOuter(_) => (true, true),
+        _ => (false, false),
+    }
+}
+
+fn has_outer(from: &TableWithJoins) -> bool {
+    let joined = from.joins.iter().map(|join| &join.relation);
+    let mut factors = std::iter::once(&from.relation).chain(joined);
+    from.joins
+        .iter()
+        .any(|join| makes_rows(join) != (false, false))
+        || factors.any(|factor| match factor {
+            TableFactor::NestedJoin {
+                table_with_joins, ..
+            } => has_outer(table_with_joins),
+            _ => false,
+        })
 }
 
 /// Breaks off where one is named.
@@ -96,6 +146,8 @@ struct Source {
     table: Option<(i64, bool)>,
     /// The names of its columns; none if they are not known.
     columns: Option<Vec<String>>,
+    /// Whether an outer join may make rows of NULLs of it.
+    outer: bool,
 }
 
 impl Source {
@@ -104,11 +156,46 @@ impl Source {
         columns.is_none_or(|all| all.iter().any(|own| own == name))
     }
 
+    /// Its column of that name.
+    fn column(&self, name: &str) -> Expr {
+        let mut parts = self.called.clone();
+        parts.push(Ident::with_quote('"', name));
+        Expr::CompoundIdentifier(parts)
+    }
+
+    /// Whether a row is none of it, but one that an outer join has made; none where rows are not told apart.
+    fn is_made(&self, has_places: bool) -> Option<Expr> {
+        let is_null = |name: &str| Expr::IsNull(Box::new(self.column(name)));
+        if has_places {
+            return Some(is_null(ROW_COLUMN));
+        }
+        let columns = self.columns.iter().flatten().map(|name| is_null(name));
+        columns.reduce(|left, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op: BinaryOperator::And,
+            right: Box::new(right),
+        })
+    }
+
     /// Whether it is what is written so: by its alias, or its name with or without its schema.
     fn is(&self, table: &[Ident]) -> bool {
         let mut own = self.called.iter().rev().map(column_name);
         let mut written = table.iter().rev().map(column_name);
         written.all(|part| own.next() == Some(part))
+    }
+}
+
+/// NULL where a condition holds, and else a value.
+fn null_where(condition: Expr, value: Expr) -> Expr {
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen {
+            condition,
+            result: Expr::value(Value::Null),
+        }],
+        else_result: Some(Box::new(value)),
     }
 }
 
@@ -190,14 +277,17 @@ impl<N: ContextProvider> Written<'_, '_, N> {
             let source = sources.iter().find(of_table)?;
             let (number, has_places) = source.table?;
             if name == PLACE {
-                let mut row = source.called.clone();
-                row.push(Ident::with_quote('"', ROW_COLUMN));
-                let place = || call(ROW_PLACE, vec![Expr::CompoundIdentifier(row)]);
+                let place = || call(ROW_PLACE, vec![source.column(ROW_COLUMN)]);
                 return has_places.then(place);
             }
             let fixed = FIXED.iter().find(|(own, _)| *own == name);
             let value = fixed.map_or(number, |(_, value)| *value);
-            return Some(Expr::value(Value::Number(value.to_string(), false)));
+            let value = Expr::value(Value::Number(value.to_string(), false));
+            let made = source.outer.then(|| source.is_made(has_places)).flatten();
+            return Some(match made {
+                Some(condition) => null_where(condition, value),
+                None => value,
+            });
         }
         None
     }
@@ -218,15 +308,25 @@ impl<N: ContextProvider> Written<'_, '_, N> {
     }
 
     fn of_from(&self, from: &TableWithJoins, found: &mut Vec<Source>) {
-        let joined = from.joins.iter().map(|join| &join.relation);
-        for factor in std::iter::once(&from.relation).chain(joined) {
-            match factor {
-                TableFactor::NestedJoin {
-                    table_with_joins,
-                    alias: None,
-                } => self.of_from(table_with_joins, found),
-                factor => found.push(self.source(factor)),
+        let first = found.len();
+        self.of_factor(&from.relation, found);
+        for join in &from.joins {
+            let (before, after) = makes_rows(join);
+            let middle = found.len();
+            self.of_factor(&join.relation, found);
+            for (at, source) in found.iter_mut().enumerate().skip(first) {
+                source.outer |= if at < middle { before } else { after };
             }
+        }
+    }
+
+    fn of_factor(&self, factor: &TableFactor, found: &mut Vec<Source>) {
+        match factor {
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } => self.of_from(table_with_joins, found),
+            factor => found.push(self.source(factor)),
         }
     }
 
@@ -265,6 +365,7 @@ impl<N: ContextProvider> Written<'_, '_, N> {
             called,
             table: name.and_then(|name| self.table(name)),
             columns,
+            outer: false,
         }
     }
 

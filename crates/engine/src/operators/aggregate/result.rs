@@ -127,8 +127,8 @@ fn average(
     let factor = 10i128.checked_pow(up).ok_or_else(overflow)?;
     let mut all = Vec::new();
     for g in at {
-        let scaled = sum(g).checked_mul(factor).ok_or_else(overflow)?;
-        all.push(fitting(scaled / i128::from(counts[g].max(1)), ty)?);
+        let average = divided(sum(g), counts[g].max(1).into(), factor);
+        all.push(fitting(average.ok_or_else(overflow)?, ty)?);
     }
     Ok(if ty.kind == Kind::Int {
         let narrow = all.into_iter().map(|v| narrowed(v, ty));
@@ -136,6 +136,17 @@ fn average(
     } else {
         Values::Wide(all)
     })
+}
+
+/// `sum` times `factor` over `count`, rounded half away from zero; `None` if that needs more than 128 bits.
+fn divided(sum: i128, count: i128, factor: i128) -> Option<i128> {
+    let whole = (sum / count).checked_mul(factor)?;
+    let rest = (sum % count).checked_mul(factor)?;
+    let (more, rest) = (rest / count, rest % count);
+    let up = rest.abs() >= count - rest.abs();
+    whole
+        .checked_add(more)?
+        .checked_add(if up { rest.signum() } else { 0 })
 }
 
 /// `sum`, if it is within the bounds of `ty`: a decimal of 38 digits has a smaller range than 128 bits.
@@ -149,4 +160,29 @@ fn fitting(sum: i128, ty: &Type) -> Result<i128> {
 
 fn narrowed(sum: i128, ty: &Type) -> Result<i64> {
     i64::try_from(fitting(sum, ty)?).map_err(|_| overflow())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divided;
+
+    #[test]
+    fn averages_are_rounded_half_away_from_zero() {
+        for (sum, count, factor, wanted) in [
+            (5, 3, 10_000, Some(16_667)),
+            (-5, 3, 10_000, Some(-16_667)),
+            (5, 2, 1, Some(3)),
+            (-5, 2, 1, Some(-3)),
+            (4, 3, 1, Some(1)),
+            (0, 7, 1_000, Some(0)),
+            (i128::MAX, 2, 1, Some(i128::MAX / 2 + 1)),
+            (i128::MAX, 2, 10, None),
+        ] {
+            assert_eq!(
+                divided(sum, count, factor),
+                wanted,
+                "{sum} {count} {factor}"
+            );
+        }
+    }
 }

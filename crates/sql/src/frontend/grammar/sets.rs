@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArguments, Join, JoinConstraint, JoinOperator, LimitClause, Query,
-    Select, SetExpr, Statement, Visit, Visitor,
+    Select, SetExpr, Statement, Visit,
 };
 
 use crate::error::{Error, Result};
-use crate::frontend::walk::Walk;
+use crate::frontend::outside::seen_outside_queries;
 use crate::names::column_name;
 
 /// Whether a call gives several rows.
@@ -24,37 +24,13 @@ fn is_set(function: &Function) -> bool {
     }
 }
 
-/// Looks for a call that gives several rows, outside of subqueries.
-struct Sets {
-    depth: usize,
-}
-
-impl Visitor for Sets {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Function(function) if self.depth == 0 && is_set(function) => {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
-}
-
 /// Whether a call that gives several rows stands in `tree`, outside of subqueries.
 pub(super) fn is_in(tree: &impl Visit) -> bool {
-    tree.walk(&mut Sets { depth: 0 }).is_break()
+    let found = seen_outside_queries(tree, |_, expr| match expr {
+        Expr::Function(function) if is_set(function) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 fn none_in(tree: &impl Visit, clause: &str) -> Result<()> {

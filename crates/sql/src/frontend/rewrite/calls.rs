@@ -14,7 +14,8 @@ use crate::frontend::call::{self, plain_call};
 use crate::frontend::constant::Constant;
 use crate::frontend::rewrite::comparisons::{Rewritten, among, compared, null, unwrapped};
 use crate::frontend::rewrite::{
-    escapes, hypothetical, named, not_finite, operators, precision, sets, similar, special,
+    escapes, exact, fractions, hypothetical, named, not_finite, operators, precision, sets,
+    similar, special,
 };
 use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
@@ -119,7 +120,7 @@ impl VisitorMut for Calls {
             *expr = rounded;
             return ControlFlow::Continue(());
         }
-        match special::expr(expr) {
+        match exact::typed(expr).and_then(|()| special::expr(expr)) {
             Ok(Some(new)) => *expr = new,
             Ok(None) => {}
             Err(e) => return ControlFlow::Break(Box::new(e)),
@@ -317,6 +318,9 @@ fn call(function: &mut Function) -> Rewritten {
     }
     if let Some(placed) = hypothetical::placed(&name, function, plain_arguments(function))? {
         return Ok(Some(placed));
+    }
+    if let Some(spread) = fractions::spread(&name, function, plain_arguments(function)) {
+        return Ok(Some(spread));
     }
     if let FunctionArguments::None = function.args
         && VALUES.contains(&name.as_str())

@@ -7,15 +7,15 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, OrderByExpr, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
-    TableFactor, Value, Visit, Visitor, VisitorMut,
+    TableFactor, Value, Visit, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::call::call;
 use crate::frontend::flow::flow;
+use crate::frontend::outside::{Pass, seen_outside_queries};
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::sets;
-use crate::frontend::walk::Walk;
 use crate::functions::lists::names::{ORDINALS, VALUES};
 use crate::messages::tags::shown;
 use crate::names::column_name;
@@ -34,42 +34,9 @@ impl VisitorMut for Expanded {
 /// The values of the functions that give several rows, outside of subqueries.
 #[derive(Default)]
 struct Sets {
-    depth: usize,
-    /// How many of them stand around.
-    within: usize,
     found: Vec<Expr>,
     /// Whether one stands in another, whose rows have no numbers of their own.
     nested: bool,
-}
-
-impl Visitor for Sets {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if let (0, Some(values)) = (self.depth, values(expr)) {
-            self.nested |= self.within > 0;
-            self.within += 1;
-            self.found.push(values);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        if self.depth == 0 && values(expr).is_some() {
-            self.within -= 1;
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 /// The array whose items a call gives as rows.
@@ -85,7 +52,21 @@ fn values(expr: &Expr) -> Option<Expr> {
 
 fn found_in(tree: &impl Visit) -> Sets {
     let mut sets = Sets::default();
-    let _ = tree.walk(&mut sets);
+    // How many of them stand around.
+    let mut within = 0_usize;
+    let _ = seen_outside_queries::<()>(tree, |pass, expr| {
+        if let Some(values) = values(expr) {
+            match pass {
+                Pass::In => {
+                    sets.nested |= within > 0;
+                    within += 1;
+                    sets.found.push(values);
+                }
+                Pass::Out => within = within.saturating_sub(1),
+            }
+        }
+        ControlFlow::Continue(())
+    });
     sets
 }
 

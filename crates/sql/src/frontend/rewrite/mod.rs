@@ -5,14 +5,17 @@
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
 mod assignments;
+mod bare_select;
 mod calls;
 mod catalog;
 mod columns;
 mod comparisons;
 mod composed;
 mod escapes;
+mod exact;
 mod expanded;
 mod folders;
+mod fractions;
 mod framed;
 mod grouping;
 mod hypothetical;
@@ -40,6 +43,7 @@ mod subscripts;
 mod tokens;
 mod tree;
 
+pub(crate) use bare_select::bare_select;
 pub(crate) use calls::names;
 pub(crate) use framed::framed;
 pub(crate) use joined::{alias_of, constraint, marked, using_alias};

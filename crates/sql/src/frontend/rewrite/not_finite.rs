@@ -65,7 +65,8 @@ fn wide() -> DataType {
     ))
 }
 
-fn is_bare(data_type: &DataType) -> bool {
+/// Whether a type is `numeric` without digits.
+pub(super) fn is_bare(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::Numeric(ExactNumberInfo::None)
@@ -74,7 +75,8 @@ fn is_bare(data_type: &DataType) -> bool {
     )
 }
 
-fn is_float(data_type: &DataType) -> bool {
+/// Whether numbers of a type float.
+pub(super) fn is_float(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::Float(_)

@@ -1,7 +1,7 @@
 //! `NaN` and the infinities of decimals of 39 to 76 digits, which are [values](NotFinite) like others to whatever only compares
 //! them: how they are [computed with](arithmetic), [cast](casts) ([numbers that float](floats), [texts](exponents)), and [summed](totals); [functions](through) that leave them as
 //! they are; and the refusal of all that knows nothing of them. Also how many digits products and quotients of decimals
-//! [have](operators).
+//! [have](operators), and those that are [rounded].
 //!
 //! Each way begins with one pass over the values, which nearly always finds that all are numbers; then it is DataFusion's way.
 
@@ -10,6 +10,7 @@ pub(crate) mod casts;
 pub(crate) mod exponents;
 mod floats;
 pub(crate) mod operators;
+pub(super) mod rounded;
 pub(crate) mod through;
 pub(crate) mod totals;
 
