@@ -67,8 +67,7 @@ impl KeyQuery {
         let SetExpr::Select(select) = query.body.as_ref() else {
             return None;
         };
-        let mut equal = Vec::new();
-        conjuncts(select.selection.as_ref()?, &mut equal)?;
+        let equal = equalities(select.selection.as_ref()?)?;
         let items = items(select)?;
         let (bare, name, alias) = bare(query)?;
         if Some(&bare) != PLAIN.as_ref() {
@@ -86,9 +85,10 @@ impl KeyQuery {
             None => true,
             Some(table) => Some(column_name(table)) == qualifier,
         };
-        let values = equal
-            .into_iter()
-            .map(|(column, value)| own(&column).then(|| (column_name(column.column), value)));
+        let values = equal.into_iter().map(|(column, value)| {
+            let value = KeyValue::of(value)?;
+            own(&column).then(|| (column_name(column.column), value))
+        });
         let items = match items {
             None => None,
             Some(items) => {
@@ -329,13 +329,14 @@ fn bare(query: &Query) -> Option<(Query, ObjectName, Option<Ident>)> {
 }
 
 /// A column as a query names it.
-struct Named<'q> {
-    table: Option<&'q Ident>,
-    column: &'q Ident,
+pub(crate) struct Named<'q> {
+    pub table: Option<&'q Ident>,
+    pub column: &'q Ident,
 }
 
 impl<'q> Named<'q> {
-    fn of(expr: &'q Expr) -> Option<Named<'q>> {
+    /// The column that an expression is, if it is one.
+    pub(crate) fn of(expr: &'q Expr) -> Option<Named<'q>> {
         match expr {
             Expr::Identifier(column) => Some(Named {
                 table: None,
@@ -376,24 +377,30 @@ fn item(item: &SelectItem) -> Option<(Named<'_>, String)> {
     }
 }
 
-/// The columns that a condition compares with values, if that is all that it does.
-fn conjuncts<'q>(condition: &'q Expr, values: &mut Vec<(Named<'q>, KeyValue)>) -> Option<()> {
+/// The columns that a condition compares with others or with values, and what with, if that is all that it does.
+pub(crate) fn equalities(condition: &Expr) -> Option<Vec<(Named<'_>, &Expr)>> {
+    let mut equal = Vec::new();
+    conjuncts(condition, &mut equal)?;
+    Some(equal)
+}
+
+fn conjuncts<'q>(condition: &'q Expr, equal: &mut Vec<(Named<'q>, &'q Expr)>) -> Option<()> {
     match condition {
-        Expr::Nested(inner) => conjuncts(inner, values),
+        Expr::Nested(inner) => conjuncts(inner, equal),
         Expr::BinaryOp {
             left,
             op: BinaryOperator::And,
             right,
         } => {
-            conjuncts(left, values)?;
-            conjuncts(right, values)
+            conjuncts(left, equal)?;
+            conjuncts(right, equal)
         }
         Expr::BinaryOp {
             left,
             op: BinaryOperator::Eq,
             right,
         } => {
-            values.push((Named::of(left)?, KeyValue::of(right)?));
+            equal.push((Named::of(left)?, right));
             Some(())
         }
         _ => None,

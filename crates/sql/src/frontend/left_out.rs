@@ -1,14 +1,17 @@
 //! What the columns of a table have that [the insert of one row](crate::frontend::row_insert) says nothing of.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Date32Type};
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
 use table::Column;
 
 use crate::frontend::expression::expression;
+use crate::frontend::read_values;
 use crate::frontend::row_values::{Cell, Given, RowValue};
+use crate::functions::arguments::UTC;
+use crate::functions::temporal::local::Local;
 use crate::names::{column_name, quoted};
 
 /// What the columns of a table have that a row says nothing of, in their order.
@@ -24,6 +27,8 @@ pub(crate) enum LeftOut {
     Same(ArrayRef),
     /// The next number of a sequence, which this text names.
     Next(String),
+    /// When the transaction began: `now()` in a column of its type.
+    Beginning,
     /// What is computed for each row.
     Computed,
 }
@@ -43,8 +48,10 @@ impl LeftOut {
         if let Some(value) = RowValue::of(&default) {
             return LeftOut::Value(value);
         }
+        let instant = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
         match sequence(&default) {
             Some(name) if column.data_type.is_integer() => LeftOut::Next(name.to_owned()),
+            None if column.data_type == instant && is_beginning(&default) => LeftOut::Beginning,
             _ => LeftOut::Computed,
         }
     }
@@ -52,25 +59,49 @@ impl LeftOut {
 
 impl Defaults {
     /// What the column in this place has; none if that is to be computed, or would have to be converted.
-    pub(super) fn cell(&self, at: usize, column: &Column) -> Option<Cell<'_>> {
+    pub(super) fn cell(&self, at: usize, column: &Column, local: Local) -> Option<Cell<'_>> {
+        let given = Given {
+            local,
+            ..Given::NONE
+        };
         match self.0.get(at)? {
-            LeftOut::Value(value) => value.cell(Given::NONE, column),
-            LeftOut::Same(value) => of_array(value),
+            LeftOut::Value(value) => value.cell(given, column),
+            LeftOut::Same(value) => of_array(value, &column.data_type),
             LeftOut::Next(name) => Some(Cell::Next(name)),
-            LeftOut::Computed => None,
+            LeftOut::Beginning | LeftOut::Computed => None,
         }
     }
 }
 
-/// The value of an array of one; none of types that a [cell](Cell) has in other ways.
-fn of_array(value: &ArrayRef) -> Option<Cell<'_>> {
-    match value.data_type() {
-        _ if value.is_null(0) => Some(Cell::Null),
-        DataType::Utf8View => Some(Cell::Text(value.as_string_view().value(0))),
-        DataType::Date32 => Some(Cell::Day(value.as_primitive::<Date32Type>().value(0))),
-        DataType::Timestamp(..) | DataType::Time64(_) => Some(Cell::One(value.clone())),
-        _ => None,
+/// The value of an array of one, which is of the type `own` of a column.
+fn of_array<'a>(value: &'a ArrayRef, own: &DataType) -> Option<Cell<'a>> {
+    match value.as_string_view_opt() {
+        Some(texts) if value.data_type() == own && texts.is_valid(0) => {
+            Some(Cell::Text(texts.value(0)))
+        }
+        _ => read_values::of_array(value, own),
     }
+}
+
+/// Whether an expression is when the transaction began.
+fn is_beginning(default: &Expr) -> bool {
+    const NAMES: [&str; 3] = ["now", "current_timestamp", "transaction_timestamp"];
+    let function = match default {
+        Expr::Nested(inner) => return is_beginning(inner),
+        Expr::Function(function) => function,
+        _ => return false,
+    };
+    let is_bare = match &function.args {
+        FunctionArguments::None => true,
+        FunctionArguments::List(list) => list.args.is_empty() && list.clauses.is_empty(),
+        FunctionArguments::Subquery(_) => false,
+    };
+    let [part] = function.name.0.as_slice() else {
+        return false;
+    };
+    let name = part.as_ident().map(column_name);
+    let is_named = name.is_some_and(|name| NAMES.contains(&name.as_str()));
+    is_bare && is_named && function.filter.is_none() && function.over.is_none()
 }
 
 /// The name in `nextval('name')` or `nextval('name'::regclass)`.
@@ -135,6 +166,21 @@ mod tests {
             ("nextval('s', 's')", None),
         ] {
             assert_eq!(sequence(&expression(default).unwrap()), name, "{default}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_the_transaction_is_asked_for_by_name() {
+        for (default, wanted) in [
+            ("now()", true),
+            ("(NOW())", true),
+            ("now() + interval '1 day'", false),
+            ("clock_timestamp()", false),
+            ("statement_timestamp()", false),
+            ("now", false),
+        ] {
+            let found = is_beginning(&expression(default).unwrap());
+            assert_eq!(found, wanted, "{default}");
         }
     }
 }

@@ -117,7 +117,7 @@ impl Readied {
     }
 
     /// What the statement is `of` its syntax tree.
-    fn known<T>(&self, of: impl FnOnce(&Sql) -> Option<T>) -> Option<T> {
+    pub(crate) fn known<T>(&self, of: impl FnOnce(&Sql) -> Option<T>) -> Option<T> {
         match self {
             Readied::Whole(Parsed {
                 statement: Statement::Sql(sql),

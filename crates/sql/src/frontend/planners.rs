@@ -254,6 +254,56 @@ impl TypePlanner for Types {
     }
 }
 
+/// The type that a statement names without types that people have made, where its values are neither cut nor rounded as its
+/// name says.
+pub(crate) fn built_in(sql_type: &SqlType) -> Option<DataType> {
+    if !is_bare(sql_type) {
+        return None;
+    }
+    let none = Types {
+        made: HashMap::new(),
+    };
+    none.of_part(sql_type).ok()
+}
+
+/// Whether a name is one of ours that says nothing of lengths, and of digits only what its values have anyway.
+fn is_bare(sql_type: &SqlType) -> bool {
+    match sql_type {
+        SqlType::Text
+        | SqlType::Varchar(None)
+        | SqlType::CharacterVarying(None)
+        | SqlType::SmallInt(None)
+        | SqlType::Int2(None)
+        | SqlType::Int(None)
+        | SqlType::Int4(None)
+        | SqlType::Integer(None)
+        | SqlType::BigInt(None)
+        | SqlType::Int8(None)
+        | SqlType::Boolean
+        | SqlType::Bool
+        | SqlType::Real
+        | SqlType::Float4
+        | SqlType::Float8
+        | SqlType::DoublePrecision
+        | SqlType::Date
+        | SqlType::Time(None, _)
+        | SqlType::Timestamp(None, _)
+        | SqlType::Interval {
+            fields: None,
+            precision: None,
+        }
+        | SqlType::Uuid
+        | SqlType::JSON
+        | SqlType::JSONB
+        | SqlType::Bytea
+        | SqlType::Numeric(ExactNumberInfo::None | ExactNumberInfo::PrecisionAndScale(..))
+        | SqlType::Decimal(ExactNumberInfo::None | ExactNumberInfo::PrecisionAndScale(..)) => true,
+        SqlType::Double(digits) => *digits == ExactNumberInfo::None,
+        SqlType::Array(ArrayElemTypeDef::SquareBracket(item, None)) => is_bare(item),
+        _ => false,
+    }
+}
+
 /// The type of the items of arrays that are written `type[]`; of others the type itself.
 fn item_of(sql_type: &SqlType) -> &SqlType {
     match sql_type {

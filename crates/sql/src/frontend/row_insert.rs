@@ -94,7 +94,7 @@ impl RowInsert {
             }
             let cell = |(at, column): (usize, &Column)| match self.values.get(at) {
                 Some(value) => value.cell(given, column),
-                None => defaults.cell(at, column),
+                None => defaults.cell(at, column, given.local),
             };
             return own.iter().enumerate().map(cell).collect();
         }
@@ -108,7 +108,7 @@ impl RowInsert {
                 brought += 1;
                 self.values[given_at].cell(given, column)
             }
-            None => defaults.cell(at, column),
+            None => defaults.cell(at, column, given.local),
         };
         let cells = own.iter().enumerate().map(cell);
         let cells = cells.collect::<Option<Vec<_>>>()?;
@@ -166,6 +166,9 @@ mod tests {
         let values = [RowValue::Whole(-1), RowValue::Text("x".into())];
         assert_eq!(plain.values, values);
         assert!(of("insert into t values (null, true, 1.50, (-2.5), 'x')").is_some());
+        let typed =
+            of("insert into t values ('{}'::jsonb, date '2020-01-01', array[1, null]::int[], 1e3)");
+        assert!(typed.is_some());
         for other in [
             "insert into t values (1), (2)",
             "insert into t values (1 + 1)",
@@ -179,8 +182,10 @@ mod tests {
             "insert into t values (1) on conflict do nothing",
             "insert into t values (1) limit 1",
             "with w as (select 1) insert into t values (1)",
-            "insert into t values (1e3)",
-            "insert into t values (date '2020-01-01')",
+            "insert into t values (1 + 1e3)",
+            "insert into t values ('a'::varchar(3))",
+            "insert into t values ('a'::mood)",
+            "insert into t values (array[a, 1])",
             "update t set a = 1",
         ] {
             assert_eq!(of(other), None, "{other}");

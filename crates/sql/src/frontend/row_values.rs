@@ -3,17 +3,23 @@
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
+    TypedString, UnaryOperator, Value,
+};
 use table::Column;
 
-use crate::frontend::constant::Constant;
 use crate::frontend::key_query::{KeyValue, date};
-
-/// Most digits of a number of which a float has each.
-const FLOAT_DIGITS: usize = 15;
+use crate::frontend::planners::built_in;
+use crate::frontend::read_values::{is_same, of_bytes, of_digits, of_items, of_text, real};
+use crate::functions::lists::names::MAKE;
+use crate::functions::temporal::local::Local;
 
 /// The greatest whole number up to which each is a float, too.
 const EXACT: u64 = 1 << 53;
+
+/// The greatest up to which each is a real.
+const EXACT_REAL: u64 = 1 << 24;
 
 /// A value of the row as the statement says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +30,11 @@ pub(crate) enum RowValue {
     Text(String),
     /// A number as it is written, with a sign or without, and with a point or without.
     Digits(String),
+    Bytes(Vec<u8>),
+    /// `array[1, 2]`.
+    Array(Vec<RowValue>),
+    /// A value that is cast to a type: `'{}'::jsonb`, `date '2020-02-29'`.
+    Typed(Box<RowValue>, DataType),
     /// The parameter in this place, from 0 on.
     Parameter(usize),
 }
@@ -33,12 +44,15 @@ pub(crate) enum RowValue {
 pub(crate) struct Given<'a> {
     pub types: &'a [DataType],
     pub texts: &'a [Option<&'a str>],
+    /// How dates and times are read.
+    pub local: Local,
 }
 
 impl Given<'_> {
     pub(crate) const NONE: Given<'static> = Given {
         types: &[],
         texts: &[],
+        local: Local::PLAIN,
     };
 }
 
@@ -63,7 +77,7 @@ pub(crate) enum Cell<'a> {
 
 impl RowValue {
     /// The value that an expression is, if it is one that says its value, or a parameter.
-    pub(super) fn of(expr: &Expr) -> Option<RowValue> {
+    pub(crate) fn of(expr: &Expr) -> Option<RowValue> {
         if let Some(plain) = KeyValue::of(expr) {
             return Some(match plain {
                 KeyValue::Null => RowValue::Null,
@@ -85,41 +99,145 @@ impl RowValue {
                 }
                 _ => None,
             },
-            Expr::Value(value) => match &value.value {
-                Value::Number(text, false) if is_digits(text) => {
-                    Some(RowValue::Digits(text.clone()))
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                array: false,
+                format: None,
+            } => {
+                let value = Box::new(RowValue::of(expr)?);
+                Some(RowValue::Typed(value, built_in(data_type)?))
+            }
+            Expr::TypedString(TypedString {
+                data_type,
+                value,
+                uses_odbc_syntax: false,
+            }) => match &value.value {
+                Value::SingleQuotedString(text) => {
+                    let value = Box::new(RowValue::Text(text.clone()));
+                    Some(RowValue::Typed(value, built_in(data_type)?))
                 }
+                _ => None,
+            },
+            Expr::Function(function) => {
+                let items = items(function)?.map(|item| RowValue::of(item?));
+                items.collect::<Option<Vec<_>>>().map(RowValue::Array)
+            }
+            Expr::Value(value) => match &value.value {
+                // One with an exponent is for floats alone.
+                Value::Number(text, false) => Some(RowValue::Digits(text.clone())),
+                Value::HexStringLiteral(digits) => bytes(digits).map(RowValue::Bytes),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    /// The value as a column has it; none if it would have to be converted.
+    /// The value as a new row has it in a column; none if it would have to be converted.
     pub(super) fn cell<'a>(&'a self, given: Given<'a>, column: &Column) -> Option<Cell<'a>> {
-        let own = &column.data_type;
         // Such a column takes none, but from rows that insist.
         let refuses = column.identity().is_some_and(|(_, always)| always);
         if refuses {
             return None;
         }
+        self.value(given, &column.data_type)
+    }
+
+    /// The value as a column of type `own` has it; none if it would have to be converted.
+    pub(crate) fn value<'a>(&'a self, given: Given<'a>, own: &DataType) -> Option<Cell<'a>> {
         match self {
             RowValue::Null => Some(Cell::Null),
             RowValue::Boolean(value) => boolean(*value, own),
             RowValue::Whole(number) => whole(*number, own),
-            RowValue::Text(text) => of_text(text, own),
+            RowValue::Text(text) => of_text(text, own, given.local),
             RowValue::Digits(text) => of_digits(text, own),
+            RowValue::Bytes(bytes) => of_bytes(bytes, own),
+            RowValue::Array(items) => of_items(items, own, given.local),
+            RowValue::Typed(value, of) => typed((value, of), given, own),
             RowValue::Parameter(at) => {
-                parameter(given.types.get(*at)?, *given.texts.get(*at)?, own)
+                let text = *given.texts.get(*at)?;
+                parameter(given.types.get(*at)?, text, own, given.local)
             }
+        }
+    }
+
+    /// The whole number that it is, of its type if it has one.
+    pub(crate) fn number(&self) -> Option<i64> {
+        match self {
+            RowValue::Whole(number) => Some(*number),
+            RowValue::Typed(value, of) if of.is_integer() => {
+                value.number().filter(|number| is_within(*number, of))
+            }
+            _ => None,
         }
     }
 }
 
+/// The items of `array[...]`; none of another function, and of items that are none by themselves.
+fn items(function: &Function) -> Option<impl Iterator<Item = Option<&Expr>>> {
+    let Function {
+        name: ObjectName(name),
+        args: FunctionArguments::List(list),
+        filter: None,
+        over: None,
+        ..
+    } = function
+    else {
+        return None;
+    };
+    let [part] = name.as_slice() else {
+        return None;
+    };
+    (part.as_ident()?.value == MAKE).then(|| {
+        list.args.iter().map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(item)) => Some(item),
+            _ => None,
+        })
+    })
+}
+
+/// The bytes of hexadecimal digits.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| {
+        let [high, low] = pair else {
+            return None;
+        };
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()
+    };
+    pairs.map(byte).collect()
+}
+
+/// A value that is cast to a type `of` its own, for a column of type `own`.
+fn typed<'a>(
+    (value, of): (&'a RowValue, &DataType),
+    given: Given<'a>,
+    own: &DataType,
+) -> Option<Cell<'a>> {
+    if is_same(of, own) {
+        return value.value(given, own);
+    }
+    match value {
+        RowValue::Null => (of.is_integer() && own.is_integer()).then_some(Cell::Null),
+        RowValue::Whole(number) if of.is_integer() && is_within(*number, of) => whole(*number, own),
+        RowValue::Text(text) if *of == DataType::Float64 && *own == DataType::Float32 => {
+            real(float(text)?)
+        }
+        _ => None,
+    }
+}
+
 /// A parameter of this type that has come as a text, for a column of type `own`; none if it is not plainly of its type.
-fn parameter<'a>(given: &DataType, text: Option<&'a str>, own: &DataType) -> Option<Cell<'a>> {
+fn parameter<'a>(
+    given: &DataType,
+    text: Option<&'a str>,
+    own: &DataType,
+    local: Local,
+) -> Option<Cell<'a>> {
     let Some(text) = text else {
-        let fits = given == own || given.is_integer() && own.is_integer();
+        let fits = is_same(given, own) || given.is_integer() && own.is_integer();
         return fits.then_some(Cell::Null);
     };
     match given {
@@ -130,21 +248,30 @@ fn parameter<'a>(given: &DataType, text: Option<&'a str>, own: &DataType) -> Opt
                 .then(|| whole(number, own))
                 .flatten()
         }
-        DataType::Float64 => {
-            let number = float(text)?;
-            (*own == DataType::Float64).then_some(Cell::Float(number))
+        DataType::Float64 if *own != DataType::Float64 => {
+            let number = float(text).filter(|_| *own == DataType::Float32);
+            real(number?)
         }
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => of_text(text, own),
+        DataType::Float64 => match float(text) {
+            Some(number) => Some(Cell::Float(number)),
+            None => of_text(text, own, local),
+        },
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => of_text(text, own, local),
         DataType::Boolean => match text {
             "t" | "true" => boolean(true, own),
             "f" | "false" => boolean(false, own),
             _ => None,
         },
-        DataType::Date32 => {
-            let day = date(text)?;
-            (*own == DataType::Date32).then_some(Cell::Day(day))
+        DataType::Date32 if *own == DataType::Date32 => match date(text) {
+            Some(day) => Some(Cell::Day(day)),
+            None => of_text(text, own, local),
+        },
+        given if given.is_decimal() => of_digits(text, own).filter(|_| is_digits(text)),
+        // Such a one is read in another way than its text: as digits or as octal numbers.
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            of_bytes(&bytes(text.strip_prefix("\\x")?)?, own)
         }
-        given if given.is_decimal() && is_digits(text) => of_digits(text, own),
+        given if is_same(given, own) => of_text(text, own, local),
         _ => None,
     }
 }
@@ -157,6 +284,8 @@ fn boolean<'a>(value: bool, own: &DataType) -> Option<Cell<'a>> {
 pub(crate) fn whole<'a>(number: i64, own: &DataType) -> Option<Cell<'a>> {
     match own {
         DataType::Float64 if number.unsigned_abs() <= EXACT => Some(Cell::Float(number as f64)),
+        DataType::Float32 if number.unsigned_abs() <= EXACT_REAL => real(number as f64),
+        DataType::Decimal256(..) => of_digits(&number.to_string(), own),
         DataType::Decimal128(precision, scale) => {
             let ten = 10_i128.checked_pow(u32::try_from(*scale).ok()?)?;
             scaled(ten.checked_mul(number.into())?, *precision)
@@ -176,35 +305,14 @@ fn is_within(number: i64, own: &DataType) -> bool {
     }
 }
 
-fn of_text<'a>(text: &'a str, own: &DataType) -> Option<Cell<'a>> {
-    match own {
-        DataType::Utf8View => Some(Cell::Text(text)),
-        DataType::Date32 => date(text).map(Cell::Day),
-        own => Constant::column(&[Constant::Text(text)], own).map(Cell::One),
-    }
-}
-
-fn of_digits<'a>(text: &str, own: &DataType) -> Option<Cell<'a>> {
-    match own {
-        DataType::Float64 if text.len() <= FLOAT_DIGITS => text.parse().ok().map(Cell::Float),
-        DataType::Decimal128(precision, scale) => {
-            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-            // One with more digits is rounded.
-            let more = usize::try_from(*scale).ok()?.checked_sub(fraction.len())?;
-            let digits = format!("{whole}{fraction}{}", "0".repeat(more));
-            scaled(digits.parse().ok()?, *precision)
-        }
-        _ => None,
-    }
-}
-
-fn scaled<'a>(number: i128, precision: u8) -> Option<Cell<'a>> {
+/// A decimal without its point; none if it has more digits than `precision` says.
+pub(crate) fn scaled<'a>(number: i128, precision: u8) -> Option<Cell<'a>> {
     let least_beyond = 10_u128.checked_pow(precision.into())?;
     (number.unsigned_abs() < least_beyond).then_some(Cell::Scaled(number))
 }
 
 /// Whether a number is written with digits alone, a point between some, and a minus before them.
-fn is_digits(text: &str) -> bool {
+pub(super) fn is_digits(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
     let plain = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -261,7 +369,7 @@ mod tests {
     #[test]
     fn parameters_are_of_their_types() {
         let is = |given: DataType, text: Option<&str>, own: DataType| {
-            parameter(&given, text, &own).is_some()
+            parameter(&given, text, &own, Local::PLAIN).is_some()
         };
         use DataType::{Boolean, Date32, Float64, Int16, Int64, Utf8View};
         assert!(is(Int16, Some("5"), Int64));
@@ -276,5 +384,11 @@ mod tests {
         assert!(is(Boolean, Some("t"), Boolean) && !is(Boolean, Some("yes"), Boolean));
         assert!(is(Utf8View, Some("2020-02-29"), Date32));
         assert!(!is(Date32, Some("2021-02-29"), Date32));
+        use DataType::{BinaryView, Float32};
+        assert!(is(Float64, Some("0.1"), Float32) && !is(Float64, Some("1e300"), Float32));
+        assert!(is(BinaryView, Some("\\x00ff"), BinaryView));
+        assert!(
+            !is(BinaryView, Some("\\x00f"), BinaryView) && !is(BinaryView, Some("a"), BinaryView)
+        );
     }
 }

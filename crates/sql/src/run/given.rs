@@ -65,6 +65,11 @@ impl StatementContext {
         self
     }
 
+    /// The instant at which the transaction of the statement began, which `now()` gives, if that is known already.
+    pub(crate) fn beginning(&self) -> Option<DateTime<Utc>> {
+        self.state.execution_props().query_execution_start_time
+    }
+
     /// How the statement reads and writes dates and times.
     pub(crate) fn local(&self) -> Local {
         Local::of(self.state.config_options())

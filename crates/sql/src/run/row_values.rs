@@ -102,6 +102,22 @@ impl RowValues {
         Ok(RowValues { compiled, fixed })
     }
 
+    /// Whether items over rows mean the same wherever they stand, so that they are compiled once.
+    pub(crate) fn are_plain(
+        context: &StatementContext,
+        (name, schema): Rows<'_>,
+        items: &[ast::Expr],
+    ) -> bool {
+        let asked = Asked {
+            rows: (base(&name.value).to_owned(), Arc::clone(schema)),
+            other: None,
+            items: items.to_vec(),
+            types: Vec::new(),
+            local: context.local(),
+        };
+        asked.is_plain()
+    }
+
     /// Whether the values follow from the rows alone, and not from the time or the session.
     pub(crate) fn is_fixed(&self) -> bool {
         self.fixed

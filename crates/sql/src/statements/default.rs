@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use arrow::array::RecordBatch;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, CastKind, DataType as SqlType, Expr, Ident, Insert, ObjectName, Query,
-    SelectItem, SetExpr, Statement as Sql, Update, Value,
+    AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr,
+    Statement as Sql, Update, Value,
 };
 use table::{Column, Definition, Generated};
 
@@ -13,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::frontend::constant::Constant;
 use crate::frontend::expression::{around, expression, written};
 use crate::frontend::overriding::{Overriding, overriding};
-use crate::frontend::row_values::float;
 use crate::functions::lists::types::is_special;
 use crate::messages::types::exact_name;
 use crate::names::column_name;
@@ -343,89 +341,4 @@ fn named(statement: &Insert, definition: &Definition) -> Vec<String> {
             columns.iter().map(last).collect()
         }
     }
-}
-
-/// The constant that an expression is. Parameters are casts of constants to their types: of numbers that have them, the cast
-/// changes nothing.
-fn plain(expr: &Expr) -> Option<Constant<'_>> {
-    let Expr::Cast {
-        kind: CastKind::Cast,
-        expr: inner,
-        data_type,
-        array: false,
-        format: None,
-    } = within(expr)
-    else {
-        return Constant::of(expr);
-    };
-    match (Constant::of(inner)?, data_type) {
-        (Constant::Whole(number), SqlType::SmallInt(None)) => i16::try_from(number)
-            .ok()
-            .map(|n| Constant::Whole(n.into())),
-        (Constant::Whole(number), SqlType::Int(None) | SqlType::Integer(None)) => {
-            i32::try_from(number)
-                .ok()
-                .map(|n| Constant::Whole(n.into()))
-        }
-        (Constant::Text(text), SqlType::DoublePrecision) => float(text).map(Constant::Float),
-        _ => None,
-    }
-}
-
-/// What stands in brackets.
-fn within(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Nested(inner) => within(inner),
-        other => other,
-    }
-}
-
-/// The rows of an `insert` of constants, in the columns of the table; none if something has to be planned.
-pub(crate) fn constants(
-    statement: &Insert,
-    definition: &Definition,
-    named: &[String],
-) -> Option<RecordBatch> {
-    let source = statement.source.as_ref()?;
-    let SetExpr::Values(values) = source.body.as_ref() else {
-        return None;
-    };
-    let Query {
-        with: None,
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        ..
-    } = source.as_ref()
-    else {
-        return None;
-    };
-    let rows = values.rows.iter().map(|row| {
-        let values = row.content.iter().map(plain);
-        values.collect::<Option<Vec<_>>>()
-    });
-    let rows = rows.collect::<Option<Vec<_>>>()?;
-    let known = |name: &String| definition.position(name).is_ok();
-    let twice = |at: usize| named[..at].contains(&named[at]);
-    if rows.iter().any(|row| row.len() != named.len())
-        || !named.iter().all(known)
-        || (0..named.len()).any(twice)
-    {
-        return None;
-    }
-    let column = |column: &Column| {
-        let values: Vec<Constant<'_>> = match named.iter().position(|name| *name == column.name) {
-            Some(at) => rows.iter().map(|row| row[at]).collect(),
-            None if text_of(column).is_none() && column.domain.is_none() => {
-                vec![Constant::Null; rows.len()]
-            }
-            None => return None,
-        };
-        Constant::column(&values, &column.data_type)
-    };
-    let columns = definition.columns.iter().map(column);
-    let names = definition.columns.iter().map(|column| &column.name);
-    let columns = names.zip(columns.collect::<Option<Vec<_>>>()?);
-    let columns = columns.map(|(name, values)| (name, values, true));
-    RecordBatch::try_from_iter_with_nullable(columns).ok()
 }

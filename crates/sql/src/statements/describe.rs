@@ -30,6 +30,7 @@ use crate::run::context::StatementContext;
 use crate::run::kept_plans::Planned;
 use crate::run::{shared_plans, visible};
 use crate::settings::DateSettings;
+use crate::statements::parameter_types::of_columns;
 use crate::statements::{assigned, beside, dml, merge, steps};
 
 /// Texts whose types nothing tells.
@@ -57,6 +58,15 @@ pub(crate) async fn parameters(
         types.push(known);
     }
     if types.contains(&None)
+        && let Some(known) = of_columns(context, readied)
+    {
+        for (at, data_type) in known {
+            if let Some(own) = types.get_mut(at) {
+                own.get_or_insert(data_type);
+            }
+        }
+    }
+    if types.contains(&None)
         && let Readied::Waiting(prepared, _) = readied
         && let Ok(plan) = planned(context, prepared.statement().clone()).await
         && let Ok(mut found) = plan.get_parameter_types()
@@ -65,17 +75,6 @@ pub(crate) async fn parameters(
         for (at, data_type) in types.iter_mut().enumerate() {
             if data_type.is_none() {
                 *data_type = found.get(&format!("${}", at + 1)).cloned().flatten();
-            }
-        }
-    }
-    // The planner does not plan an insert that leaves the last columns out.
-    if types.contains(&None)
-        && let Some(insert) = readied.row_insert()
-        && let Ok(table) = context.table(&context.own(&insert.table))
-    {
-        for (at, data_type) in insert.types(table.definition()) {
-            if let Some(own) = types.get_mut(at) {
-                own.get_or_insert(data_type);
             }
         }
     }

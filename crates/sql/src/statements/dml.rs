@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::buffer::ScalarBuffer;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::physical_plan::execute_stream;
@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
     Delete, FromTable, Insert, OnConflictAction, OnInsert, Query, Statement as Sql, TableFactor,
     TableObject, TableWithJoins, Update,
 };
-use futures::{StreamExt, TryStreamExt};
+use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 use store::Transaction;
@@ -37,7 +37,7 @@ use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
 use crate::statements::written::Written;
-use crate::statements::{ddl, default, using, ways};
+use crate::statements::{constant_rows, ddl, default, keyed, using, ways};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
@@ -66,13 +66,13 @@ pub(crate) async fn insert(
         }
         None => None,
     };
-    let rows: SendableRecordBatchStream = match default::constants(&statement, definition, &named) {
-        Some(rows) => {
-            context.clock.planned();
-            let schema = rows.schema();
-            let rows = futures::stream::iter([Ok(rows)]);
-            Box::pin(RecordBatchStreamAdapter::new(schema, rows))
-        }
+    let constants = if scope.always_plans() {
+        None
+    } else {
+        constant_rows::of_insert(&context, &statement, definition, &named)?
+    };
+    let rows: SendableRecordBatchStream = match constants {
+        Some(rows) => at_hand(&mut context, rows.schema(), Some(rows)),
         None => rows_of(&mut context, Sql::Insert(statement), None, true)
             .await
             .map_err(in_values)?,
@@ -96,6 +96,17 @@ pub(crate) async fn insert(
     let (writing, count, parents) = appended.map_err(in_values)?;
     let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
     written.finish(scope, context, writing, count).await
+}
+
+/// Rows that no plan makes.
+fn at_hand(
+    context: &mut StatementContext,
+    schema: SchemaRef,
+    rows: Option<RecordBatch>,
+) -> SendableRecordBatchStream {
+    context.clock.planned();
+    let rows = stream::iter(rows.map(Ok));
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
 /// That rows which are written may be read, if the statement returns them.
@@ -183,8 +194,14 @@ pub(crate) async fn delete(
                 using::named_rows(&mut context, statement, &name, &columns).await?
             }
             None => {
-                let statement = Sql::Delete(statement);
-                rows_of(&mut context, statement, Some(&name), written.is_wanted()).await?
+                let wanted = written.is_wanted();
+                match keyed::deleted(scope, &mut context, (&table, &statement), wanted).await? {
+                    Some(found) => at_hand(&mut context, found.schema, found.row),
+                    None => {
+                        let statement = Sql::Delete(statement);
+                        rows_of(&mut context, statement, Some(&name), wanted).await?
+                    }
+                }
             }
         };
         while let Some(batch) = rows.try_next().await? {
@@ -225,11 +242,12 @@ pub(crate) async fn update(
         let (beside, rows) = Beside::update(&mut context, statement, own, wanted).await?;
         (Some(beside), rows)
     } else {
-        let statement = Sql::Update(statement);
-        (
-            None,
-            rows_of(&mut context, statement, Some(&name), true).await?,
-        )
+        let keyed = keyed::updated(scope, &mut context, (&table, &statement)).await?;
+        let rows = match keyed {
+            Some(found) => at_hand(&mut context, found.schema, found.row),
+            None => rows_of(&mut context, Sql::Update(statement), Some(&name), true).await?,
+        };
+        (None, rows)
     };
     let beside = Mutex::new(beside);
     scope.claim(&references::reached(&context.tables, &name))?;

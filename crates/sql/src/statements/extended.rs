@@ -180,6 +180,7 @@ impl Session {
                 && let given = (Given {
                     types,
                     texts: values,
+                    ..Given::NONE
                 })
                 && let Some(answer) = self.gathered(inserted, given, started).await?
             {

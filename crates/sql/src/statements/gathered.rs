@@ -16,6 +16,7 @@ use table::{Definition, KeySet, Table};
 
 use crate::error::{Error, Result};
 use crate::frontend::left_out::Defaults;
+use crate::frontend::read_values::is_local;
 use crate::frontend::row_values::{Cell, whole};
 use crate::functions::sequences::Numbers;
 use crate::resources::budget::{Held, footprint};
@@ -54,6 +55,8 @@ pub(crate) struct Gathered {
     pub(super) defaults: Arc<Defaults>,
     /// The sequences that defaults ask.
     numbers: Option<Arc<dyn Numbers>>,
+    /// Whether how rows are read is for the session to say, which may say otherwise for each: some have dates or times.
+    pub(super) local: bool,
     /// Whether each row is looked at by itself: the table has checks, keys or foreign keys.
     each: bool,
     references: Vec<Reference>,
@@ -89,6 +92,10 @@ impl Gathered {
                 || !definition.keys.is_empty()
                 || !references.is_empty(),
             references,
+            local: definition
+                .columns
+                .iter()
+                .any(|own| is_local(&own.data_type)),
             seen: vec![KeySet::default(); definition.keys.len()],
             last: Columns::new(table.schema()),
             defaults: Arc::new(defaults(context, definition).await),

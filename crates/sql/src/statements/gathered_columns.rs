@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder, Int64Builder,
-    RecordBatch, StringViewBuilder, new_null_array,
+    Array, ArrayRef, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
+    Int64Builder, RecordBatch, StringViewBuilder, new_null_array,
 };
 use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, SchemaRef};
@@ -18,7 +18,7 @@ pub(super) struct Columns {
     schema: SchemaRef,
     values: Vec<Values>,
     rows: usize,
-    /// Of the texts.
+    /// Of the texts, and of what is an array by itself.
     bytes: usize,
 }
 
@@ -53,7 +53,7 @@ impl Columns {
         self.rows
     }
 
-    /// The bytes of the texts that wait.
+    /// About the bytes that wait, but for those of numbers.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -71,9 +71,11 @@ impl Columns {
     pub(super) fn push(&mut self, row: Vec<Cell<'_>>) -> Result<()> {
         let columns = self.schema.fields().iter().zip(&mut self.values);
         for ((own, values), cell) in columns.zip(row) {
-            if let Cell::Text(text) = cell {
-                self.bytes += text.len();
-            }
+            self.bytes += match &cell {
+                Cell::Text(text) => text.len(),
+                Cell::One(value) => value.get_array_memory_size(),
+                _ => 0,
+            };
             values.push(own.data_type(), cell)?;
         }
         self.rows += 1;
@@ -91,6 +93,16 @@ impl Columns {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
+}
+
+/// A value of a column of this type as an array of one.
+///
+/// # Errors
+/// If it is none, which is a defect.
+pub(super) fn array(cell: Cell<'_>, data_type: &DataType) -> Result<ArrayRef> {
+    let mut values = Values::of(data_type);
+    values.push(data_type, cell)?;
+    values.finish(data_type)
 }
 
 impl Values {

@@ -5,15 +5,26 @@ use datafusion::logical_expr::Expr;
 use table::{Column, Definition};
 
 use crate::frontend::left_out::{Defaults, LeftOut};
+use crate::frontend::row_values::Given;
 use crate::functions::clock;
 use crate::run::context::StatementContext;
 
 /// What the columns of a table have in the statements of this transaction, until one of them is none that is gathered.
 pub(super) async fn defaults(context: &mut StatementContext, definition: &Definition) -> Defaults {
+    let given = Given {
+        local: context.local(),
+        ..Given::NONE
+    };
     let mut all = Vec::with_capacity(definition.columns.len());
     for column in &definition.columns {
         let own = match LeftOut::of(column) {
-            LeftOut::Computed => same(context, column).await.unwrap_or(LeftOut::Computed),
+            // What would have to be converted is so once.
+            LeftOut::Value(value) if value.value(given, &column.data_type).is_none() => {
+                same(context, column).await.unwrap_or(LeftOut::Computed)
+            }
+            LeftOut::Beginning | LeftOut::Computed => {
+                same(context, column).await.unwrap_or(LeftOut::Computed)
+            }
             own => own,
         };
         all.push(own);

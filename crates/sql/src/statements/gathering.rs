@@ -9,6 +9,7 @@ use table::{Column, Deferral, Definition, Rule, Table};
 use crate::error::Result;
 use crate::frontend::row_insert::RowInsert;
 use crate::frontend::row_values::Given;
+use crate::functions::temporal::local::Local;
 use crate::resources::guard;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -75,6 +76,15 @@ async fn within(
                 return Ok(false);
             }
         }
+        let is_local = entered.gathered(&meant).is_some_and(|own| own.local);
+        let given = Given {
+            local: if is_local {
+                entered.scope().local()
+            } else {
+                Local::PLAIN
+            },
+            ..given
+        };
         let mut taken = false;
         let mut room = true;
         if let Some(gathered) = entered.gathered(&meant) {

@@ -10,6 +10,7 @@ use table::{Acl, ROLES, Tables};
 use crate::error::{Error, Result};
 use crate::functions::sequences::relation;
 use crate::functions::system;
+use crate::functions::temporal::local::Local;
 use crate::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
 use crate::resources::sequences::SessionNumbers;
 use crate::rights::{self, Rights, denied};
@@ -272,6 +273,12 @@ impl<'t> Scope<'t> {
         let temporary = made.then(|| self.temporary.schema());
         let setting = self.caller.path.setting();
         SearchPath::new(&setting, &self.role_name(), temporary)
+    }
+
+    /// How the session reads and writes dates and times.
+    pub(crate) fn local(&self) -> Local {
+        let dates = self.caller.path.dates();
+        self.caller.settings.now(String::new(), dates).local()
     }
 
     /// Who the statement is of.

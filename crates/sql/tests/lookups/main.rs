@@ -6,6 +6,8 @@ mod columns;
 mod fixture;
 mod gathered;
 mod generic;
+mod written;
+mod written_columns;
 
 use std::sync::Arc;
 
