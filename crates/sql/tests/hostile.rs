@@ -281,6 +281,15 @@ fn values_are_refused_before_they_are_made() {
         "select length(lpad(s, 200000000, 'ab')) from t limit 1",
         "select length(replace(repeat('a', 100000), 'a', repeat('b', 5000)))",
         "select cardinality(array_fill(1, array[60000000]))",
+        "select array_agg(x) over () from generate_series(1, 100000) t(x)",
+        "select array_agg(x) over (partition by x % 10) from generate_series(1, 100000) t(x)",
+        "select array_agg(x) over (order by x) from generate_series(1, 100000) t(x)",
+        "select array_agg((x, 'text')) over (order by x / 10) from generate_series(1, 100000) t(x)",
+        "select string_agg(x::text, ',') over () from generate_series(1, 100000) t(x)",
+        "select string_agg(x::text, ',') over (order by x desc) from generate_series(1, 100000) t(x)",
+        "select json_agg(x) over () from generate_series(1, 100000) t(x)",
+        "select jsonb_object_agg(x, x) over () from generate_series(1, 100000) t(x)",
+        "select length(string_agg(repeat('x', 100), ',')) from generate_series(1, 1000000) t(x)",
     ] {
         let begun = Instant::now();
         let message = f.sql(text).unwrap_err().to_string();
@@ -318,6 +327,35 @@ fn what_needs_too_much_memory_is_refused_or_run_by_who_can_spill() {
     // Ninety billion rows: ours runs out of memory, and who spills them is stopped.
     stopped(&f, "select x.s, y.s from t x, t y order by 1");
     assert_eq!(f.rows("select count(*) from t"), 1);
+}
+
+#[test]
+fn recursion_is_cheap_and_ends_at_the_limit_or_the_switch() {
+    let f = Fixture::by(sql::Executor::Fused, 64 << 20);
+    let begun = Instant::now();
+    for text in [
+        "with recursive r(i) as (select 1 union all select i + 1 from r where i < 100000) select count(*) from r",
+        "with recursive r(i) as (select 1 union select i + 1 from r where i < 30000) select count(*) from r",
+    ] {
+        assert_eq!(f.rows(text), 1, "{text}");
+    }
+    // Unoptimised, on a machine that runs other tests.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{begun:?}");
+    for text in [
+        "with recursive r(i) as (select 1 union all select i from r) select count(*) from r",
+        "with recursive r(i) as (select g from generate_series(1, 3) g union all select r.i from r join generate_series(1, 5) e(a) on e.a = r.i) select count(*) from r",
+    ] {
+        stopped(&f, text);
+    }
+    for text in [
+        "with recursive r(i) as (select 1 union all select i from r, generate_series(1, 10) g) select count(*) from r",
+        "with recursive r(s) as (select repeat('x', 1000) union all select s || s from r) select count(*) from r",
+        "with recursive r(i, s) as (select 1, repeat('x', 10000) union select i + 1, repeat('x', 10000) || i from r) select count(*) from r",
+    ] {
+        let message = f.sql(text).unwrap_err().to_string();
+        assert!(message.contains("memory limit"), "{text}: {message}");
+    }
+    assert_eq!(f.rows("select 1"), 1);
 }
 
 #[test]

@@ -39,6 +39,14 @@ const EXACT: [&str; 6] = [
     "nth_value",
 ];
 
+/// Aggregates whose value grows with its frame. DataFusion makes one for each row and does not ask whether there is memory
+/// for all of them, so they are found here over any frame.
+const GROWING: [&str; 2] = ["array_agg", "string_agg"];
+
+fn grows(expr: &RawWindowExpr) -> bool {
+    GROWING.contains(&expr.func_def.name())
+}
+
 /// The call over a frame that DataFusion does not have.
 ///
 /// # Errors
@@ -65,7 +73,7 @@ pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindow
         );
     }
     if expr.null_treatment == Some(NullTreatment::IgnoreNulls) {
-        return plan_err!("not supported: ignore nulls with this frame");
+        only_there(&mut expr)?;
     }
     let inner = match (&name[..], &expr.func_def) {
         ("first_value", _) => Inner::First,
@@ -163,6 +171,20 @@ fn fits_any(default: &Expr) -> bool {
     }
 }
 
+/// `ignore nulls`, as a filter where that says the same.
+fn only_there(expr: &mut RawWindowExpr) -> Result<()> {
+    let Some(value) = expr.args.first().filter(|_| grows(expr)) else {
+        return plan_err!("not supported: ignore nulls with this frame");
+    };
+    let there = value.clone().is_not_null();
+    let filter = match expr.filter.take() {
+        Some(filter) => filter.and(there),
+        None => there,
+    };
+    expr.filter = Some(Box::new(filter));
+    Ok(())
+}
+
 /// That the constant of an `nth_value` is the number of a row.
 fn check_nth(expr: &RawWindowExpr) -> Result<()> {
     if expr.func_def.name() == "nth_value"
@@ -223,7 +245,8 @@ fn taken(keys: &mut Vec<Sort>) -> Result<Option<(Frame, Vec<Expr>)>> {
     Ok(Some((frame, offsets)))
 }
 
-/// A frame of rows that leaves rows behind, of a function that is to forget them exactly.
+/// A frame of rows that leaves rows behind, of a function that is to forget them exactly, and any frame of one whose value
+/// [grows](GROWING).
 fn moving(expr: &RawWindowExpr) -> Option<(Frame, Vec<Expr>)> {
     let WindowFrame {
         units,
@@ -238,13 +261,15 @@ fn moving(expr: &RawWindowExpr) -> Option<(Frame, Vec<Expr>)> {
         WindowFrameUnits::Groups => return None,
     };
     let aggregate = matches!(expr.func_def, WindowFunctionDefinition::AggregateUDF(_));
-    let plain = !expr.distinct && expr.null_treatment.is_none();
+    let grows = grows(expr);
+    let plain = grows || !expr.distinct && expr.null_treatment.is_none();
     if !plain || !aggregate || EXACT.contains(&expr.func_def.name()) {
         return None;
     }
     let (start, first) = bound(start_bound, true)?;
     let (end, last) = bound(end_bound, false)?;
-    if start == Bound::First || units == Units::Range && (has_offset(start) || has_offset(end)) {
+    let kept = start == Bound::First && !grows;
+    if kept || units == Units::Range && (has_offset(start) || has_offset(end)) {
         return None;
     }
     let frame = Frame {

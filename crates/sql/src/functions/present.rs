@@ -1,11 +1,13 @@
 //! The bounds of the statement that runs now, for functions that take long or make much.
 //!
 //! A function gets arrays and no context. So what runs a statement says which one a thread works for: its switch goes with the
-//! task ([`Stop::present`]), and its memory with the options that functions are given ([`Memory`]).
+//! task ([`Stop::present`]), and so does its memory ([`Memory::during`]), which goes with the options that functions are given,
+//! too: engines run them in other tasks.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::{DataFusionError, Result, config_err};
@@ -50,7 +52,7 @@ pub(crate) fn has_room(bytes: usize) -> Result<()> {
     if bytes <= SMALL {
         return Ok(());
     }
-    let (left, limit) = NOW.with_borrow(|budget| match budget {
+    let (left, limit) = NOW.with_borrow(|memory| match &memory.budget {
         Some(budget) => (budget.left(), budget.limit()),
         None => (u64::MAX, u64::MAX),
     });
@@ -65,37 +67,77 @@ pub(crate) fn has_room(bytes: usize) -> Result<()> {
     )))
 }
 
+/// Fails if the present statement has no room for so many bytes that it keeps until its rows are read, beside those that it
+/// keeps already, while `beside` bytes are held for a moment.
+///
+/// # Errors
+/// That of the memory limit.
+pub(crate) fn keeps(bytes: usize, beside: usize) -> Result<()> {
+    let kept = NOW.with_borrow(|memory| memory.kept.fetch_add(bytes, Ordering::Relaxed));
+    has_room(kept.saturating_add(bytes).saturating_add(beside))
+}
+
 thread_local! {
-    static NOW: RefCell<Option<Arc<Budget>>> = const { RefCell::new(None) };
+    static NOW: RefCell<Memory> = RefCell::default();
 }
 
 /// Puts back what was, also where a function panics.
-struct Back(Option<Arc<Budget>>);
+struct Back(Memory);
 
 impl Drop for Back {
     fn drop(&mut self) {
-        NOW.set(self.0.take());
+        NOW.set(std::mem::take(&mut self.0));
     }
 }
 
 /// The memory of the statements with these options.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Memory(Option<Arc<Budget>>);
+pub(crate) struct Memory {
+    budget: Option<Arc<Budget>>,
+    /// Bytes that the statement [keeps](keeps).
+    kept: Arc<AtomicUsize>,
+}
 
 impl Memory {
     /// That of a budget.
     pub(crate) fn of(budget: &Arc<Budget>) -> Memory {
-        Memory(Some(Arc::clone(budget)))
+        Memory {
+            budget: Some(Arc::clone(budget)),
+            kept: Arc::default(),
+        }
+    }
+
+    /// That of a statement with these options, which begins and keeps nothing yet.
+    pub(crate) fn beginning(options: &ConfigOptions) -> Memory {
+        let own = options.extensions.get::<Memory>();
+        Memory {
+            budget: own.and_then(|own| own.budget.clone()),
+            kept: Arc::default(),
+        }
+    }
+
+    /// That of the statement for which this thread works now.
+    pub(crate) fn present() -> Memory {
+        NOW.with_borrow(Memory::clone)
+    }
+
+    /// Runs `work` as a part of the statement whose memory this is.
+    pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _back = Back(NOW.replace(self.clone()));
+        work()
     }
 
     /// Runs a function within the memory of the statement with these options.
     pub(crate) fn within<T>(options: &ConfigOptions, run: impl FnOnce() -> T) -> T {
         let own = options.extensions.get::<Memory>();
-        let Some(budget) = own.and_then(|own| own.0.clone()) else {
+        let Some(budget) = own.and_then(|own| own.budget.clone()) else {
             return run();
         };
-        let _back = Back(NOW.replace(Some(budget)));
-        run()
+        let memory = Memory {
+            budget: Some(budget),
+            ..Memory::present()
+        };
+        memory.during(run)
     }
 }
 
@@ -145,5 +187,17 @@ mod tests {
             );
         });
         assert!(fits(9 << 20).is_ok());
+    }
+
+    #[test]
+    fn what_a_statement_keeps_adds_up() {
+        let memory = Memory::of(&Budget::new(8 << 20));
+        memory.during(|| {
+            assert!(keeps(3 << 20, 0).is_ok());
+            assert!(keeps(3 << 20, 3 << 20).is_err());
+            assert!(keeps(1 << 20, 0).is_ok());
+            assert!(keeps(2 << 20, 0).is_err());
+        });
+        assert!(keeps(9 << 20, 0).is_ok());
     }
 }

@@ -279,7 +279,8 @@ fn window(mut call: WindowFunction, schema: &DFSchema) -> WindowFunction {
         && let Some(own) = total(function)
     {
         call.fun = WindowFunctionDefinition::AggregateUDF(own);
-    } else if !AGGREGATES.contains(&name.as_str()) {
+    } else if !AGGREGATES.contains(&name.split(' ').next().unwrap_or(&name)) {
+        // One over frames of this crate has the frame behind its name.
         call.params.args = finite(call.params.args, &name, schema);
     }
     call

@@ -4,7 +4,7 @@
 //!   [`order`], [`special`], [`multiset`], [`undefined`], [`hex`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`likes`], [`casts`], [`keys`], [`checked`],
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`volatile`] and [`nullsafe`].
-//! * One rule for physical plans: [`dynamic`].
+//! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
 //!
@@ -20,6 +20,7 @@ mod enums;
 mod expressions;
 pub(crate) mod finite;
 pub(crate) mod floats;
+pub(crate) mod grouping_sets;
 pub(crate) mod hex;
 mod json_keys;
 pub(crate) mod keys;
@@ -33,6 +34,7 @@ pub(crate) mod order;
 pub(crate) mod ordered_aggregates;
 mod outer;
 mod reals;
+pub(crate) mod recursion;
 pub(crate) mod rules;
 pub(crate) mod same_windows;
 pub(crate) mod shifts;

@@ -15,6 +15,7 @@ use crate::optimize::checked::operands;
 use crate::optimize::correlated;
 use crate::optimize::deep;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
+use crate::optimize::recursion;
 use crate::optimize::same_windows::SameWindows;
 use crate::optimize::special;
 use crate::optimize::stoppable::Stoppable;
@@ -171,6 +172,7 @@ pub(crate) fn all() -> Vec<Rule> {
 /// pass would only find that nothing changes any more.
 pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
     correlated::own_aggregates(plan)?;
+    recursion::checks::aggregates(plan)?;
     let analyzer = state.analyzer();
     let is_deep = deep::is_deep(plan)?;
     let plan = if is_deep {

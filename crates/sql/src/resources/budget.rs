@@ -146,6 +146,7 @@ fn operator(consumer: &str) -> String {
         "HashJoinInput" | "HashJoinExec" => "a hash join",
         "CrossJoinExec" | "NestedLoopJoinLoad" | "NestedLoopJoinExec" => "a cross join",
         "ExternalSorter" | "ExternalSorterMerge" | "TopK" => "a sort",
+        "RecursiveQuery" | "RecursiveQueryHashTable" => "a recursive query",
         n if n.contains("Aggregate") => "an aggregation",
         n if n.contains("Window") => "a window function",
         n if n.contains("Repartition") => "an exchange between workers",

@@ -1,12 +1,13 @@
 //! What statements share and compete for: the right to run, memory, disk, stack, and a way to stop.
 //!
-//! Uses `error` and `messages`.
+//! Uses `functions`, `error` and `messages`.
 
 pub(crate) mod activity;
 pub(crate) mod admission;
 pub(crate) mod allowance;
 pub(crate) mod budget;
 pub(crate) mod guard;
+pub(crate) mod operators;
 pub(crate) mod sequences;
 pub(crate) mod spill;
 pub(crate) mod stop;

@@ -31,6 +31,8 @@ use engine::Stop;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
+use crate::functions::present::Memory;
+
 tokio::task_local! {
     /// The statement that this task runs.
     static STATEMENT: Running;
@@ -125,14 +127,16 @@ pub(crate) fn follow_tasks() {
     let _ = set_join_set_tracer(&Followed);
 }
 
-/// Gives a task the switch of the one that spawns it.
+/// Gives a task the switch and the memory of the one that spawns it.
 struct Followed;
 
 impl JoinSetTracer for Followed {
     fn trace_future(
         &self,
-        work: BoxFuture<'static, Box<dyn Any + Send>>,
+        mut work: BoxFuture<'static, Box<dyn Any + Send>>,
     ) -> BoxFuture<'static, Box<dyn Any + Send>> {
+        let memory = Memory::present();
+        let work = std::future::poll_fn(move |cx| memory.during(|| work.as_mut().poll(cx)));
         Box::pin(Stop::present().over(work))
     }
 
@@ -140,8 +144,8 @@ impl JoinSetTracer for Followed {
         &self,
         work: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>,
     ) -> Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> {
-        let stop = Stop::present();
-        Box::new(move || stop.within(work))
+        let (stop, memory) = (Stop::present(), Memory::present());
+        Box::new(move || stop.within(|| memory.during(work)))
     }
 }
 

@@ -25,6 +25,7 @@ use crate::optimize::comparisons::Comparisons;
 use crate::optimize::dynamic::DynamicFilters;
 use crate::optimize::finite::OnlyFinite;
 use crate::optimize::floats::Floats;
+use crate::optimize::grouping_sets::GroupingSets;
 use crate::optimize::hex::BytesAsText;
 use crate::optimize::keys::KeysOnce;
 use crate::optimize::lengths::Lengths;
@@ -34,6 +35,7 @@ use crate::optimize::multiset::{Multisets, SidesAgree};
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::order::Orders;
 use crate::optimize::ordered_aggregates::OrderedAggregates;
+use crate::optimize::recursion::{Recursions, Rules, ShownRecursions};
 use crate::optimize::rules;
 use crate::optimize::shifts::Shifts;
 use crate::optimize::special::Special;
@@ -107,8 +109,10 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 
 /// DataFusion's rules for physical plans without its filter pushdown: filters are in their places in the logical plan
 /// already, and the rule identifies columns by their names alone. It moved `y.b between x.b and false` above a join to
-/// one side. And with the rule for [sequences](crate::optimize::numbers), which is the last.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+/// one side. And with the rules for [grouping sets](crate::optimize::grouping_sets), which is the first, and for
+/// [sequences](crate::optimize::numbers), which is the last. All of them run on the terms of
+/// [recursive queries](crate::optimize::recursion), too, by the rules around them.
+fn physical_rules() -> Rules {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
     for rule in &mut rules {
@@ -116,9 +120,20 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
             *rule = Arc::new(DynamicFilters::new());
         }
     }
+    rules.insert(0, Arc::new(GroupingSets));
     rules.push(Arc::new(RowsOneByOne));
-    let rules = rules.into_iter();
-    rules.map(|rule| Arc::new(Stoppable(rule)) as _).collect()
+    let rules = rules.into_iter().map(stoppable);
+    let mut rules: Rules = rules.collect();
+    let recursions = Recursions::new(rules.clone());
+    rules.insert(0, stoppable(Arc::new(recursions)));
+    rules.push(stoppable(Arc::new(ShownRecursions)));
+    rules
+}
+
+fn stoppable(
+    rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>,
+) -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
+    Arc::new(Stoppable(rule))
 }
 
 /// How dense integer keys must be for a join to look them up by position, at 4 bytes for each number between the least

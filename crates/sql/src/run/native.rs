@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use engine::profile::Record;
 use engine::{Error, Execution, Prepared, ProfileCollector, Runtime, StageOutline};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
@@ -18,7 +18,7 @@ use crate::lower::hybrid;
 use crate::lower::hybrid::HybridPlan;
 use crate::lower::plan::lower;
 use crate::optimize::rules;
-use crate::resources::stop;
+use crate::resources::{operators, stop};
 use crate::run::context::StatementContext;
 
 /// What the engine runs of a query.
@@ -282,7 +282,7 @@ async fn rest(
         .await?;
     let physical = stop::watched(physical)?;
     Ok(Running {
-        rows: execute_stream(Arc::clone(&physical), context.task())?,
+        rows: operators::rows(Arc::clone(&physical), context.task())?,
         rest: Some(physical),
         profile: Arc::new(parking_lot::Mutex::new(profile)),
     })

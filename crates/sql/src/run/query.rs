@@ -13,7 +13,6 @@ use datafusion::config::ConfigNonZeroUsize;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -23,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::optimize::rules;
 use crate::resources::admission::{PATIENCE, Ticket};
 use crate::resources::budget::{Held, footprint};
-use crate::resources::stop;
+use crate::resources::{operators, stop};
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
@@ -310,7 +309,7 @@ async fn begin(
     plan: &LogicalPlan,
 ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
     let physical = stop::watched(rules::physical(state, plan).await?)?;
-    let mut rows = execute_stream(physical, context.task())?;
+    let mut rows = operators::rows(physical, context.task())?;
     let schema = rows.schema();
     let first = rows.try_next().await?;
     let rows = stream::iter(first.map(Ok)).chain(rows);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::catalog::cte_worktable::CteWorkTable;
 use datafusion::common::TableReference;
 use datafusion::common::file_options::file_type::FileType;
 use datafusion::config::ConfigOptions;
@@ -34,6 +33,7 @@ use crate::messages::nearest::unknown_table;
 use crate::names::{
     CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, known, looks_like_file, schema_of,
 };
+use crate::optimize::recursion::work::WorkTable;
 use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
@@ -412,9 +412,7 @@ impl ContextProvider for Resolver<'_> {
         name: &str,
         schema: SchemaRef,
     ) -> DataFusionResult<Arc<dyn TableSource>> {
-        Ok(provider_as_source(Arc::new(CteWorkTable::new(
-            name, schema,
-        ))))
+        Ok(provider_as_source(Arc::new(WorkTable::new(name, schema))))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {

@@ -13,7 +13,6 @@ use datafusion::common::Column;
 use datafusion::datasource::MemTable;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{Expr as Planned, ExprSchemable, LogicalPlanBuilder};
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Join, JoinConstraint,
     JoinOperator, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
@@ -29,6 +28,7 @@ use crate::messages::nearest::unknown_column;
 use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
+use crate::resources::operators;
 use crate::run::context::StatementContext;
 use crate::statements::assigned::fold_targets;
 use crate::statements::{steps, ways};
@@ -187,7 +187,7 @@ impl Beside {
         let plan = context.with_ctes(&plan).await?;
         let physical = context.physical(&plan).await?;
         context.clock.planned();
-        let rows = execute_stream(physical, context.task())?;
+        let rows = operators::rows(physical, context.task())?;
         let beside = Beside {
             assigned: false,
             definition: definition.clone(),

@@ -15,7 +15,7 @@ use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result as Planned};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use engine::SpillTo;
 use futures::TryStreamExt;
@@ -32,6 +32,7 @@ use crate::functions::lists::types::is_special;
 use crate::functions::temporal::moments::written_in_file;
 use crate::messages::nearest::unknown_column;
 use crate::names::{column_name, exact, table_name, written};
+use crate::resources::operators;
 use crate::resources::whole_file::{WholeFile, failed, is_stream};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -105,7 +106,7 @@ async fn fill(
     let file = WholeFile::create(target, room(context)).await?;
     let store = FileStore::new(file.file());
     let task = context.task_in(store.within(context.runtime())?);
-    let counted = execute_stream(plan, task).map(|counts| counts.try_fold(0, add_count));
+    let counted = operators::rows(plan, task).map(|counts| counts.try_fold(0, add_count));
     let counted = match counted {
         Ok(counting) => counting.await,
         Err(e) => Err(e),
@@ -136,7 +137,7 @@ async fn fill_lines(
     let (form, target) = (Arc::new(form), Arc::new(target));
     let mut out = Compressing::new(file.file(), compression).map_err(|e| failed(&target, &e))?;
     out.write_all(&head).map_err(|e| failed(&target, &e))?;
-    let mut rows = execute_stream(plan, context.task())?;
+    let mut rows = operators::rows(plan, context.task())?;
     let mut written = 0;
     while let Some(batch) = rows.try_next().await? {
         written += batch.num_rows() as u64;
@@ -364,7 +365,7 @@ pub(crate) async fn from(
     };
     let physical = context.physical(&plan).await.map_err(in_file)?;
     context.clock.planned();
-    let rows = execute_stream(physical, context.task())?;
+    let rows = operators::rows(physical, context.task())?;
     let rows = rows.map_err(Error::from);
     let width = scope.instance.workers().width();
     let (writing, count) = references::append(&mut context, writing, &table, rows, width)

@@ -11,7 +11,6 @@ use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::{
     Delete, FromTable, Insert, OnConflictAction, OnInsert, Query, Statement as Sql, TableFactor,
@@ -25,6 +24,7 @@ use table::{Privileges, ROW_COLUMN};
 
 use crate::error::{Error, Result};
 use crate::names::{known, table_name, written};
+use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -299,7 +299,7 @@ async fn rows_of(
     let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
-    Ok(execute_stream(physical, context.task())?)
+    Ok(operators::rows(physical, context.task())?)
 }
 
 /// The query inside a planned statement; for a `delete` that is not `whole`, only its row ids.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StringArray};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Statement as Sql, TableObject};
 use futures::TryStreamExt;
 use table::{Privileges, titled};
@@ -16,6 +15,7 @@ use crate::frontend::parse::Statement;
 use crate::messages::plain;
 use crate::names::table_name;
 use crate::optimize::rules;
+use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native;
@@ -81,7 +81,7 @@ pub(crate) async fn explain(
     context.clock.planned();
     if analyze {
         let mut rows = 0;
-        let mut stream = execute_stream(Arc::clone(&physical), context.task())?;
+        let mut stream = operators::rows(Arc::clone(&physical), context.task())?;
         while let Some(batch) = stream.try_next().await? {
             rows += batch.num_rows();
         }

@@ -9,7 +9,6 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
@@ -29,6 +28,7 @@ use crate::frontend::row_values::Given;
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
+use crate::resources::operators;
 use crate::run::generic_plans::{GenericPlan, GenericRun};
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
@@ -397,7 +397,7 @@ fn copied(
         let rows = Incoming::table(names.map(String::as_str), rows)?;
         let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
         let physical = context.physical(&plan).await?;
-        let rows = execute_stream(physical, context.task())?;
+        let rows = operators::rows(physical, context.task())?;
         let rows = rows.map_err(Error::from);
         let (writing, count) =
             references::append(&mut context, writing, &table, rows, width).await?;

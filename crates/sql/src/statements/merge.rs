@@ -12,7 +12,6 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Arr
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as Sql};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
@@ -25,6 +24,7 @@ use crate::frontend::merge::{Action, Clause, Merge, When};
 use crate::frontend::overriding::Overriding;
 use crate::messages::nearest::unknown_column;
 use crate::messages::types::type_name;
+use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -64,7 +64,7 @@ pub(crate) async fn merge(
     let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
-    let rows = execute_stream(physical, context.task())?;
+    let rows = operators::rows(physical, context.task())?;
     let rows = rows.map_err(Error::from).map(|batch| {
         let rows = pairs.lock().take(&batch?)?;
         children.take(&rows)?;

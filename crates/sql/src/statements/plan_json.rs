@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use engine::StageOutline;
 use engine::profile::Record;
 use futures::TryStreamExt;
@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::messages::plain;
+use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native::{self, NativePlan, Profiled};
@@ -48,7 +49,7 @@ pub(crate) async fn explain(
     let mut rows = None;
     if analyze {
         let mut count = 0;
-        let mut stream = execute_stream(Arc::clone(&physical), context.task())?;
+        let mut stream = operators::rows(Arc::clone(&physical), context.task())?;
         while let Some(batch) = stream.try_next().await? {
             count += batch.num_rows() as u64;
         }

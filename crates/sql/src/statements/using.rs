@@ -1,7 +1,6 @@
 //! `delete from t using u where ...`: the rows of `t` that the condition holds for with any rows of `u`.
 
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
     Delete, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr, Statement as Sql, TableFactor,
     TableWithJoins,
@@ -10,6 +9,7 @@ use table::ROW_COLUMN;
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, parse};
+use crate::resources::operators;
 use crate::run::context::StatementContext;
 
 /// The ids of the rows that are to be deleted; one may come several times.
@@ -47,7 +47,7 @@ pub(super) async fn named_rows(
     let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
     context.clock.planned();
-    Ok(execute_stream(physical, context.task())?)
+    Ok(operators::rows(physical, context.task())?)
 }
 
 /// `select t.a, t.row from t, u where ...`.

@@ -1,6 +1,6 @@
 //! Rewrites of statements before they are planned.
 //!
-//! Numbers and `table t` are rewritten as [`tokens`], the rest in the [`tree`], in this order: clauses that say the
+//! Numbers and `table t` are rewritten as tokens ([`tokens`], [`tables`]), the rest in the [`tree`], in this order: clauses that say the
 //! same as others ([`shape`]), names of output columns ([`columns`]), and calls and operators that stand for others
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
@@ -40,6 +40,7 @@ mod shape;
 mod similar;
 mod special;
 mod subscripts;
+mod tables;
 mod tokens;
 mod tree;
 
@@ -50,8 +51,9 @@ pub(crate) use joined::{alias_of, constraint, marked, using_alias};
 pub(crate) use locks::locks;
 pub(crate) use names::{insert_alias, key_columns};
 pub(crate) use subscripts::subscripts;
+pub(crate) use tables::tables;
 pub(crate) use tokens::{
     abort, array_types, continued, end, explained, laterals, numbers, operators, questions, quotes,
-    rows_from, structs, substrings, tables, unnest, without_materialized,
+    rows_from, structs, substrings, unnest, without_materialized,
 };
 pub(crate) use tree::{query, statement};

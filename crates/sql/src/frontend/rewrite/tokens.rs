@@ -1,4 +1,4 @@
-//! Rewrites of tokens: numbers, and `table t`.
+//! Rewrites of tokens, such as numbers.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -305,58 +305,6 @@ pub(crate) fn substrings(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     tokens
-}
-
-/// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
-pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
-        Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
-        _ => Keyword::NoKeyword,
-    };
-    let whole: Vec<usize> = (0..tokens.len())
-        .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
-        .collect();
-    let create = keyword(whole.first().map(|&at| &tokens[at])) == Keyword::CREATE;
-    let is_query = |place: usize| {
-        let near = |by: usize| Some(&tokens[whole[place.checked_sub(by)?]]);
-        let set = |by| {
-            matches!(
-                keyword(near(by)),
-                Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::MINUS
-            )
-        };
-        let begins = match near(1).map(|before| &before.token) {
-            None => true,
-            // In the parentheses of a `create table` it would be a column.
-            Some(Token::LParen) => !create,
-            Some(Token::Word(word)) => match word.keyword {
-                Keyword::AS => create,
-                Keyword::ALL | Keyword::DISTINCT => set(2),
-                _ => set(1),
-            },
-            _ => false,
-        };
-        let next = whole.get(place + 1).map(|&at| &tokens[at].token);
-        begins && matches!(next, Some(Token::Word(_)))
-    };
-    let mut changed = Vec::with_capacity(tokens.len());
-    let mut places = whole.iter().enumerate().peekable();
-    for (at, token) in tokens.iter().enumerate() {
-        let place = places.next_if(|(_, whole)| **whole == at);
-        let of_table = keyword(Some(token)) == Keyword::TABLE;
-        match place {
-            Some((place, _)) if of_table && is_query(place) => {
-                let parts = [
-                    Token::make_keyword("SELECT"),
-                    Token::Mul,
-                    Token::make_keyword("FROM"),
-                ];
-                changed.extend(parts.map(|part| TokenWithSpan::new(part, token.span)));
-            }
-            _ => changed.push(token.clone()),
-        }
-    }
-    changed
 }
 
 fn number(text: &str, token: &TokenWithSpan, changed: &mut Vec<TokenWithSpan>) {

@@ -272,9 +272,10 @@ impl Aggregate<'_> {
         let mut found: Vec<ScalarValue> = Vec::with_capacity(pieces.len());
         let mut made = Made::default();
         for (row, ranges) in pieces.iter().enumerate() {
-            let value = match row.checked_sub(1) {
-                Some(before) if pieces[before] == *ranges => found[before].clone(),
-                _ => {
+            let before = row.checked_sub(1).filter(|at| pieces[*at] == *ranges);
+            let value = match before {
+                Some(before) => found[before].clone(),
+                None => {
                     let mut state = self.new_state()?;
                     for range in ranges {
                         state.update_batch(&sliced(own, range))?;
@@ -282,7 +283,7 @@ impl Aggregate<'_> {
                     state.evaluate()?
                 }
             };
-            made.add(&value)?;
+            made.add(&value, before.is_none())?;
             found.push(value);
         }
         Ok(found)
@@ -347,14 +348,14 @@ impl Aggregate<'_> {
                 Some((before, _)) if backwards => range.start..before.start,
                 Some((before, _)) => before.end..range.end,
             };
-            let value = match last {
-                Some((_, value)) if more.is_empty() => value,
+            let (value, other) = match last {
+                Some((_, value)) if more.is_empty() => (value, false),
                 _ => {
                     state.update_batch(&sliced(own, &more))?;
-                    state.evaluate()?
+                    (state.evaluate()?, true)
                 }
             };
-            made.add(&value)?;
+            made.add(&value, other)?;
             found.push(value.clone());
             last = Some((range.clone(), value));
         }
@@ -395,22 +396,39 @@ impl Aggregate<'_> {
     }
 }
 
-/// The bytes of the values over frames: arrays and texts of many rows, one for each row, are more than there is memory for.
+/// What the values over frames take: arrays and texts of many rows, one for each row, are more than there is memory for. Rows
+/// whose frames are the same share one while they are computed, but each has its own in the column that is made of them.
 #[derive(Default)]
-struct Made(usize);
+struct Made {
+    /// Bytes of the values that are no others' until the column is made.
+    apart: usize,
+    /// Items of arrays.
+    items: usize,
+}
 
 impl Made {
-    fn add(&mut self, value: &ScalarValue) -> Result<()> {
+    /// Allows the value of one more row, which may be `other` than that of the row before.
+    fn add(&mut self, value: &ScalarValue, other: bool) -> Result<()> {
         let bytes = match value {
-            ScalarValue::List(array) => array.get_array_memory_size(),
+            ScalarValue::List(array) => {
+                self.items = self.items.saturating_add(array.values().len());
+                array.get_array_memory_size()
+            }
             ScalarValue::Utf8(Some(text))
             | ScalarValue::LargeUtf8(Some(text))
             | ScalarValue::Utf8View(Some(text)) => text.len(),
             _ => return Ok(()),
         };
-        self.0 = self.0.saturating_add(bytes);
+        if other {
+            self.apart = self.apart.saturating_add(bytes);
+        }
         present::check()?;
-        present::has_room(self.0)
+        if i32::try_from(self.items).is_err() {
+            let message =
+                "arrays over the frames of a window have more than 2147483647 items in all";
+            return Err(Error::coded("53200", message).into());
+        }
+        present::keeps(bytes, self.apart)
     }
 }
 
