@@ -46,9 +46,10 @@ pub fn remove_abandoned(folder: &Path) {
         if metadata.is_symlink() || !is_gone(&writer, &metadata) || !is_free(&path) {
             continue;
         }
-        let _ = match metadata.is_dir() {
-            true => fs::remove_dir_all(path),
-            false => fs::remove_file(path),
+        let _ = if metadata.is_dir() {
+            fs::remove_dir_all(path)
+        } else {
+            fs::remove_file(path)
         };
     }
 }

@@ -18,7 +18,6 @@ pub(super) struct Claim {
 
 impl Claim {
     /// What `pg_locks` shows of it.
-    #[expect(clippy::type_complexity, reason = "these become a struct right away")]
     pub(super) fn shown(
         &self,
     ) -> impl Iterator<Item = (Subject, u32, u64, &'static str, Option<SystemTime>)> + '_ {

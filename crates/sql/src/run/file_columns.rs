@@ -304,9 +304,12 @@ impl<N: ContextProvider> Written<'_, '_, N> {
                 let parts = name.0.iter().filter_map(|part| part.as_ident());
                 // A path in single quotes is a text where an expression stands.
                 parts
-                    .map(|part| match is_literal(part) {
-                        true => Ident::with_quote('"', &part.value),
-                        false => part.clone(),
+                    .map(|part| {
+                        if is_literal(part) {
+                            Ident::with_quote('"', &part.value)
+                        } else {
+                            part.clone()
+                        }
                     })
                     .collect()
             }

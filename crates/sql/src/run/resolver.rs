@@ -313,9 +313,10 @@ async fn of_no_table(
         }
         None => return Ok(None),
     };
-    Ok(Some(Arc::new(match calls.file_places {
-        true => files.with_places(),
-        false => files,
+    Ok(Some(Arc::new(if calls.file_places {
+        files.with_places()
+    } else {
+        files
     })))
 }
 

@@ -120,7 +120,7 @@ pub(super) async fn deleted(
         return Ok(None);
     };
     let open = open_schema(definition);
-    let fields = open.fields().iter().cloned().filter(|_| whole);
+    let fields = open.fields().iter().filter(|_| whole).cloned();
     let schema = with_number(fields);
     let Some(number) = number.first().copied() else {
         return Ok(Some(Found { schema, row: None }));

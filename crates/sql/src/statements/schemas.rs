@@ -16,7 +16,7 @@ use crate::names::{
 };
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::search_path::{no_schema, text_of};
+use crate::search_path::Setting;
 use crate::settings::DateSettings;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::domains::{self, children_first};
@@ -30,6 +30,29 @@ use crate::statements::texts;
 use crate::statements::transaction::clock;
 use crate::statements::types;
 use crate::statements::write::Writing;
+
+/// `set search_path`, or `set_config` of it.
+fn set_path(
+    scope: &Scope<'_>,
+    setting: Option<Setting>,
+    (local, called): (bool, bool),
+    started: Instant,
+) -> Result<Answer> {
+    let path = scope.session_path();
+    let setting = setting.unwrap_or_else(|| path.first());
+    let text = text_of(&setting);
+    match (local, scope.is_alone()) {
+        (false, _) => path.set(setting),
+        (true, false) => path.set_local(setting),
+        // It lasts until the end of this statement.
+        (true, true) => {}
+    }
+    if called {
+        shown(scope, "set_config", text, started)
+    } else {
+        Ok(Answer::changed(None, &clock(&scope.instance, started)))
+    }
+}
 
 /// Runs such a statement.
 pub(crate) async fn run(
@@ -72,22 +95,7 @@ pub(crate) async fn run(
             setting,
             local,
             called,
-        } => {
-            let path = scope.session_path();
-            let setting = setting.unwrap_or_else(|| path.first());
-            let text = text_of(&setting);
-            match (local, scope.is_alone()) {
-                (false, _) => path.set(setting),
-                (true, false) => path.set_local(setting),
-                // It lasts until the end of this statement.
-                (true, true) => {}
-            }
-            if called {
-                shown(scope, "set_config", text, started)
-            } else {
-                Ok(Answer::changed(None, &clock(&scope.instance, started)))
-            }
-        }
+        } => set_path(scope, setting, (local, called), started),
         SchemaStatement::SetDates { name, value, local } => {
             let path = scope.session_path();
             let dates = path.dates().with(name, value.as_deref())?;

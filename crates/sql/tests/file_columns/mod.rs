@@ -1,10 +1,11 @@
 //! The columns of files that no `*` returns: the name of the file, and the number of the row in it.
 
 use super::answers::rows;
-use super::{directory, executors};
+use super::{Fixture, directory, executors};
 
-#[test]
-fn rows_know_their_file_and_their_number() {
+/// Runs `check` with each executor over files of two folders, and one that has a column `filename`; it is given what asks for
+/// rows, and the database.
+fn over_files(check: impl Fn(&dyn Fn(&str) -> Vec<String>, &Fixture)) {
     let directory = directory();
     let folder = directory.path();
     std::fs::create_dir_all(folder.join("h/k=1")).unwrap();
@@ -18,6 +19,13 @@ fn rows_know_their_file_and_their_number() {
             let found = rows(&own.sql(text).unwrap_or_else(|e| panic!("{text}: {e}")));
             found.iter().map(|row| short(row)).collect()
         };
+        check(&ask, &own);
+    }
+}
+
+#[test]
+fn rows_know_their_file_and_their_number() {
+    over_files(|ask, _| {
         assert_eq!(
             ask("select *, filename, file_row_number from '$h' where n <> 6"),
             [
@@ -47,6 +55,12 @@ fn rows_know_their_file_and_their_number() {
             ),
             ask("select count(*), 0, max(id) from '$t.parquet' where id >= 10")
         );
+    });
+}
+
+#[test]
+fn columns_of_files_are_those_of_the_files_that_a_select_names() {
+    over_files(|ask, own| {
         // Each `select` has files of its own.
         assert_eq!(
             ask(
@@ -88,5 +102,5 @@ fn rows_know_their_file_and_their_number() {
             none.to_string().contains("no column \"filename\""),
             "{none}"
         );
-    }
+    });
 }

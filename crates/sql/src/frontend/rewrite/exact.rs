@@ -75,8 +75,10 @@ fn number(expr: &Expr) -> Option<Number> {
             _ => None,
         },
         Expr::Cast {
-            expr, data_type, ..
-        } if matches!(data_type, DataType::Double(_)) => number(expr),
+            expr,
+            data_type: DataType::Double(_),
+            ..
+        } => number(expr),
         // It has the digits that the double shows.
         Expr::Cast {
             expr, data_type, ..

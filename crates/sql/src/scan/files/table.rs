@@ -66,7 +66,10 @@ impl FileTable {
         let own = self.schema.fields();
         let places = self.dataset.places();
         // A file may have columns of these names.
-        if places.iter().all(|place| own.find(place.field.name()).is_none()) {
+        if places
+            .iter()
+            .all(|place| own.find(place.field.name()).is_none())
+        {
             let hidden = places.iter().map(|place| Arc::clone(&place.field));
             let fields: Vec<FieldRef> = own.iter().cloned().chain(hidden).collect();
             self.schema = Arc::new(Schema::new(fields));
