@@ -10,7 +10,7 @@ use datafusion::common::{Result, plan_err};
 
 use crate::error::Error;
 use crate::functions::arguments::TEXT;
-use crate::functions::lists::types::list_of;
+use crate::functions::lists::types::{list_of, lists, range};
 use crate::functions::own::Own;
 use crate::messages::numbers::{table_number, type_named, type_title};
 use crate::names::{CATALOG, quoted};
@@ -37,13 +37,16 @@ pub(crate) const OPTIONS: [(&str, &str); 2] = [
 
 /// A part of each option of `name=value`.
 fn options(args: &[ArrayRef], of: impl Fn(&str) -> Option<&str>) -> Result<ArrayRef> {
-    let lists = args[0].as_list::<i32>();
+    let options = lists(&args[0]);
+    let items = cast(options.values(), &TEXT)?;
+    let items = items.as_string::<i32>();
     let mut made = ListBuilder::new(StringBuilder::new());
-    for all in lists.iter() {
-        for text in all.iter().flat_map(|all| all.as_string::<i32>().iter()) {
+    for row in 0..options.len() {
+        for at in range(options, row) {
+            let text = items.is_valid(at).then(|| items.value(at));
             made.values().append_option(text.and_then(&of));
         }
-        made.append(all.is_some());
+        made.append(options.is_valid(row));
     }
     Ok(Arc::new(made.finish()))
 }

@@ -24,6 +24,7 @@ use table::{is_enum, json_kind};
 
 use crate::functions::convert::{at_places, conversion};
 use crate::functions::enums::place;
+use crate::functions::json::order::key;
 use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{
     fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
@@ -331,9 +332,15 @@ fn distinct(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> 
     let types = both.map(|side| side.get_type(schema));
     let [left, right] = types;
     let to = together(&[left?, right?])?;
-    refuse(&to, EQUALITY)?;
+    let by_key = is_jsonb(&to);
+    if !by_key {
+        refuse(&to, EQUALITY)?;
+    }
     let BinaryExpr { left, op, right } = binary;
-    let side = |expr: Box<Expr>| fitted(*expr, &to, schema).map(Box::new);
+    let side = |expr: Box<Expr>| {
+        let own = fitted(*expr, &to, schema)?;
+        Ok::<_, datafusion::error::DataFusionError>(Box::new(if by_key { key(own)? } else { own }))
+    };
     let binary = BinaryExpr::new(side(left)?, op, side(right)?);
     Ok(Transformed::yes(Expr::BinaryExpr(binary)))
 }

@@ -16,7 +16,7 @@ use crate::names::{
 };
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::search_path::Setting;
+use crate::search_path::{Setting, no_schema, text_of};
 use crate::settings::DateSettings;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::domains::{self, children_first};

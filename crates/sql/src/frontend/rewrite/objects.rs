@@ -163,6 +163,10 @@ fn is_literal(expr: &Expr) -> bool {
     }
 }
 
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if value.value == Value::Null)
+}
+
 /// Rewrites an expression whose parts have been rewritten.
 pub(super) fn rewrite(expr: &mut Expr) {
     match expr {
@@ -173,7 +177,9 @@ pub(super) fn rewrite(expr: &mut Expr) {
         } => {
             if let Some(kind) = kind_of(data_type) {
                 let mut inner = take(inner);
-                if matches!(data_type, DataType::Array(_)) && is_literal(&inner) {
+                if matches!(data_type, DataType::Array(_))
+                    && (is_literal(&inner) || is_null(&inner))
+                {
                     inner = texts(inner);
                 }
                 read(&mut inner, kind);
