@@ -273,7 +273,7 @@ fn calls_that_make_no_sense_are_refused() {
             "select * from bfs('islands')",
             "bfs takes the name of a graph and the id",
         ),
-        ("select * from bfs('islands', -1)", "bfs takes"),
+        ("select * from bfs('islands', -1)", "no vertex -1"),
         ("select * from bfs(islands, 1)", "bfs takes"),
         ("select * from triangles('islands', 3)", "triangles takes"),
         (

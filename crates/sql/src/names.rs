@@ -3,7 +3,7 @@
 use datafusion::common::TableReference;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
-use ingest::{FILE_NAME, FILE_ROW, Format};
+use ingest::Format;
 use table::{ROW_COLUMN, within};
 
 use crate::error::{Error, Result, WITHIN};
@@ -147,11 +147,6 @@ pub(crate) fn column_name(ident: &Ident) -> String {
         Some(_) => ident.value.clone(),
         None => ident.value.to_lowercase(),
     }
-}
-
-/// Whether a column of this name is one that `*` does not return: the numbers of rows, the names of files.
-pub(crate) fn is_hidden(name: &str) -> bool {
-    [ROW_COLUMN, FILE_NAME, FILE_ROW].contains(&name)
 }
 
 /// Refuses the name of the hidden column.

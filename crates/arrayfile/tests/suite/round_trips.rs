@@ -269,7 +269,7 @@ fn what_a_file_cannot_have_is_said() {
             "a",
             "a.txt",
             with(Some("f"), None),
-            "end it with .npy, .h5, .nc or .zarr",
+            "end it with .npy, .npz, .h5, .nc or .zarr",
         ),
         ("b", "a.npy", with(Some("f"), None), "no array 'b'"),
         ("a", "none/a.npy", with(Some("f"), None), "none"),

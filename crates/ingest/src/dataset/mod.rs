@@ -10,6 +10,7 @@ mod merge;
 mod opening;
 pub(crate) mod places;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use crate::batches::{self, BatchSource};
 use crate::csv::Text;
 use crate::dataset::filling::{Filling, Slot, constant};
-use crate::dataset::places::Numbered;
+use crate::dataset::places::{Numbered, field};
 use crate::error::{Error, Result};
 use crate::ipc::IpcFile;
 use crate::json::JsonFile;
@@ -144,7 +145,7 @@ impl Dataset {
         let own = self.schema.fields();
         match column.checked_sub(own.len()) {
             None => Arc::clone(&own[column]),
-            Some(place) => places::field(place),
+            Some(place) => field(place),
         }
     }
 
@@ -463,7 +464,7 @@ impl Dataset {
             schema: Arc::clone(schema),
             slots,
         });
-        let mut rows = numbered.then(|| Numbered::new(&member.content, keep, number));
+        let mut rows = numbered.then(|| Numbered::new(member.content.group_rows(), keep, number));
         Ok(Box::new(pieces.map(move |piece| {
             let (mut piece, filling) = (piece?, Arc::clone(&filling));
             let first = match &mut rows {
@@ -493,5 +494,46 @@ impl Dataset {
             );
             Error::file(member.source.path(), reason)
         })
+    }
+}
+
+impl Dataset {
+    /// The columns [`FILE_NAME`] and [`FILE_ROW`]. Where rows are numbered, text is decoded as its pieces are drawn.
+    pub fn places(&self) -> [Wanted; 2] {
+        [0, 1].map(|place| Wanted {
+            column: self.schema.fields().len() + place,
+            field: field(place),
+            declared: true,
+        })
+    }
+}
+
+impl Member {
+    /// Where the values of a column come from.
+    pub fn origin(&self, column: usize) -> Origin {
+        match column.checked_sub(self.origins.len()) {
+            None => self.origins[column],
+            Some(0) => Origin::Name,
+            Some(_) => Origin::Row,
+        }
+    }
+
+    /// The value of all rows in a column of this origin; none if it is NULL.
+    pub fn constant(&self, origin: Origin) -> Option<Cow<'_, str>> {
+        match origin {
+            Origin::Key(key) => self.keys[key].as_deref().map(Cow::Borrowed),
+            Origin::Name => Some(self.source.path().to_string_lossy()),
+            Origin::File(_) | Origin::Missing | Origin::Row => None,
+        }
+    }
+}
+
+impl Content {
+    /// The rows of each group of a file that has groups.
+    fn group_rows(&self) -> Option<Vec<u64>> {
+        match self {
+            Content::Parquet(file) => Some(file.group_rows().collect()),
+            _ => None,
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! Columns that no file has: its name, and the number of each row in it.
 
-use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef};
 
-use crate::dataset::{Content, Dataset, Member, Origin, Wanted};
 use crate::error::Result;
 use crate::piece::Piece;
 
@@ -29,37 +27,6 @@ pub(super) fn field(place: usize) -> FieldRef {
     Arc::clone(&FIELDS[place.min(1)])
 }
 
-impl Dataset {
-    /// The columns [`FILE_NAME`] and [`FILE_ROW`]. Where rows are numbered, text is decoded as its pieces are drawn.
-    pub fn places(&self) -> [Wanted; 2] {
-        [0, 1].map(|place| Wanted {
-            column: self.schema.fields().len() + place,
-            field: field(place),
-            declared: true,
-        })
-    }
-}
-
-impl Member {
-    /// Where the values of a column come from.
-    pub fn origin(&self, column: usize) -> Origin {
-        match column.checked_sub(self.origins.len()) {
-            None => self.origins[column],
-            Some(0) => Origin::Name,
-            Some(_) => Origin::Row,
-        }
-    }
-
-    /// The value of all rows in a column of this origin; none if it is NULL.
-    pub fn constant(&self, origin: Origin) -> Option<Cow<'_, str>> {
-        match origin {
-            Origin::Key(key) => self.keys[key].as_deref().map(Cow::Borrowed),
-            Origin::Name => Some(self.source.path().to_string_lossy()),
-            Origin::File(_) | Origin::Missing | Origin::Row => None,
-        }
-    }
-}
-
 /// Numbers the rows of the pieces of one file.
 pub(super) struct Numbered {
     /// Rows of the pieces so far.
@@ -69,21 +36,18 @@ pub(super) struct Numbered {
 }
 
 impl Numbered {
-    /// For the pieces of a file, of which those parts are left out for which `keep` is false; the first has this number.
-    pub fn new(content: &Content, keep: Option<&[bool]>, number: u64) -> Numbered {
-        let known = match content {
-            Content::Parquet(file) => {
-                let mut before = 0;
-                let starts = file.group_rows().enumerate().filter_map(|(group, rows)| {
-                    let start = before;
-                    before += rows;
-                    let kept = keep.is_none_or(|keep| keep.get(group).copied().unwrap_or(true));
-                    kept.then_some(start)
-                });
-                Some((starts.collect(), number))
-            }
-            _ => None,
-        };
+    /// For the pieces of a file whose groups have so many rows, if that is known, of which those parts are left out for which `keep` is false; the first has this number.
+    pub fn new(groups: Option<Vec<u64>>, keep: Option<&[bool]>, number: u64) -> Numbered {
+        let known = groups.map(|groups| {
+            let mut before = 0;
+            let starts = groups.into_iter().enumerate().filter_map(|(group, rows)| {
+                let start = before;
+                before += rows;
+                let kept = keep.is_none_or(|keep| keep.get(group).copied().unwrap_or(true));
+                kept.then_some(start)
+            });
+            (starts.collect(), number)
+        });
         Numbered { rows: 0, known }
     }
 

@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use table::Column;
 
+use crate::frontend::cells;
 use crate::frontend::expression::expression;
-use crate::frontend::read_values;
 use crate::frontend::row_values::{Cell, Given, RowValue};
 use crate::functions::arguments::UTC;
 use crate::functions::temporal::local::Local;
@@ -79,7 +79,7 @@ fn of_array<'a>(value: &'a ArrayRef, own: &DataType) -> Option<Cell<'a>> {
         Some(texts) if value.data_type() == own && texts.is_valid(0) => {
             Some(Cell::Text(texts.value(0)))
         }
-        _ => read_values::of_array(value, own),
+        _ => cells::of_array(value, own),
     }
 }
 

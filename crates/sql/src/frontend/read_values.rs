@@ -5,29 +5,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, Float32Array, Int64Array, ListArray, StringViewArray,
-};
+use arrow::array::{Array, ArrayRef, BinaryArray, Int64Array, ListArray, StringViewArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Field, Float64Type, IntervalUnit, TimeUnit,
-};
+use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 
+use crate::frontend::cells::{Cell, RowValue, is_digits, of_array, of_digits, whole};
 use crate::frontend::key_query::date;
-use crate::frontend::row_values::{Cell, RowValue, float, is_digits, scaled, whole};
 use crate::functions::convert::convert;
-use crate::functions::decimals::casts;
 use crate::functions::lists::types::{has, is_list, is_map, is_special, is_struct};
 use crate::functions::temporal::local::Local;
 use crate::functions::temporal::read::reads;
 use crate::messages::types::exact_name;
-
-/// Most digits of a number of which a float has each.
-const FLOAT_DIGITS: usize = 15;
-
-/// Most digits of a constant that the planner reads as they are.
-const CONSTANT_DIGITS: usize = 38;
 
 /// Words that stand for the present day, wherever they are in a text.
 const PRESENT: [&str; 5] = ["now", "today", "tomorrow", "yesterday", "allballs"];
@@ -114,56 +103,6 @@ pub(super) fn of_text<'a>(text: &'a str, own: &DataType, local: Local) -> Option
     of_array(&found, own)
 }
 
-/// A number in digits, with a point or without, for a column of type `own`: one that has each of them.
-pub(super) fn of_digits<'a>(text: &str, own: &DataType) -> Option<Cell<'a>> {
-    match own {
-        DataType::Float64 | DataType::Float32 if text.len() > FLOAT_DIGITS => None,
-        DataType::Float64 => double(text).map(Cell::Float),
-        DataType::Float32 => {
-            let (single, double): (f32, f64) = (text.parse().ok()?, double(text)?);
-            // Whether it becomes a double before.
-            (single.to_bits() == (double as f32).to_bits())
-                .then(|| real(double))
-                .flatten()
-        }
-        DataType::Decimal128(precision, scale) => {
-            let digits = unscaled(text, *scale)?;
-            scaled(digits.parse().ok()?, *precision)
-        }
-        DataType::Decimal256(_, scale) if text.len() <= CONSTANT_DIGITS => {
-            unscaled(text, *scale)?;
-            let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values([text]));
-            of_array(&casts::converted(&texts, own, true).ok()?, own)
-        }
-        _ => None,
-    }
-}
-
-/// The double of few digits, or of a number with an exponent.
-fn double(text: &str) -> Option<f64> {
-    if is_digits(text) {
-        return text.parse().ok();
-    }
-    float(text)
-}
-
-/// The digits of a number without its point, with as many behind that as `scale` says; none if it has more, which are rounded.
-fn unscaled(text: &str, scale: i8) -> Option<String> {
-    if !is_digits(text) {
-        return None;
-    }
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let more = usize::try_from(scale).ok()?.checked_sub(fraction.len())?;
-    Some(format!("{whole}{fraction}{}", "0".repeat(more)))
-}
-
-/// A double for a column of reals; none if it is out of their range.
-pub(super) fn real<'a>(number: f64) -> Option<Cell<'a>> {
-    let own = number as f32;
-    let is_kept = own.is_finite() && (own != 0.0 || number == 0.0);
-    is_kept.then(|| Cell::One(Arc::new(Float32Array::from(vec![own]))))
-}
-
 /// Bytes for a column of type `own`.
 pub(super) fn of_bytes<'a>(bytes: &[u8], own: &DataType) -> Option<Cell<'a>> {
     if !is_bytes(own) {
@@ -210,25 +149,9 @@ pub(super) fn of_items<'a>(items: &[RowValue], own: &DataType, local: Local) -> 
     of_array(&found, own)
 }
 
-/// The value of an array of one, which is of the type `own` of a column; none of one that is not, and of texts.
-pub(super) fn of_array<'a>(value: &ArrayRef, own: &DataType) -> Option<Cell<'a>> {
-    if value.len() != 1 || value.data_type() != own {
-        return None;
-    }
-    Some(match own {
-        _ if value.is_null(0) => Cell::Null,
-        DataType::Boolean => Cell::Boolean(value.as_boolean().value(0)),
-        DataType::Float64 => Cell::Float(value.as_primitive::<Float64Type>().value(0)),
-        DataType::Date32 => Cell::Day(value.as_primitive::<Date32Type>().value(0)),
-        DataType::Decimal128(..) => Cell::Scaled(value.as_primitive::<Decimal128Type>().value(0)),
-        DataType::Utf8View => return None,
-        own if own.is_integer() => return None,
-        _ => Cell::One(Arc::clone(value)),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow::array::AsArray;
     use table::{jsonb_type, uuid_type};
 
     use super::*;

@@ -21,16 +21,6 @@ use crate::frontend::views;
 use crate::frontend::walk::Walk;
 use crate::names::{column_name, known, quoted, written};
 
-/// The column of a view that gets another name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ViewColumn {
-    /// The view, as the statement [writes](crate::names::written) it.
-    pub view: String,
-    pub if_exists: bool,
-    pub from: String,
-    pub to: String,
-}
-
 /// What happens to the columns of a table.
 pub(crate) struct Change<'c> {
     /// The table, as the catalog names it.

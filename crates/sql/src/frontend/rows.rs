@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use crate::frontend::returning::NUMBER;
 use crate::functions::lists::names::{FIELD, STRUCT, WHOLE, WHOLE_OUTER};
 use crate::functions::special;
+use crate::messages::hidden::is_hidden;
 use crate::messages::tags::shown;
-use crate::names::is_hidden;
 
 fn constant(text: &str) -> Expr {
     Expr::Literal(ScalarValue::Utf8(Some(text.to_owned())), None)

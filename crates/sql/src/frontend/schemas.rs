@@ -27,8 +27,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
-use crate::frontend::renamed_columns::ViewColumn;
 use crate::frontend::roles::{RoleName, role_name};
+use crate::frontend::view_column::ViewColumn;
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
 use crate::search_path::Setting;

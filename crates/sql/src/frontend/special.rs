@@ -15,8 +15,8 @@ use table::{JsonKind, is_enum, json_kind, jsonb_type, map_parts, timetz_type, uu
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::conversion;
-use crate::functions::json::order::key;
 use crate::functions::json::path;
+use crate::functions::json_key;
 use crate::functions::lists::names::{MAKE, MAPS_EQUAL};
 use crate::functions::lists::types::{
     dimensions, has, is_list, is_map, is_special, is_struct, list_of, plain, together,
@@ -251,7 +251,7 @@ impl Operation {
             AtArrow => "jsonb contains",
             ArrowAt => return call("jsonb contains", vec![own.right, own.left]),
             _ if compares(&own.op) => {
-                let (left, right) = (key(own.left)?, key(own.right)?);
+                let (left, right) = (json_key(own.left)?, json_key(own.right)?);
                 let op = own.op;
                 return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
             }

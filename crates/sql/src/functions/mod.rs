@@ -45,6 +45,7 @@ pub(crate) mod objects;
 pub(crate) mod one_zero;
 pub(crate) mod operands;
 mod own;
+mod pattern_parts;
 mod patterns;
 mod places;
 pub(crate) mod present;
@@ -78,7 +79,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{FunctionRegistry, SessionState};
-use datafusion::logical_expr::{ScalarUDF, ScalarUDFImpl};
+use datafusion::logical_expr::{Expr, ScalarUDF, ScalarUDFImpl};
 
 use crate::functions::lists::names::MAKE;
 use crate::functions::own::Own;
@@ -168,6 +169,14 @@ fn scalar(own: Own) -> Arc<ScalarUDF> {
     } else {
         function
     }
+}
+
+/// What stands for a value of `jsonb` where it is compared.
+///
+/// # Errors
+/// None: there is the function.
+pub(crate) fn json_key(value: Expr) -> Result<Expr> {
+    Ok(special(json::order::KEY)?.call(vec![value]))
 }
 
 /// A function over arrays, structs or JSON that an operator stands for.

@@ -3,8 +3,8 @@
 
 use chrono::{Datelike, Days, NaiveDate};
 
+use crate::functions::pattern_parts::{Read, number, out_of_range, word, wrong};
 use crate::functions::patterns::{DAYS, Field, MONTHS};
-use crate::functions::read_pattern::{Read, number, out_of_range, word, wrong};
 
 /// What was read of a date.
 #[derive(Debug, Default)]

@@ -11,6 +11,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use crate::error::Error;
 use crate::functions::arguments::{UTC, is_text};
 use crate::functions::own::Own;
+use crate::functions::pattern_parts::{Read, number, out_of_range, word, wrong};
 use crate::functions::patterns::{Field, Pattern, Piece};
 use crate::functions::read_dates;
 use crate::functions::temporal::local::Local;
@@ -105,14 +106,6 @@ struct Parts {
     zone_minutes: i64,
 }
 
-/// What was read, or what is wrong.
-pub(super) type Read<T> = std::result::Result<T, Error>;
-
-/// What is wrong with a text or its pattern.
-pub(super) fn wrong(message: impl Into<String>) -> Error {
-    Error::coded("22007", message)
-}
-
 fn read(pieces: &[Piece], text: &str) -> Read<Found> {
     let mut parts = Parts::default();
     let mut rest = text.trim_start();
@@ -153,11 +146,6 @@ fn beyond(rest: &str, c: char) -> &str {
         Some('-' | '+') if separates(c) && !c.is_whitespace() => others.as_str(),
         _ => rest,
     }
-}
-
-pub(super) fn out_of_range(text: &str) -> Error {
-    let message = format!("date/time field value out of range: \"{text}\"");
-    Error::coded("22008", message)
 }
 
 impl Parts {
@@ -312,30 +300,6 @@ impl Parts {
 fn keep<'t>(place: &mut Option<i64>, (value, after): (i64, &'t str)) -> &'t str {
     *place = Some(value);
     after
-}
-
-/// The number at the start of `rest`, of at most so many digits.
-pub(super) fn number<'t>(rest: &'t str, most: usize, field: &str) -> Read<(i64, &'t str)> {
-    let digits = rest
-        .bytes()
-        .take(most)
-        .take_while(u8::is_ascii_digit)
-        .count();
-    match rest[..digits].parse() {
-        Ok(value) => Ok((value, &rest[digits..])),
-        Err(_) => Err(wrong(format!(
-            "invalid value \"{}\" for \"{field}\"",
-            word(rest)
-        ))),
-    }
-}
-
-/// The start of a text, for messages.
-pub(super) fn word(text: &str) -> String {
-    text.chars()
-        .take_while(|c| !c.is_whitespace())
-        .take(20)
-        .collect()
 }
 
 /// Which of `words` stands at the start of `rest`, and what follows.

@@ -13,6 +13,7 @@ const PLAN: Words = &[
     ("invalid input value for enum", "22P02"),
     ("cannot be read as", "22P02"),
     ("operator does not exist", "42883"),
+    (") does not exist", "42883"),
     ("could not identify", "42883"),
     ("could not determine actual enum type", "42804"),
     ("cannot cast type", "42846"),

@@ -4,6 +4,7 @@
 
 mod codes;
 mod convert;
+pub(crate) mod hidden;
 pub(crate) mod keywords;
 pub(crate) mod nearest;
 pub(crate) mod numbers;

@@ -13,12 +13,12 @@ use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Error, Position};
 use crate::messages::codes;
+use crate::messages::hidden::is_hidden;
 use crate::messages::nearest::unknown_function;
 use crate::messages::overflow;
 use crate::messages::plain;
 use crate::messages::planner_words;
 use crate::messages::tags::shown;
-use crate::names::is_hidden;
 use crate::near::nearest;
 
 impl From<DataFusionError> for Error {

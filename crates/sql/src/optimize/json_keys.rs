@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 use table::{JsonKind, json_kind};
 
 use crate::error::Error;
-use crate::functions::json::order::key;
+use crate::functions::json_key;
 use crate::messages::types::type_name;
 use crate::optimize::expressions::rewritten;
 
@@ -41,7 +41,7 @@ pub(super) fn is_jsonb(ty: &DataType) -> bool {
 fn by_key(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
     let found = is_one(expr, schema);
     if found {
-        *expr = key(std::mem::take(expr))?;
+        *expr = json_key(std::mem::take(expr))?;
     }
     Ok(found)
 }
@@ -155,7 +155,7 @@ fn member(mut own: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(Expr::InSubquery(own)));
     }
     let values = LogicalPlanBuilder::from(inner.as_ref().clone());
-    own.subquery.subquery = Arc::new(values.project([key(column)?])?.build()?);
+    own.subquery.subquery = Arc::new(values.project([json_key(column)?])?.build()?);
     by_key(&mut own.expr, schema)?;
     Ok(Transformed::yes(Expr::InSubquery(own)))
 }
@@ -229,7 +229,7 @@ fn grouped(aggregate: Aggregate) -> Result<LogicalPlan> {
             places.push(place);
             // Values may be among what is counted already.
             aggr_expr.push(first_value(expr.clone(), Vec::new()).alias(format!("jsonb {place}")));
-            keys.push(key(expr)?.alias(format!("jsonb key {place}")));
+            keys.push(json_key(expr)?.alias(format!("jsonb key {place}")));
         } else {
             places.push(keys.len());
             keys.push(expr);

@@ -24,7 +24,6 @@ use table::{is_enum, json_kind};
 
 use crate::functions::convert::{at_places, conversion};
 use crate::functions::enums::place;
-use crate::functions::json::order::key;
 use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{
     fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
@@ -325,22 +324,17 @@ fn distinct(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> 
         binary.op,
         Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
     );
-    let both = [&*binary.left, &*binary.right];
-    if !alike || !both.iter().any(|side| is_row(side, schema)) {
+    let [left, right] = [&*binary.left, &*binary.right].map(|side| side.get_type(schema));
+    let takes = |ty: &Result<DataType>| ty.as_ref().is_ok_and(|ty| is_struct(ty) || is_jsonb(ty));
+    if !alike || !(takes(&left) || takes(&right)) {
         return Ok(Transformed::no(Expr::BinaryExpr(binary)));
     }
-    let types = both.map(|side| side.get_type(schema));
-    let [left, right] = types;
     let to = together(&[left?, right?])?;
-    let by_key = is_jsonb(&to);
-    if !by_key {
+    if !is_jsonb(&to) {
         refuse(&to, EQUALITY)?;
     }
     let BinaryExpr { left, op, right } = binary;
-    let side = |expr: Box<Expr>| {
-        let own = fitted(*expr, &to, schema)?;
-        Ok::<_, datafusion::error::DataFusionError>(Box::new(if by_key { key(own)? } else { own }))
-    };
+    let side = |expr: Box<Expr>| fitted(*expr, &to, schema).map(Box::new);
     let binary = BinaryExpr::new(side(left)?, op, side(right)?);
     Ok(Transformed::yes(Expr::BinaryExpr(binary)))
 }

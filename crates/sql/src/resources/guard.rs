@@ -11,6 +11,8 @@ use crate::error::{Error, MAX_NESTING, Result};
 /// Most operators in a row that no comma or clause separates: `a or b or c ...`, `x + y + z ...`,
 /// `q union q union q ...`. Each adds a level to the tree that the planner walks.
 pub(crate) const MAX_CHAIN: usize = 1_000;
+/// Most parts of the `with` clauses of a statement. Each may be read by the next one, whose plan then stands around its own.
+pub(crate) const MAX_PARTS: usize = 2_000;
 /// Most bytes of one text.
 pub(crate) const MAX_TEXT: usize = 64 << 20;
 
@@ -125,7 +127,34 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<usize> {
             });
         }
     }
-    Ok(deepest)
+    Ok(deepest.max(parts(tokens)?))
+}
+
+/// The parts of `with` clauses: `as (`, `as not materialized (`.
+fn parts(tokens: &[TokenWithSpan]) -> Result<usize> {
+    let (mut count, mut begins) = (0, false);
+    for token in tokens {
+        begins = match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                count += usize::from(begins);
+                false
+            }
+            Token::Word(word) if word.keyword == Keyword::AS => true,
+            Token::Word(word) => {
+                begins && matches!(word.keyword, Keyword::NOT | Keyword::MATERIALIZED)
+            }
+            _ => false,
+        };
+    }
+    if count > MAX_PARTS {
+        return Err(Error::TooComplex {
+            message: format!(
+                "more than {MAX_PARTS} parts of `with` in one statement; keep some in temporary tables"
+            ),
+        });
+    }
+    Ok(count)
 }
 
 fn set_last(open: &mut [usize], count: usize) {
@@ -165,6 +194,15 @@ mod tests {
         assert!(matches!(check_text(&deep), Err(Error::TooComplex { .. })));
         let chain = format!("select 1{}", " + 1".repeat(100_000));
         assert!(matches!(check_text(&chain), Err(Error::TooComplex { .. })));
+        let parts = |count: usize| {
+            let more = (1..count).map(|at| format!(", a{at} as materialized (select * from a)"));
+            format!("with a as (select 1){} select 1", more.collect::<String>())
+        };
+        assert_eq!(check_text(&parts(1_500)).unwrap(), 1_500);
+        assert!(matches!(
+            check_text(&parts(100_000)),
+            Err(Error::TooComplex { .. })
+        ));
         let unions = format!("select 1{}", " union all select 1".repeat(100_000));
         assert!(matches!(check_text(&unions), Err(Error::TooComplex { .. })));
     }

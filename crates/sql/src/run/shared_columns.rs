@@ -10,7 +10,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::frontend::rewrite::constraint;
-use crate::names::{column_name, is_hidden};
+use crate::messages::hidden::is_hidden;
+use crate::names::column_name;
 
 /// A column of a `from`.
 #[derive(Clone, Debug, PartialEq)]

@@ -233,7 +233,11 @@ fn first_letter(expr: &Expr) -> Option<Expr> {
         .is_some_and(|name| column_name(name) == "typname");
     (is_name && *index == first).then(|| {
         let one = Expr::value(Value::Number("1".into(), false));
-        call("left", vec![Expr::CompoundIdentifier(parts), one])
+        let name = match &parts[..] {
+            [name] => Expr::Identifier(name.clone()),
+            _ => Expr::CompoundIdentifier(parts),
+        };
+        call("left", vec![name, one])
     })
 }
 

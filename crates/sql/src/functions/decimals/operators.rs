@@ -347,14 +347,14 @@ fn divided(left: &dyn Datum, right: &dyn Datum, to: &DataType) -> Result<ArrayRe
 }
 
 /// Whether a number has at most so many digits.
-pub(in crate::functions) fn has_digits(value: i256, precision: u8) -> bool {
+pub(crate) fn has_digits(value: i256, precision: u8) -> bool {
     let most = i256::from_i128(10).checked_pow(u32::from(precision));
     let own = value.checked_abs();
     matches!((own, most), (Some(own), Some(most)) if own < most)
 }
 
 /// The quotient of numbers for which 128 bits are enough, of which the left one is moved by so many digits.
-pub(in crate::functions) fn quick(left: i128, right: i128, shift: i32) -> Option<i128> {
+pub(crate) fn quick(left: i128, right: i128, shift: i32) -> Option<i128> {
     let factor = 10i128.checked_pow(u32::try_from(shift).ok()?)?;
     let left = left.checked_mul(factor)?;
     let (whole, rest) = (left.checked_div(right)?, left.checked_rem(right)?);
@@ -367,7 +367,7 @@ pub(in crate::functions) fn quick(left: i128, right: i128, shift: i32) -> Option
 }
 
 /// The same of any numbers, digit by digit; `None` if it has too many.
-pub(in crate::functions) fn by_digits(left: i256, right: i256, shift: i32) -> Option<i256> {
+pub(crate) fn by_digits(left: i256, right: i256, shift: i32) -> Option<i256> {
     let ten = i256::from_i128(10);
     let is_negative = left.is_negative() != right.is_negative();
     let (left, mut right) = (left.checked_abs()?, right.checked_abs()?);

@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// Which way digits go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::functions) enum Way {
+pub(crate) enum Way {
     Ceil,
     Floor,
     /// Half away from zero.
@@ -25,7 +25,7 @@ pub(in crate::functions) enum Way {
 
 impl Way {
     /// That of the function of this name.
-    pub(in crate::functions) fn of(function: &str) -> Option<Way> {
+    pub(crate) fn of(function: &str) -> Option<Way> {
         Some(match function {
             "ceil" => Way::Ceil,
             "floor" => Way::Floor,
@@ -38,7 +38,7 @@ impl Way {
 
 /// The type of a decimal of type `own` with so many digits behind the point, which no constant says if there is none; `None` of
 /// other types.
-pub(in crate::functions) fn result(own: &DataType, places: Option<i64>) -> Option<DataType> {
+pub(crate) fn result(own: &DataType, places: Option<i64>) -> Option<DataType> {
     Some(match own {
         DataType::Decimal128(precision, scale) => {
             let (precision, scale) = digits(*precision, *scale, places, DECIMAL128_MAX_PRECISION);
@@ -72,7 +72,7 @@ fn digits(precision: u8, scale: i8, places: Option<i64>, most: u8) -> (u8, i8) {
 ///
 /// # Errors
 /// If one does not fit the type.
-pub(in crate::functions) fn rounded(
+pub(crate) fn rounded(
     values: &ArrayRef,
     places: Option<&ArrayRef>,
     way: Way,

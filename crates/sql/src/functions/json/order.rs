@@ -9,16 +9,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, StringViewBuilder};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::Expr;
 use table::jsonb_type;
 
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::value::texts;
 use crate::functions::own::Own;
-use crate::functions::special;
 
 /// The function that makes the text, which statements cannot write.
-const KEY: &str = "jsonb key";
+pub(crate) const KEY: &str = "jsonb key";
 
 /// Where less of the stack is left, values that are nested deeper get another of [`STACK`] bytes.
 const RED_ZONE: usize = 64 << 10;
@@ -47,14 +45,6 @@ pub(super) fn all() -> Vec<Own> {
         }
         Ok(Arc::new(keys.finish()) as ArrayRef)
     })]
-}
-
-/// What stands for a value of `jsonb` where it is compared.
-///
-/// # Errors
-/// None: there is the function.
-pub(crate) fn key(value: Expr) -> Result<Expr> {
-    Ok(special(KEY)?.call(vec![value]))
 }
 
 fn one(types: &[DataType]) -> Result<Vec<DataType>> {

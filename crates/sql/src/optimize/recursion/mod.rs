@@ -43,7 +43,7 @@ use futures::stream;
 use crate::error::Error;
 use crate::optimize::recursion::direct::Direct;
 use crate::optimize::recursion::rounds::{Rounds, Way};
-use crate::optimize::recursion::work::{Slot, filled, references};
+use crate::optimize::recursion::work::{Slot, Work, with_children};
 
 /// The rules for physical plans, without those of this module.
 pub(crate) type Rules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
@@ -293,4 +293,53 @@ impl ExecutionPlan for Recursion {
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
     }
+}
+
+/// How often `plan` reads the table of the recursive query `name`. One within it may have the same name.
+fn references(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+    if let Some(work) = plan.downcast_ref::<Work>() {
+        return usize::from(work.name == name);
+    }
+    let below = |plans: &mut dyn Iterator<Item = &Arc<dyn ExecutionPlan>>| {
+        plans.map(|plan| references(plan, name)).sum()
+    };
+    match plan.downcast_ref::<Recursion>() {
+        Some(other) if other.parts.name == name => references(&other.parts.first, name),
+        Some(other) => below(&mut [&other.parts.first, &other.parts.term].into_iter()),
+        None => below(&mut plan.children().into_iter()),
+    }
+}
+
+/// `plan` with the rows that a run puts into `slot` for the table of the recursive query `name`.
+fn filled(
+    plan: Arc<dyn ExecutionPlan>,
+    name: &str,
+    slot: &Arc<Slot>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(work) = plan.downcast_ref::<Work>() {
+        if work.name != name {
+            return Ok(plan);
+        }
+        let slot = Some(Arc::clone(slot));
+        let (schema, projection) = (Arc::clone(&work.schema), work.projection.clone());
+        return Ok(Arc::new(Work::new(
+            work.name.clone(),
+            schema,
+            projection,
+            slot,
+        )));
+    }
+    let shadowed = plan
+        .downcast_ref::<Recursion>()
+        .is_some_and(|other| other.parts.name == name);
+    let mut children = Vec::new();
+    for (at, child) in plan.children().into_iter().enumerate() {
+        let child = Arc::clone(child);
+        children.push(if shadowed && at > 0 {
+            child
+        } else {
+            filled(child, name, slot)?
+        });
+    }
+    with_children(plan, children)
 }

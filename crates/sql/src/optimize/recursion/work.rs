@@ -21,8 +21,6 @@ use datafusion::physical_plan::{
 };
 use parking_lot::Mutex;
 
-use crate::optimize::recursion::Recursion;
-
 /// The table as statements name it.
 #[derive(Debug)]
 pub(crate) struct WorkTable {
@@ -83,17 +81,17 @@ impl Slot {
 /// Reads the table.
 #[derive(Debug)]
 pub(super) struct Work {
-    name: String,
-    schema: SchemaRef,
+    pub name: String,
+    pub schema: SchemaRef,
     /// The columns that are read; all if none are named.
-    projection: Option<Vec<usize>>,
+    pub projection: Option<Vec<usize>>,
     /// None before the query runs.
     slot: Option<Arc<Slot>>,
     properties: Arc<PlanProperties>,
 }
 
 impl Work {
-    fn new(
+    pub fn new(
         name: String,
         schema: SchemaRef,
         projection: Option<Vec<usize>>,
@@ -162,58 +160,9 @@ impl ExecutionPlan for Work {
     }
 }
 
-/// How often `plan` reads the table of the recursive query `name`. One within it may have the same name.
-pub(super) fn references(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
-    if let Some(work) = plan.downcast_ref::<Work>() {
-        return usize::from(work.name == name);
-    }
-    let below = |plans: &mut dyn Iterator<Item = &Arc<dyn ExecutionPlan>>| {
-        plans.map(|plan| references(plan, name)).sum()
-    };
-    match plan.downcast_ref::<Recursion>() {
-        Some(other) if other.parts.name == name => references(&other.parts.first, name),
-        Some(other) => below(&mut [&other.parts.first, &other.parts.term].into_iter()),
-        None => below(&mut plan.children().into_iter()),
-    }
-}
-
 /// Whether `plan` reads the table of any recursive query around it.
 pub(super) fn reads(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<Work>() || plan.children().into_iter().any(reads)
-}
-
-/// `plan` with the rows that a run puts into `slot` for the table of the recursive query `name`.
-pub(super) fn filled(
-    plan: Arc<dyn ExecutionPlan>,
-    name: &str,
-    slot: &Arc<Slot>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    if let Some(work) = plan.downcast_ref::<Work>() {
-        if work.name != name {
-            return Ok(plan);
-        }
-        let slot = Some(Arc::clone(slot));
-        let (schema, projection) = (Arc::clone(&work.schema), work.projection.clone());
-        return Ok(Arc::new(Work::new(
-            work.name.clone(),
-            schema,
-            projection,
-            slot,
-        )));
-    }
-    let shadowed = plan
-        .downcast_ref::<Recursion>()
-        .is_some_and(|other| other.parts.name == name);
-    let mut children = Vec::new();
-    for (at, child) in plan.children().into_iter().enumerate() {
-        let child = Arc::clone(child);
-        children.push(if shadowed && at > 0 {
-            child
-        } else {
-            filled(child, name, slot)?
-        });
-    }
-    with_children(plan, children)
 }
 
 /// `plan` with these children, which is itself where they are its own.
