@@ -60,7 +60,9 @@ fn who_is_told_that_a_statement_was_cancelled_may_do_it_again() {
         let canceller = std::thread::spawn(move || {
             let mut random = fastrand::Rng::with_seed(57014);
             while !until.load(Ordering::Acquire) {
-                std::thread::sleep(Duration::from_micros(random.u64(0..3000)));
+                // Now and then long enough for a statement to end, however busy the machine is.
+                let longer = random.u32(0..5);
+                std::thread::sleep(Duration::from_micros(random.u64(0..3000) << longer));
                 cancel(address, process, &secret);
             }
         });

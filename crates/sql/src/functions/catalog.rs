@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::builder::{Int64Builder, ListBuilder, StringBuilder};
+use arrow::array::builder::{Int64Builder, ListBuilder, StringViewBuilder};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
@@ -39,8 +39,8 @@ pub(crate) const OPTIONS: [(&str, &str); 2] = [
 fn options(args: &[ArrayRef], of: impl Fn(&str) -> Option<&str>) -> Result<ArrayRef> {
     let options = lists(&args[0]);
     let items = cast(options.values(), &TEXT)?;
-    let items = items.as_string::<i32>();
-    let mut made = ListBuilder::new(StringBuilder::new());
+    let items = items.as_string_view();
+    let mut made = ListBuilder::new(StringViewBuilder::new());
     for row in 0..options.len() {
         for at in range(options, row) {
             let text = items.is_valid(at).then(|| items.value(at));
