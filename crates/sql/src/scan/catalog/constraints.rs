@@ -248,7 +248,7 @@ fn reference(definition: &Definition, key: &ForeignKey, rule: Option<&Rule>) -> 
 fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
     for check in definition.checks.iter().filter(|own| !lengths::is_one(own)) {
         let valid = if check.unchecked { " NOT VALID" } else { "" };
-        let text = format!("CHECK (({})){valid}", check.text);
+        let text = format!("CHECK (({})){valid}", bare(&check.text));
         found.push(TableConstraint {
             validated: !check.unchecked,
             ..constraint(definition, check.name.clone(), "c", text)
@@ -261,7 +261,7 @@ fn of_domain(own: &Domain, check: &Check) -> TableConstraint {
     let name = format!("{} {}", own.name, check.name);
     TableConstraint {
         number: table_number(&format!("check {name}")),
-        text: format!("CHECK (({}))", check.text),
+        text: format!("CHECK (({}))", bare(&check.text)),
         name: check.name.clone(),
         kind: "c",
         of: own.name.clone(),
@@ -311,4 +311,25 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .arrays("conkey", keys.iter().map(|key| key.columns.clone()))
         .arrays("confkey", keys.iter().map(|key| key.parent_columns.clone()))
         .nothing("conbin", rows)
+}
+
+/// An expression without the parentheses around all of it, of which a restored dump would have one more each time.
+fn bare(text: &str) -> &str {
+    let mut text = text.trim();
+    while let Some(inner) = text
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'))
+    {
+        let mut depth = 0_i32;
+        let closes = inner.chars().any(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth < 0
+        });
+        // Within quotes may stand a parenthesis that is none.
+        if closes || depth != 0 || inner.contains(['\'', '"']) {
+            break;
+        }
+        text = inner.trim();
+    }
+    text
 }
