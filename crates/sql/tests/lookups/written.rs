@@ -113,7 +113,11 @@ impl Side {
 }
 
 fn error(e: &Error) -> (String, String) {
-    (e.sqlstate().to_string(), e.to_string())
+    // Which of several wrong rows is named is for whoever finds one first.
+    let said = e.to_string();
+    let said = said.split(": Failing row").next().unwrap_or_default();
+    let said = said.split(": Key (").next().unwrap_or_default();
+    (e.sqlstate().to_string(), said.to_owned())
 }
 
 async fn shown(mut stream: AnswerStream) -> Said {
