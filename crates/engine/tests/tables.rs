@@ -1,15 +1,17 @@
 //! The executors over a stored table, whose filters are tested on stored values.
 
 mod runtime;
+mod stored;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{
     Execution, Executor, Fold, Function, Key, NumaPolicy, Output, Query, Rel, Runtime, Scan, Type,
 };
-use table::{Catalog, Definition, Filter, Form, Test, create, insert};
+use stored::{ROWS, shuffled, table};
+use table::{Filter, Form, Test};
 
 /// Values in a range; the form says the same.
 #[derive(Debug)]
@@ -34,47 +36,6 @@ fn filter(column: usize, least: i64, most: i64) -> Filter {
         form: Form::Ranges(Arc::from([(i128::from(least), i128::from(most))])),
         gauge: None,
     }
-}
-
-const ROWS: i64 = 300_000;
-
-/// Of row `i`: in no order, and NULL now and then.
-fn shuffled(i: i64) -> Option<i64> {
-    (i % 11 != 0).then_some(i * 7_919 % 1_000_003)
-}
-
-/// A table of five blocks, whose pages lie on as many nodes as there are, in turn.
-fn table(nodes: usize) -> (Arc<table::Table>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("t.atoll");
-    let mut options = store::Options::default();
-    options.pool.nodes = vec![None; nodes];
-    let store = store::Store::create(path, &options).unwrap();
-    let batch = RecordBatch::try_from_iter([
-        (
-            "a",
-            Arc::new(Int64Array::from_iter_values(0..ROWS)) as ArrayRef,
-        ),
-        (
-            "b",
-            Arc::new(Int64Array::from_iter_values((0..ROWS).map(|i| i % 1_000))) as ArrayRef,
-        ),
-        (
-            "c",
-            Arc::new((0..ROWS).map(shuffled).collect::<Int64Array>()) as ArrayRef,
-        ),
-    ])
-    .unwrap();
-    let mut tx = store.begin().unwrap();
-    create(
-        &mut tx,
-        &Definition::from_schema("t", &batch.schema()).unwrap(),
-    )
-    .unwrap();
-    let (tx, _) = futures::executor::block_on(insert(tx, "t", &[batch])).unwrap();
-    tx.commit().unwrap();
-    let tables = Catalog::new().tables(&store.snapshot()).unwrap();
-    (tables.get("t").unwrap().clone(), folder)
 }
 
 /// How many rows of `table` the filters leave and their sum, and what is told of it.

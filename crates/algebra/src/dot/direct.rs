@@ -1,8 +1,12 @@
 //! A join table that is addressed by the key.
 
 use super::found::NONE;
+use crate::encoded::{Stored, set_where};
 use crate::fill;
 use crate::level::dispatched;
+
+/// Integers that are looked at, at most, to know whether one of them is a key.
+const LOOKED_AT: usize = 65_536;
 
 /// Rows of integer keys between two bounds, found by position: 4 bytes per integer between them.
 ///
@@ -61,9 +65,42 @@ impl Direct {
     pub fn find(&self, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
         find(&self.rows, self.min, keys, valid, out);
     }
+
+    /// As [`super::Keys::any_within`].
+    pub(super) fn any_within(&self, low: i64, high: i64) -> bool {
+        let integers = &self.rows[..self.rows.len() - 1];
+        let Some((first, last)) = within(self.min, integers.len() as u64 - 1, low, high) else {
+            return false;
+        };
+        let some = &integers[first as usize..=last as usize];
+        // Of a long range enough is known.
+        some.len() > LOOKED_AT || some.iter().any(|row| *row != NONE)
+    }
+
+    /// As [`super::Keys::test`].
+    pub(super) fn test<T: Stored>(&self, values: &[T], base: i64, into: &mut [u64]) {
+        test(&self.rows, base.wrapping_sub(self.min), values, into);
+    }
+}
+
+/// The distances from `min` of `low..=high`, as far as they are at most `span`; `None` if none is.
+pub(super) fn within(min: i64, span: u64, low: i64, high: i64) -> Option<(u64, u64)> {
+    let min = i128::from(min);
+    let first = (i128::from(low) - min).max(0);
+    let last = (i128::from(high) - min).min(i128::from(span));
+    (first <= last).then_some((first as u64, last as u64))
 }
 
 dispatched! {
+    fn test<T: Stored>(rows: &[u32], shift: i64, values: &[T], into: &mut [u64]) {
+        let last = rows.len() - 1;
+        set_where(values, into, |value| {
+            let at = (shift.wrapping_add(value.wide() as i64) as u64 as usize).min(last);
+            // SAFETY: `at` is at most `last`, the index of the last entry: a `Direct` has at least one.
+            unsafe { *rows.get_unchecked(at) != NONE }
+        });
+    }
+
     fn find(rows: &[u32], min: i64, keys: &[i64], valid: Option<&[bool]>, out: &mut Vec<u32>) {
         // The last entry is NONE: where keys outside are sent.
         let last = rows.len() - 1;

@@ -7,12 +7,14 @@
 //! | [`Direct`] | unique integers of a small range | an array access |
 //! | [`Ranked`] | integers of a larger range, also repeated ones | counts the bits before the key's (rank) |
 //! | [`Bits`] | integers, for a semi-join: is the key there? | a bit test |
+//! | [`Keys`] | those of one of these, for a scan: is the stored value a key? | as that table |
 //! | [`Hashed`] | any number of words, also repeated ones | a hash table look-up |
 
 mod bits;
 mod direct;
 mod found;
 mod hashed;
+mod keys;
 mod rank;
 mod ranked;
 
@@ -20,4 +22,5 @@ pub use bits::Bits;
 pub use direct::Direct;
 pub use found::{NONE, exclude, found};
 pub use hashed::{Hashed, Part, Probe};
+pub use keys::Keys;
 pub use ranked::Ranked;

@@ -1,8 +1,10 @@
 //! A join table of a bit for each integer that could be a key.
 
+use super::direct::within;
 use super::found::NONE;
 use super::hashed::Probe;
 use super::rank::Ranks;
+use crate::encoded::{Stored, set_where};
 use crate::level::dispatched;
 
 /// Rows of integer keys between two bounds, found by how many keys are smaller: a bit and a half per integer
@@ -129,6 +131,29 @@ impl Ranked {
         }
     }
 
+    /// As [`super::Keys::any_within`].
+    pub(super) fn any_within(&self, low: i64, high: i64) -> bool {
+        let range = within(self.min, self.span, low, high);
+        range.is_some_and(|(first, last)| self.smaller(last + 1) > self.smaller(first))
+    }
+
+    /// How many keys are less than `at` behind `min`; `at` is at most one more than the greatest distance.
+    fn smaller(&self, at: u64) -> u32 {
+        let word = (at / 64) as usize;
+        self.before[word] + (self.words[word] & ((1 << (at % 64)) - 1)).count_ones()
+    }
+
+    /// As [`super::Keys::test`].
+    pub(super) fn test<T: Stored>(&self, values: &[T], base: i64, into: &mut [u64]) {
+        test(
+            &self.words,
+            self.span,
+            base.wrapping_sub(self.min),
+            values,
+            into,
+        );
+    }
+
     /// Whether no key has several rows.
     pub fn is_unique(&self) -> bool {
         self.starts.is_none()
@@ -205,6 +230,16 @@ fn each(keys: &[i64], valid: Option<&[bool]>, mut f: impl FnMut(u32, i64)) {
 }
 
 dispatched! {
+    fn test<T: Stored>(words: &[u64], span: u64, shift: i64, values: &[T], into: &mut [u64]) {
+        assert!((span + 1) / 64 < words.len() as u64, "a word for each distance");
+        set_where(values, into, |value| {
+            // Others are sent to the bit behind the last, which is zero.
+            let at = (shift.wrapping_add(value.wide() as i64) as u64).min(span + 1);
+            // SAFETY: there is a word for each distance up to `span + 1`, as asserted.
+            unsafe { words.get_unchecked((at / 64) as usize) >> (at % 64) & 1 == 1 }
+        });
+    }
+
     /// Replaces each place by what stands there in `values`; [`NONE`] stays.
     fn through(places: &mut [u32], values: &[u32]) {
         for place in places {

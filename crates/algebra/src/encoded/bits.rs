@@ -52,6 +52,24 @@ fn pack(flags: &[u8; 64]) -> u64 {
     word
 }
 
+/// Sets bit `i` of `into` where `hit(values[i])`; leaves the others. Without branches: hits are as good as random.
+#[inline(always)]
+pub(crate) fn set_where<T: Stored>(values: &[T], into: &mut [u64], hit: impl Fn(T) -> bool) {
+    let (whole, rest) = values.as_chunks::<64>();
+    for (word, values) in into.iter_mut().zip(whole) {
+        let mut hits = [0u8; 64];
+        for (flag, value) in hits.iter_mut().zip(values) {
+            *flag = u8::from(hit(*value));
+        }
+        *word |= pack(&hits);
+    }
+    if let Some(word) = into.get_mut(whole.len()) {
+        for (bit, value) in rest.iter().enumerate() {
+            *word |= u64::from(hit(*value)) << bit;
+        }
+    }
+}
+
 dispatched! {
     /// Sets bit `i` of `into` where `table[codes[i]]`; leaves the others. Codes outside the table
     /// are not in it.

@@ -13,6 +13,7 @@ mod lanes;
 mod value;
 mod widen;
 
+pub(crate) use bits::set_where;
 pub use bits::{in_range, in_table, positions};
 pub use value::{Number, Stored};
 pub use widen::{greatest, widen, widen_at};

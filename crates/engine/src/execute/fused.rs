@@ -55,6 +55,7 @@ impl QueryState {
             let mut sink = task.sink_factory.sink()?;
             work(&task, &mut sink, limit).await?;
             sinks.push(sink);
+            self.report.extend(task.filtered());
             return Ok(task.kernels());
         }
         let plan = match task.source {
@@ -86,6 +87,7 @@ impl QueryState {
                 Err(e) => failed = Some(e),
             }
         }
+        self.report.extend(task.filtered());
         failed.map_or(Ok(task.kernels()), Err)
     }
 }

@@ -8,6 +8,7 @@ mod driver;
 mod finish;
 mod fused;
 mod grace;
+mod key_filter;
 mod open;
 mod partitioned;
 mod per_node;

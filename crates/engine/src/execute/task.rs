@@ -6,6 +6,7 @@ use memory::Traffic;
 
 use crate::cancel::Stop;
 use crate::error::Result;
+use crate::execute::key_filter::KeyFilter;
 use crate::execute::open::OpenSource;
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{SinkFactory, SinkState};
@@ -13,7 +14,7 @@ use crate::operators::join_table::JoinTable;
 use crate::operators::meter::{At, PipelineMeter, WorkerClock};
 use crate::operators::pipeline::{PipelineExecutor, Scratch};
 use crate::operators::source::{ColumnReader, Selection};
-use crate::physical::program::{Pipeline, Sink};
+use crate::physical::program::{Pipeline, Sink, Source};
 use crate::profile::Kernel;
 use crate::vector::batch::Batch;
 use crate::vector::value::{Type, Var, Vector};
@@ -21,6 +22,8 @@ use crate::vector::value::{Type, Var, Vector};
 /// A running pipeline.
 pub(crate) struct PipelineTask {
     pub source: OpenSource,
+    /// Those filters of a scan that come from the join tables it probes.
+    pub key_filters: Vec<KeyFilter>,
     pub pipeline: Pipeline,
     pub live: Vec<Vec<Var>>,
     pub sink_factory: SinkFactory,
@@ -38,6 +41,11 @@ pub(crate) fn node() -> usize {
 }
 
 impl PipelineTask {
+    /// What the key filters of the scan did, a line for each.
+    pub(crate) fn filtered(&self) -> impl Iterator<Item = String> {
+        self.key_filters.iter().filter_map(KeyFilter::line)
+    }
+
     /// The profile of the operators.
     pub(crate) fn kernels(&self) -> Vec<Kernel> {
         self.meter.as_ref().map_or(vec![], |meter| meter.kernels())
@@ -104,8 +112,17 @@ impl QueryState {
         sink: &Sink,
         group_join: Option<usize>,
     ) -> Result<PipelineTask> {
+        let mut source = self.open(&pipeline.source)?;
+        let mut key_filters = vec![];
+        if let (Source::Scan(scan), OpenSource::Scan { filters, .. }) =
+            (&pipeline.source, &mut source)
+        {
+            key_filters = self.key_filters(scan, &pipeline.operators);
+            filters.extend(key_filters.iter().map(|own| own.filter.clone()));
+        }
         Ok(PipelineTask {
-            source: self.open(&pipeline.source)?,
+            source,
+            key_filters,
             live: pipeline.live(sink.reads(group_join.is_some())),
             pipeline: pipeline.clone(),
             sink_factory: self.sink_factory(sink, group_join)?,

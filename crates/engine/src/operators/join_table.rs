@@ -1,9 +1,10 @@
 //! Join tables: the build side of a join, probed by key (the `dot` of the LAQ paper).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use algebra::dot::{Direct, Hashed, NONE, Ranked};
+use algebra::dot::{Direct, Hashed, Keys, NONE, Ranked};
 use algebra::lift::Bounds;
 
 use crate::error::{Error, Result};
@@ -36,6 +37,8 @@ pub(crate) struct JoinTable {
     /// The numbers of these rows in the whole, ascending; `None` if this is all of it.
     pub numbers: Option<Vec<u32>>,
     columns: BTreeMap<Var, Vector>,
+    /// Its keys; none if they are probed elsewhere.
+    keys: Vec<Var>,
     index: Index,
     /// Whether all keys are distinct.
     pub unique: bool,
@@ -61,8 +64,8 @@ enum Index {
 
 #[derive(Debug)]
 enum PackedIndex {
-    Direct(Direct),
-    Ranked(Ranked),
+    Direct(Arc<Direct>),
+    Ranked(Arc<Ranked>),
     Hashed(Hashed),
 }
 
@@ -120,6 +123,7 @@ impl JoinTable {
             all: rows,
             numbers: None,
             columns,
+            keys: keys.to_vec(),
             index,
             unique,
             marks: std::iter::repeat_with(AtomicBool::default)
@@ -137,6 +141,7 @@ impl JoinTable {
             all: rows,
             numbers: None,
             columns,
+            keys: vec![],
             index: Index::All,
             unique,
             marks: vec![],
@@ -242,6 +247,24 @@ impl JoinTable {
         }
     }
 
+    /// The values of its key number `place`; `None` if it has no such key.
+    pub fn key(&self, place: usize) -> Option<&Vector> {
+        self.columns.get(self.keys.get(place)?)
+    }
+
+    /// The keys, if the table is indexed by a single whole number in a form that can test stored values.
+    pub fn keys(&self) -> Option<Keys> {
+        match &self.index {
+            Index::CompositeKey(CompositeKey::Same, PackedIndex::Direct(direct)) => {
+                Some(Keys::Direct(direct.clone()))
+            }
+            Index::CompositeKey(CompositeKey::Same, PackedIndex::Ranked(ranked)) => {
+                Some(Keys::Ranked(ranked.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// For each probing row its match or [`NONE`], if no row can have several.
     pub fn one<'f>(&self, probe_state: &'f ProbeState) -> Option<&'f [u32]> {
         self.unique.then_some(&probe_state.first[..])
@@ -337,7 +360,7 @@ fn packed_index(
         let mut direct = Direct::new(min, max);
         let all: Vec<u32> = (0..rows as u32).collect();
         if !direct.set(values, &all) {
-            return Ok((PackedIndex::Direct(direct), true));
+            return Ok((PackedIndex::Direct(direct.into()), true));
         }
     }
     let wide = many
@@ -346,7 +369,7 @@ fn packed_index(
     if span < wide.max(SMALL_RANGE) && span < 1 << 40 {
         let ranked = Ranked::build(values, valid, min, max);
         let unique = ranked.is_unique();
-        return Ok((PackedIndex::Ranked(ranked), unique));
+        return Ok((PackedIndex::Ranked(ranked.into()), unique));
     }
     let mut words = KeyWords::default();
     words.number(values, SEED);

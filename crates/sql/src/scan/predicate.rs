@@ -90,7 +90,7 @@ pub(crate) fn compile(
 fn cost(filter: &Filter) -> usize {
     match filter.form {
         Form::Ranges(_) => 0,
-        Form::Labels(_) => 1,
+        Form::Labels(_) | Form::Keys(_) => 1,
         Form::Within { .. } | Form::Any => 1 + filter.columns.len(),
     }
 }

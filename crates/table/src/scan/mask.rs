@@ -129,6 +129,23 @@ impl Mask {
         self.words[last] |= high;
     }
 
+    /// Removes all rows of `range`.
+    pub fn clear_range(&mut self, range: std::ops::Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        let (first, last) = (range.start / 64, (range.end - 1) / 64);
+        let low = u64::MAX << (range.start % 64);
+        let high = u64::MAX >> (63 - (range.end - 1) % 64);
+        if first == last {
+            self.words[first] &= !(low & high);
+            return;
+        }
+        self.words[first] &= !low;
+        self.words[first + 1..last].fill(0);
+        self.words[last] &= !high;
+    }
+
     /// The rows in the set, ascending.
     pub fn positions(&self) -> Vec<u32> {
         let mut positions = Vec::new();
@@ -165,6 +182,12 @@ mod tests {
             for row in 0..rows {
                 let expected = picks[row] || (start..end).contains(&row);
                 prop_assert_eq!(mask.any_in(row..row + 1), expected);
+            }
+            let (from, to) = (rows / 4, rows - rows / 3);
+            mask.clear_range(from..to);
+            for row in 0..rows {
+                let before = picks[row] || (start..end).contains(&row);
+                prop_assert_eq!(mask.any_in(row..row + 1), before && !(from..to).contains(&row));
             }
         }
 

@@ -31,7 +31,7 @@ use crate::execute::task::PipelineTask;
 use crate::executor::Executor;
 use crate::operators::pipeline::{PipelineExecutor, Scratch};
 use crate::operators::source::{ColumnReader, Selection};
-use crate::physical::program::{Pipeline, Source, Stage};
+use crate::physical::program::{Source, Stage};
 use crate::profile::Record;
 use crate::vector::batch::Batch;
 
@@ -399,7 +399,7 @@ pub(crate) async fn stage(
         drop((empty_in, empty, ready_in, ready));
         join(running, sinks).await?;
         let time = begun.elapsed();
-        report(run, number, pipeline, &flow, &ring, &orders, &tallies, time);
+        report(run, number, &task, &flow, &ring, &orders, &tallies, time);
     }
     Ok(())
 }
@@ -412,17 +412,19 @@ pub(crate) async fn stage(
 fn report(
     run: &mut QueryState,
     number: usize,
-    pipeline: &Pipeline,
+    task: &PipelineTask,
     flow: &Flow,
     ring: &Ring,
     orders: &Orders,
     tallies: &[Tallies; 2],
     time: Duration,
 ) {
-    let names = match &pipeline.source {
+    let pipeline = &task.pipeline;
+    let mut names = match &pipeline.source {
         Source::Scan(scan) => scan.shown.clone(),
         _ => vec![],
     };
+    names.extend(task.key_filters.iter().map(|own| own.shown.clone()));
     let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
     let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
     run.report.push(format!(
@@ -443,6 +445,7 @@ fn report(
     run.report.push(tallies[0].line(&setup));
     let processing = "processing (input: a block that is ready)";
     run.report.push(tallies[1].line(processing));
+    run.report.extend(task.filtered());
     if let Some(profile) = &run.execution.profile {
         profile.note(Record {
             stage: number,

@@ -93,7 +93,10 @@ fn drops(operator: &Operator) -> bool {
 fn free(filters: &[Filter]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (number, filter) in filters.iter().enumerate() {
-        if !matches!(filter.form, Form::Ranges(_) | Form::Labels(_)) {
+        if !matches!(
+            filter.form,
+            Form::Ranges(_) | Form::Labels(_) | Form::Keys(_)
+        ) {
             continue;
         }
         match runs.last_mut() {

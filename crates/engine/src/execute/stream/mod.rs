@@ -86,6 +86,8 @@ pub(crate) async fn stage(
     let (operators, running) = spawn(run, stage, &all, &flow);
     join(running, sinks).await?;
     report(run, number, &operators, &flow, begun);
+    run.report
+        .extend(all.iter().flat_map(|task| task.filtered()));
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use algebra::dot::Keys;
 use algebra::encoded::{Stored, in_range, in_table};
 use arrow::array::Array;
 use arrow::compute::prep_null_mask_filter;
@@ -10,7 +11,7 @@ use memory::Traffic;
 
 use crate::catalog::table::Table;
 use crate::error::{Error, Result};
-use crate::format::block::{Block, Encoding, Zone};
+use crate::format::block::{Block, Encoding, Matrix, Zone};
 use crate::scan::chunk::PinnedChunk;
 use crate::scan::decode::decode;
 use crate::scan::filter::predicate::{Answers, Filter, Form};
@@ -92,9 +93,20 @@ pub(crate) async fn apply(
 async fn refine(filter: &Filter, block: &mut FilteredBlock<'_>, wanted: &mut Mask) -> Result<()> {
     match &filter.form {
         Form::Ranges(ranges) => {
-            let chunk = block.chunk(filter.columns[0], wanted).await?;
+            let column = filter.columns[0];
+            by_pages(&filter.form, &block.record.columns[column], wanted);
+            let chunk = block.chunk(column, wanted).await?;
             let mut hits = Mask::none(wanted.rows());
             by_ranges(block, chunk, ranges, wanted, &mut hits)?;
+            wanted.and(&hits);
+            Ok(())
+        }
+        Form::Keys(keys) => {
+            let column = filter.columns[0];
+            by_pages(&filter.form, &block.record.columns[column], wanted);
+            let chunk = block.chunk(column, wanted).await?;
+            let mut hits = Mask::none(wanted.rows());
+            by_keys(block, chunk, keys, wanted, &mut hits)?;
             wanted.and(&hits);
             Ok(())
         }
@@ -116,6 +128,62 @@ async fn refine(filter: &Filter, block: &mut FilteredBlock<'_>, wanted: &mut Mas
         }
         Form::Within { .. } | Form::Any => by_test(filter, block, wanted).await,
     }
+}
+
+/// Removes the rows of pages whose zones show that no row can pass: such pages are not even read.
+fn by_pages(form: &Form, matrix: &Matrix, wanted: &mut Mask) {
+    let rows = wanted.rows() as u32;
+    for (index, page) in matrix.pages.iter().enumerate() {
+        if matches!(page.zone, Some(Zone::Int { min, max }) if !form.may_pass(min, max)) {
+            wanted.clear_range(matrix.page_rows(index, rows));
+        }
+    }
+}
+
+/// Marks the rows whose values are keys of a join table.
+fn by_keys(
+    block: &FilteredBlock<'_>,
+    chunk: usize,
+    keys: &Keys,
+    wanted: &Mask,
+    hits: &mut Mask,
+) -> Result<()> {
+    let chunk = &block.chunks[chunk].1;
+    let key = |value: i128| i64::try_from(value).is_ok_and(|value| keys.any_within(value, value));
+    if chunk.all_null() {
+        return Ok(());
+    }
+    if matches!(chunk.matrix.encoding, Encoding::Constant(value) if key(value)) {
+        *hits = Mask::all(hits.rows());
+    }
+    for index in 0..chunk.matrix.pages.len() {
+        let rows = chunk.page_rows(index);
+        if !wanted.any_in(rows.clone()) {
+            continue;
+        }
+        // Keys are of 64 bits.
+        let Ok(base) = i64::try_from(chunk.base(index)) else {
+            continue;
+        };
+        let into = hits.words_mut(rows.clone());
+        match chunk.matrix.width() {
+            1 => keys.test(chunk.values::<u8>(index)?, base, into),
+            2 => keys.test(chunk.values::<u16>(index)?, base, into),
+            4 => keys.test(chunk.values::<u32>(index)?, base, into),
+            8 => keys.test(chunk.values::<u64>(index)?, base, into),
+            _ => {
+                let values = chunk.page(index)?.as_chunks::<16>().0;
+                for (row, value) in rows.zip(values) {
+                    hits.set(row, key(i128::from_le_bytes(*value)));
+                }
+            }
+        }
+        count(block, chunk, index)?;
+    }
+    if let Some(valid) = chunk.validity() {
+        hits.and_bytes(valid);
+    }
+    Ok(())
 }
 
 fn by_ranges(

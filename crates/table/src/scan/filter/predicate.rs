@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
+use algebra::dot::Keys;
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::concat;
 
@@ -57,6 +58,9 @@ pub enum Form {
         /// As in [`Form::Ranges`].
         ranges: Arc<[(i128, i128)]>,
     },
+    /// It reads one column of whole numbers, and a row passes exactly if its value is one of the keys of a join table:
+    /// a filter that comes from the other side of a join (sideways information passing).
+    Keys(Keys),
     /// There is no way but to evaluate the test.
     Any,
 }
@@ -102,16 +106,35 @@ impl Filter {
     /// Whether the least and greatest values of `block` (its zone map) show that no row of it can
     /// pass.
     pub fn excludes(&self, block: &Block) -> bool {
-        let (column, ranges) = match &self.form {
-            Form::Ranges(ranges) => (self.columns[0], ranges),
-            Form::Within { column, ranges } => (*column, ranges),
-            _ => return false,
+        let (column, none) = match &self.form {
+            Form::Ranges(ranges) => (self.columns[0], ranges.is_empty()),
+            Form::Within { column, ranges } => (*column, ranges.is_empty()),
+            Form::Keys(_) => (self.columns[0], false),
+            Form::Labels(_) | Form::Any => return false,
         };
         let matrix = &block.columns[column];
         match matrix.zone {
             _ if matrix.nulls == block.rows => true,
-            Some(Zone::Int { min, max }) => !ranges.iter().any(|(a, b)| *a <= max && min <= *b),
-            _ => ranges.is_empty(),
+            Some(Zone::Int { min, max }) => !self.form.may_pass(min, max),
+            _ => none,
+        }
+    }
+}
+
+impl Form {
+    /// Whether a whole number of `min..=max` may pass, as far as the form tells.
+    pub(crate) fn may_pass(&self, min: i128, max: i128) -> bool {
+        match self {
+            Form::Ranges(ranges) | Form::Within { ranges, .. } => {
+                ranges.iter().any(|(a, b)| *a <= max && min <= *b)
+            }
+            Form::Keys(keys) => {
+                // Keys are of 64 bits: beyond them there is none.
+                let most = i128::from(i64::MAX);
+                let (low, high) = (min.max(-most - 1), max.min(most));
+                low <= high && keys.any_within(low as i64, high as i64)
+            }
+            Form::Labels(_) | Form::Any => true,
         }
     }
 }

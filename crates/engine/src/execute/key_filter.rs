@@ -1,0 +1,199 @@
+//! Key filters: what a finished build side says of the rows that a scan is about to read (sideways information
+//! passing).
+//!
+//! The pipelines that probe a join table run when it is complete. An inner or semi join drops the rows whose keys are
+//! not in it, so a scan may drop them first: by its zone maps whole blocks and pages, which are then not read at all,
+//! and the others by testing stored values. A filter of keys that lets most rows through is skipped after the first
+//! block, by its gauge.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use algebra::dot::Keys;
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+use table::{Filter, Form, Gauge, Test};
+
+use crate::execute::query_state::QueryState;
+use crate::logical::relation::Scan;
+use crate::operators::join_table::JoinTable;
+use crate::physical::program::{JoinKind, Operator, Probe};
+use crate::vector::value::{Kind, Values, Vector};
+
+/// Keys of up to this many rows are given as ranges if they are [`FEW_RANGES`] at most: comparing takes less than
+/// looking up.
+const FEW_ROWS: usize = 64;
+const FEW_RANGES: usize = 4;
+/// A build side's keys are looked at one by one, for their extremes, if it has at most this share of the scan's rows.
+const SCANNED: usize = 4;
+
+/// A filter that a finished join table gives to a scan.
+pub(crate) struct KeyFilter {
+    pub filter: Filter,
+    /// What it is, such as `scan of lineitem: l_partkey among the keys of stage 2`.
+    pub shown: String,
+}
+
+impl KeyFilter {
+    /// A line for the report, such as `... : 12.5 % of 65536 rows passed`; `None` if the filter has tested no row.
+    pub(crate) fn line(&self) -> Option<String> {
+        let (tested, passed) = self.filter.gauge.as_ref()?.counts();
+        let share = 100.0 * passed as f64 / tested as f64;
+        let line = || format!("{}: {share:.1} % of {tested} rows passed", self.shown);
+        (tested > 0).then(line)
+    }
+}
+
+impl QueryState {
+    /// The filters that the finished join tables probed by `operators` give to `scan`.
+    pub(crate) fn key_filters(&self, scan: &Scan, operators: &[Operator]) -> Vec<KeyFilter> {
+        let mut filters = Vec::new();
+        if scan.table.rows() <= algebra::VECTOR_ROWS as u64 {
+            return filters;
+        }
+        for operator in operators {
+            let Operator::Probe(probe) = operator else {
+                continue;
+            };
+            if matches!(probe.kind, JoinKind::Outer | JoinKind::Anti) {
+                if probe.marks {
+                    // Rows of that build side that no row of the scan reaches are still to be told from others.
+                    break;
+                }
+                continue;
+            }
+            if let Some(join_table) = &self.join_tables[probe.stage] {
+                self.filters_of(probe, join_table, scan, &mut filters);
+            }
+            if probe.marks {
+                break;
+            }
+        }
+        filters
+    }
+
+    fn filters_of(
+        &self,
+        probe: &Probe,
+        join_table: &JoinTable,
+        scan: &Scan,
+        filters: &mut Vec<KeyFilter>,
+    ) {
+        for (place, var) in probe.keys.iter().enumerate() {
+            let column = scan.columns.iter().find(|(own, _)| own == var);
+            let whole = self.types[*var].kind == Kind::Int;
+            let Some((_, column)) = column.filter(|_| whole) else {
+                continue;
+            };
+            let keys = join_table.keys().filter(|_| probe.keys.len() == 1);
+            let many = join_table.rows * SCANNED > scan.table.rows() as usize;
+            let form = match (few(join_table, place), keys) {
+                (Some(ranges), _) => Form::Ranges(ranges.into()),
+                (None, Some(keys)) => Form::Keys(keys),
+                (None, None) if many => continue,
+                (None, None) => match extremes(join_table, place) {
+                    Some(range) => Form::Ranges(range.into()),
+                    None => continue,
+                },
+            };
+            let schema = scan.table.schema();
+            let name = schema.field(*column).name();
+            let test: Arc<dyn Test> = match &form {
+                Form::Keys(keys) => Arc::new(AmongKeys(keys.clone())),
+                Form::Ranges(ranges) => Arc::new(AmongRanges(ranges.clone())),
+                _ => continue,
+            };
+            filters.push(KeyFilter {
+                filter: Filter {
+                    columns: vec![*column],
+                    test,
+                    form,
+                    gauge: Some(Arc::new(Gauge::default())),
+                },
+                shown: format!(
+                    "scan of {}: {name} among the keys of stage {}",
+                    scan.alias, probe.stage
+                ),
+            });
+        }
+    }
+}
+
+/// The values that a join table has of its key number `place`, NULLs left out; `None` if they are not whole numbers.
+fn values(join_table: &JoinTable, place: usize) -> Option<impl Iterator<Item = i64> + '_> {
+    let Vector {
+        values: Values::Int(values),
+        valid,
+    } = join_table.key(place)?
+    else {
+        return None;
+    };
+    let there = move |row: usize| valid.as_ref().is_none_or(|valid| valid[row]);
+    let rows = values.iter().enumerate();
+    Some(rows.filter_map(move |(row, value)| there(row).then_some(*value)))
+}
+
+/// The keys as few ranges, if they are.
+fn few(join_table: &JoinTable, place: usize) -> Option<Vec<(i128, i128)>> {
+    if join_table.rows > FEW_ROWS {
+        return None;
+    }
+    let sorted: BTreeSet<i64> = values(join_table, place)?.collect();
+    let mut ranges: Vec<(i128, i128)> = Vec::new();
+    for value in sorted.into_iter().map(i128::from) {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == value => *last = value,
+            _ => ranges.push((value, value)),
+        }
+    }
+    (ranges.len() <= FEW_RANGES).then_some(ranges)
+}
+
+/// The range from the least to the greatest key; none if there are only NULLs.
+fn extremes(join_table: &JoinTable, place: usize) -> Option<Vec<(i128, i128)>> {
+    let all = values(join_table, place)?;
+    let ends = all.fold(None, |ends: Option<(i64, i64)>, value| {
+        let (min, max) = ends.unwrap_or((value, value));
+        Some((min.min(value), max.max(value)))
+    });
+    let range = ends.map(|(min, max)| (i128::from(min), i128::from(max)));
+    Some(range.into_iter().collect())
+}
+
+/// A row passes if its value is a key.
+#[derive(Debug)]
+struct AmongKeys(Keys);
+
+/// A row passes if its value is in one of the ranges.
+#[derive(Debug)]
+struct AmongRanges(Arc<[(i128, i128)]>);
+
+type Tested = std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Which of `array`'s values are hits; NULL is none.
+fn hits(array: &ArrayRef, bits: BooleanBuffer) -> BooleanArray {
+    BooleanArray::new(bits, array.logical_nulls())
+}
+
+impl Test for AmongKeys {
+    fn evaluate(&self, columns: &[ArrayRef], _rows: usize) -> Tested {
+        let mut values = Vec::with_capacity(columns[0].len());
+        table::ints_of(&columns[0], &mut values)?;
+        let key = |row: usize| self.0.any_within(values[row], values[row]);
+        let bits = BooleanBuffer::collect_bool(values.len(), key);
+        Ok(hits(&columns[0], bits))
+    }
+}
+
+impl Test for AmongRanges {
+    fn evaluate(&self, columns: &[ArrayRef], _rows: usize) -> Tested {
+        let mut values = Vec::with_capacity(columns[0].len());
+        table::wides_of(&columns[0], &mut values)?;
+        let inside = |row: usize| {
+            let value = values[row];
+            self.0.iter().any(|(a, b)| *a <= value && value <= *b)
+        };
+        let bits = BooleanBuffer::collect_bool(values.len(), inside);
+        Ok(hits(&columns[0], bits))
+    }
+}
