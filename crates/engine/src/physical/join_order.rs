@@ -2,8 +2,10 @@
 //!
 //! An inner join of many relations is a graph. The relation with the most rows is its root, the probe side of the
 //! pipeline. The others form a tree below the root; each becomes the build side of a join with its parent, so a
-//! dimension of a dimension reduces that dimension before the root is read. The join tables that let the smallest
-//! share of rows through are probed first.
+//! dimension of a dimension reduces that dimension before the root is read. A relation hangs where it is found by a
+//! key of its own, if there is such a place: elsewhere each row could have many matches (fan-out), and equalities that
+//! are left over would remove them again. The join tables that let the smallest share of rows through, their matches
+//! counted, are probed first.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +14,13 @@ use crate::expr::Expr;
 use crate::logical::relation::Rel;
 use crate::physical::planner::Planner;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
-use crate::physical::statistics::expected;
+use crate::physical::statistics::{expected, is_key};
 use crate::vector::value::Var;
 
 /// Another relation is the root if it is expected to keep this many times as many rows as the largest relation.
 const FEW: f64 = 8.0;
+/// A relation is found by a key of its own if a row is expected to have fewer matches than this.
+const ONE: f64 = 1.5;
 /// A build side is reduced by a join table that its parent probes by the same keys, if that table lets at most this
 /// share of rows through.
 const REDUCING: f64 = 0.5;
@@ -28,6 +32,20 @@ struct Node {
     parent: Option<(usize, Vec<(Var, Var)>)>,
     vars: BTreeSet<Var>,
     expected: (f64, f64),
+    /// How many of its rows, without its predicates, are expected to match a row of its parent.
+    fan_out: f64,
+}
+
+/// Equalities, each as two vectors and the relations that have them.
+type Edges = Vec<((usize, Var), (usize, Var))>;
+
+/// The vectors of `parent` and of `child` that an equality compares, if it is one of these two.
+fn pair((a, b): &((usize, Var), (usize, Var)), parent: usize, child: usize) -> Option<(Var, Var)> {
+    match (a.0 == parent && b.0 == child, b.0 == parent && a.0 == child) {
+        (true, _) => Some((a.1, b.1)),
+        (_, true) => Some((b.1, a.1)),
+        _ => None,
+    }
 }
 
 /// Plans the pipelines of an inner join.
@@ -48,6 +66,7 @@ pub(crate) fn join(
             rel: Some(rel),
             parent: None,
             vars,
+            fan_out: 1.0,
         }
     });
     let mut graph = Graph {
@@ -56,7 +75,7 @@ pub(crate) fn join(
     };
     let root = graph.root();
     graph.build_tree(planner, root, equal)?;
-    graph.pipelines(planner, root, required)
+    graph.pipelines(planner, root, required, vec![])
 }
 
 struct Graph {
@@ -87,52 +106,43 @@ impl Graph {
         owner.ok_or_else(|| Error::internal(format!("no relation of the join gives vector {var}")))
     }
 
-    /// Builds the tree below the root, breadth first. Equalities that the tree does not use become conditions.
+    /// Builds the tree below the root: breadth first where relations are found by keys of their own, then, one at a
+    /// time, the relation with the fewest matches. Equalities that the tree does not use become conditions.
     fn build_tree(
         &mut self,
         planner: &Planner<'_>,
         root: usize,
         equal: Vec<(Var, Var)>,
     ) -> Result<()> {
-        let mut edges = Vec::with_capacity(equal.len());
+        let mut edges = Edges::with_capacity(equal.len());
         for (a, b) in equal {
             edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
         }
         let mut reached = vec![root];
-        let mut next = 0;
         while reached.len() < self.nodes.len() {
-            let parent = match reached.get(next) {
-                Some(parent) => *parent,
+            let next = self.next_relation(planner, &reached, &edges);
+            let (parent, child) = match next {
+                Some(next) => next,
                 None => {
                     // A relation that no equality connects: cross product.
                     let alone = (0..self.nodes.len()).find(|i| !reached.contains(i));
-                    let alone = alone.ok_or_else(|| Error::internal("a join without its parts"))?;
-                    self.nodes[alone].parent = Some((root, vec![]));
-                    reached.push(alone);
-                    continue;
+                    (
+                        root,
+                        alone.ok_or_else(|| Error::internal("a join without its parts"))?,
+                    )
                 }
             };
-            next += 1;
-            for child in 0..self.nodes.len() {
-                if reached.contains(&child) {
-                    continue;
-                }
-                let mut pairs = Vec::new();
-                edges.retain(|(a, b)| {
-                    let pair = match (a.0 == parent && b.0 == child, b.0 == parent && a.0 == child)
-                    {
-                        (true, _) => (a.1, b.1),
-                        (_, true) => (b.1, a.1),
-                        _ => return true,
-                    };
-                    pairs.push(pair);
-                    false
-                });
-                if !pairs.is_empty() {
-                    self.nodes[child].parent = Some((parent, pairs));
-                    reached.push(child);
-                }
-            }
+            let (used, others): (Edges, Edges) = edges
+                .into_iter()
+                .partition(|edge| pair(edge, parent, child).is_some());
+            edges = others;
+            let pairs: Vec<(Var, Var)> = used
+                .iter()
+                .filter_map(|edge| pair(edge, parent, child))
+                .collect();
+            self.nodes[child].fan_out = self.fan_out(planner, child, &pairs);
+            self.nodes[child].parent = Some((parent, pairs));
+            reached.push(child);
         }
         for ((_, a), (_, b)) in edges {
             let (a, b) = (planner.query.expr(a), planner.query.expr(b));
@@ -140,6 +150,53 @@ impl Graph {
                 .push(crate::expr::build::compare(algebra::filter::Op::Eq, a, b)?);
         }
         Ok(())
+    }
+
+    /// The relation to hang next, below one that is `reached`: the first that is found by a key of its own, otherwise the
+    /// one with the fewest matches. Returns its parent and it.
+    fn next_relation(
+        &self,
+        planner: &Planner<'_>,
+        reached: &[usize],
+        edges: &Edges,
+    ) -> Option<(usize, usize)> {
+        let mut best: Option<(f64, (usize, usize))> = None;
+        for parent in reached {
+            for child in (0..self.nodes.len()).filter(|i| !reached.contains(i)) {
+                let pairs: Vec<(Var, Var)> = edges
+                    .iter()
+                    .filter_map(|edge| pair(edge, *parent, child))
+                    .collect();
+                if pairs.is_empty() {
+                    continue;
+                }
+                let fan_out = self.fan_out(planner, child, &pairs);
+                if fan_out < ONE {
+                    return Some((*parent, child));
+                }
+                if best.is_none_or(|(least, _)| fan_out < least) {
+                    best = Some((fan_out, (*parent, child)));
+                }
+            }
+        }
+        best.map(|(_, next)| next)
+    }
+
+    /// How many rows of a relation without its predicates are expected to match one key: its rows by the number of
+    /// values that its vectors of `pairs` can have.
+    fn fan_out(&self, planner: &Planner<'_>, of: usize, pairs: &[(Var, Var)]) -> f64 {
+        let own: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
+        if self.nodes[of]
+            .rel
+            .as_ref()
+            .is_some_and(|rel| is_key(rel, &own))
+        {
+            return 1.0;
+        }
+        let rows = self.nodes[of].expected.1;
+        let values = |var: &Var| planner.query.ty(*var).most_values();
+        let keys: f64 = pairs.iter().map(|(_, own)| values(own)).product();
+        rows / keys.clamp(1.0, rows)
     }
 
     fn children(&self, of: usize) -> Vec<usize> {
@@ -172,10 +229,21 @@ impl Graph {
         vars
     }
 
-    /// The children of a relation, those that let the smallest share of rows through first.
+    /// How many rows of a relation, with everything below it, are expected to match a row of its parent.
+    fn matches(&self, of: usize) -> f64 {
+        let below: f64 = self
+            .children(of)
+            .into_iter()
+            .map(|child| self.matches(child))
+            .product();
+        let (rows, base) = self.nodes[of].expected;
+        (rows / base).min(1.0) * self.nodes[of].fan_out * below
+    }
+
+    /// The children of a relation, those that leave the fewest rows first.
     fn probe_order(&self, of: usize) -> Vec<usize> {
         let mut children = self.children(of);
-        let rank = |i: usize| (self.share(i), self.nodes[i].expected.1);
+        let rank = |i: usize| (self.matches(i), self.nodes[i].expected.1);
         children.sort_by(|a, b| {
             let (a, b) = (rank(*a), rank(*b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
@@ -222,12 +290,12 @@ impl Graph {
         let build_outputs = inner.iter().map(|var| (*var, *var)).collect();
         let vars = inner.iter().copied().collect();
         inner.extend(&there);
-        let mut pipelines = self.pipelines(planner, child, &inner)?;
-        for other in probes.iter().filter(|other| other.share <= REDUCING) {
-            if let Some(keys) = other.same_keys(&here, &there) {
-                pipelines = then(pipelines, reducing(other.stage, keys));
-            }
-        }
+        let reducing = probes.iter().filter(|other| other.share <= REDUCING);
+        let reducing = reducing.filter_map(|other| {
+            let keys = other.same_keys(&here, &there)?;
+            Some(semi_probe(other.stage, keys))
+        });
+        let pipelines = self.pipelines(planner, child, &inner, reducing.collect())?;
         let sink = Sink::Table {
             keys: there,
             vars,
@@ -242,12 +310,14 @@ impl Graph {
         })
     }
 
-    /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors.
+    /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors. Its own
+    /// rows go through `reducing` first, before they can have matches.
     fn pipelines(
         &mut self,
         planner: &mut Planner<'_>,
         at: usize,
         required: &Required,
+        reducing: Vec<Operator>,
     ) -> Result<Vec<Pipeline>> {
         let children = self.probe_order(at);
         let mut mine = self.take_conditions(at, &children);
@@ -262,6 +332,11 @@ impl Graph {
         }
         let mut own: Required = wanted.intersection(&self.nodes[at].vars).copied().collect();
         own.extend(probes.iter().flat_map(|build_side| &build_side.keys));
+        for operator in &reducing {
+            operator.reads(&mut |var| {
+                own.insert(var);
+            });
+        }
         let rel = self.nodes[at]
             .rel
             .take()
@@ -269,6 +344,9 @@ impl Graph {
         let mut there = self.nodes[at].vars.clone();
         let mut pipelines = planner.pipelines(rel, &own)?;
         pipelines = conditions(pipelines, &mut mine, &there);
+        for operator in reducing {
+            pipelines = then(pipelines, operator);
+        }
         for build_side in probes {
             let probe = Probe {
                 stage: build_side.stage,
@@ -310,7 +388,7 @@ impl BuildSide {
 }
 
 /// A semi join that keeps the rows with a match in `stage`'s join table.
-fn reducing(stage: usize, keys: Vec<Var>) -> Operator {
+fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
     Operator::Probe(Probe {
         stage,
         keys,

@@ -1,6 +1,7 @@
 //! Cardinality estimates.
 
 use crate::logical::relation::Rel;
+use crate::vector::value::Var;
 
 /// Selectivity of a predicate about which nothing is known.
 const GUESS: f64 = 0.2;
@@ -59,5 +60,39 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             let (rows, base) = expected(input);
             (sum.0 + rows, sum.1 + base)
         }),
+    }
+}
+
+/// Whether no two rows of `rel` have the same values of `vars`, as far as is known: they include a declared key or all
+/// that it is grouped by.
+pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
+    match rel {
+        Rel::Scan(scan) => {
+            let definition = scan.table.definition();
+            let has = |column: &usize| {
+                let var = scan.columns.iter().find(|(_, own)| own == column);
+                var.is_some_and(|(var, _)| vars.contains(var))
+            };
+            let declared = std::iter::once(&definition.primary_key);
+            let mut keys = declared.chain(definition.keys.iter().map(|key| &key.columns));
+            keys.any(|key| !key.is_empty() && key.iter().all(has))
+        }
+        Rel::Filter { input, .. }
+        | Rel::Map { input, .. }
+        | Rel::Sort { input, .. }
+        | Rel::Semi { input, .. } => is_key(input, vars),
+        Rel::Reduced(reduced) => is_key(&reduced.input, vars),
+        Rel::Shared { input, vars: own } => {
+            let inner = own.iter().filter(|(_, here)| vars.contains(here));
+            let inner: Vec<Var> = inner.map(|(there, _)| *there).collect();
+            is_key(input, &inner)
+        }
+        Rel::Fold { keys, .. } => keys.iter().all(|key| vars.contains(key)),
+        Rel::Read(_)
+        | Rel::Values { .. }
+        | Rel::Join { .. }
+        | Rel::Left { .. }
+        | Rel::Full { .. }
+        | Rel::Union { .. } => false,
     }
 }

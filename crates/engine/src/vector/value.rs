@@ -61,6 +61,16 @@ impl Type {
         self.kind == other.kind && same_labels
     }
 
+    /// The most different values that there can be, as far as the type tells.
+    pub(crate) fn most_values(&self) -> f64 {
+        match (self.kind, &self.labels) {
+            (Kind::Code, Some(labels)) => labels.labels().len() as f64,
+            (Kind::Bool, _) => 2.0,
+            (Kind::Int | Kind::Wide, _) => (self.bounds.1 as f64) - (self.bounds.0 as f64) + 1.0,
+            _ => f64::MAX,
+        }
+    }
+
     /// The type for values of `data`, with the widest bounds. `None` if the engine cannot represent them.
     pub fn of(data: &DataType, nullable: bool) -> Option<Type> {
         use DataType::*;
