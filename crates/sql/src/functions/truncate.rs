@@ -32,6 +32,11 @@ pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     }))
 }
 
+/// Whether clocks in a zone of this name, which the schema of a file may have, are those of UTC.
+fn is_utc(zone: &str) -> bool {
+    [UTC, "UTC", "Z", "Etc/UTC", "GMT", "-00:00", "+0000"].contains(&zone)
+}
+
 /// The type of intervals.
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -90,7 +95,7 @@ impl ScalarUDFImpl for Truncated {
         };
         let clocks = Local::of(&args.config_options);
         let clocks = if zone.is_some() { clocks } else { Local::PLAIN };
-        if zones.is_none() && clocks.is_utc() && zone.as_deref().is_some_and(|zone| zone != UTC) {
+        if zones.is_none() && clocks.is_utc() && zone.as_deref().is_some_and(|zone| !is_utc(zone)) {
             if has_infinite(&at.to_array(args.number_rows)?) {
                 return exec_err!("date_trunc: an infinite timestamp in a zone other than UTC");
             }
