@@ -19,6 +19,7 @@ pub(crate) mod dynamic;
 mod enums;
 mod expressions;
 pub(crate) mod finite;
+mod first_rows;
 pub(crate) mod floats;
 pub(crate) mod grouping_sets;
 pub(crate) mod hex;

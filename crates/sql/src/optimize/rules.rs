@@ -14,6 +14,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::optimize::checked::operands;
 use crate::optimize::correlated;
 use crate::optimize::deep;
+use crate::optimize::first_rows::FirstRows;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
 use crate::optimize::recursion;
 use crate::optimize::same_windows::SameWindows;
@@ -78,7 +79,7 @@ fn subject(rule: &str) -> Option<Part> {
         "replace_distinct_aggregate" => Part::Distinct,
         "single_distinct_aggregation_to_group_by" => Part::DistinctAggregate,
         SumsOfOne::NAME => Part::Sum,
-        SameWindows::NAME => Part::Window,
+        SameWindows::NAME | FirstRows::NAME => Part::Window,
         NullSafeKeys::NAME => Part::NullSafe,
         "optimize_unions" | "unions_to_filter" => Part::Union,
         "eliminate_limit" | "push_down_limit" => Part::Limit,
@@ -163,6 +164,8 @@ pub(crate) fn all() -> Vec<Rule> {
         .iter()
         .position(|rule| rule.name() == "common_sub_expression_eliminate");
     rules.insert(common.unwrap_or(rules.len()), Arc::new(SameWindows));
+    // Behind what leaves out columns that nobody reads: each column of a row costs an aggregate.
+    rules.push(Arc::new(FirstRows));
     rules.push(Arc::new(NullSafeKeys::default()));
     let stoppable = |rule: Rule| Arc::new(Stoppable(rule)) as Rule;
     rules.into_iter().map(stoppable).collect()

@@ -1,0 +1,200 @@
+//! The first row of each group: `row_number() over (partition by p order by o) = 1`, and the limits of one row that a
+//! subquery in `from` has (which are planned as this). Numbering sorts all rows; the first row of each group is an
+//! aggregate, which keeps one row of each.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, Result, ScalarValue};
+use datafusion::functions_aggregate::first_last::first_value_udaf;
+use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion::logical_expr::expr_rewriter::unalias;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    Aggregate, Expr, ExprSchemable, Filter, LogicalPlan, Operator, Projection, Window,
+    WindowFunctionDefinition, lit,
+};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// Columns of a row that are found one by one, at most: beyond, sorting is as fast.
+const MOST: usize = 16;
+
+/// The optimizer rule.
+#[derive(Debug)]
+pub(crate) struct FirstRows;
+
+impl FirstRows {
+    pub(crate) const NAME: &str = "first_rows";
+}
+
+impl OptimizerRule for FirstRows {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(filter) = &plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let LogicalPlan::Window(window) = filter.input.as_ref() else {
+            return Ok(Transformed::no(plan));
+        };
+        Ok(match first_of_groups(filter, window)? {
+            Some(plan) => Transformed::yes(plan),
+            None => Transformed::no(plan),
+        })
+    }
+}
+
+/// The filter of a window's rows as an aggregate, if it keeps the first row of each group.
+fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPlan>> {
+    let Some(numbered) = row_number(window)? else {
+        return Ok(None);
+    };
+    let inner = window.input.schema();
+    let number = Column::from(window.schema.qualified_field(inner.fields().len()));
+    let mut is_first = false;
+    let mut others = Vec::new();
+    for condition in split_conjunction_owned(filter.predicate.clone()) {
+        match of_number(&condition, &number) {
+            Some((true, alone)) => is_first |= alone,
+            // No row passes: nothing to gain.
+            Some((false, _)) => return Ok(None),
+            None => others.push(condition),
+        }
+    }
+    if !is_first {
+        return Ok(None);
+    }
+    let groups = &numbered.params.partition_by;
+    let first = |column: &Column| {
+        let args = vec![Expr::Column(column.clone())];
+        let order = numbered.params.order_by.clone();
+        Expr::AggregateFunction(AggregateFunction::new_udf(
+            first_value_udaf(),
+            args,
+            false,
+            None,
+            order,
+            None,
+        ))
+    };
+    let mut firsts = Vec::new();
+    // For each column of the input its place among what the aggregate gives.
+    let places: Vec<usize> = inner
+        .columns()
+        .iter()
+        .map(|column| {
+            let own = Expr::Column(column.clone());
+            groups
+                .iter()
+                .position(|key| *key == own)
+                .unwrap_or_else(|| {
+                    firsts.push(first(column));
+                    groups.len() + firsts.len() - 1
+                })
+        })
+        .collect();
+    if firsts.len() > MOST {
+        return Ok(None);
+    }
+    let aggregate = Aggregate::try_new(Arc::clone(&window.input), groups.clone(), firsts)?;
+    let mut fields: Vec<Expr> = places
+        .into_iter()
+        .zip(inner.iter())
+        .map(|(place, (qualifier, field))| {
+            let made = Column::from(aggregate.schema.qualified_field(place));
+            Expr::Column(made).alias_qualified(qualifier.cloned(), field.name())
+        })
+        .collect();
+    fields.push(lit(1u64).alias_qualified(number.relation.clone(), &number.name));
+    let input = Arc::new(LogicalPlan::Aggregate(aggregate));
+    let rows = LogicalPlan::Projection(Projection::try_new(fields, input)?);
+    Ok(Some(match conjunction(others) {
+        Some(others) => LogicalPlan::Filter(Filter::try_new(others, Arc::new(rows))?),
+        None => rows,
+    }))
+}
+
+/// The window's function, if that is a single `row_number()` of groups that can be keys of an aggregate.
+fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
+    let [one] = &window.window_expr[..] else {
+        return Ok(None);
+    };
+    let Expr::WindowFunction(own) = unalias(one.clone()) else {
+        return Ok(None);
+    };
+    let WindowFunctionDefinition::WindowUDF(function) = &own.fun else {
+        return Ok(None);
+    };
+    let params = &own.params;
+    let is_plain = function.name() == "row_number"
+        && params.filter.is_none()
+        && !params.partition_by.is_empty()
+        && !params.partition_by.iter().any(Expr::is_volatile);
+    if !is_plain {
+        return Ok(None);
+    }
+    let schema = window.input.schema();
+    for key in &params.partition_by {
+        // Floats may be equal and yet differ (0 and -0): which of them the row has must not be lost.
+        if key.get_type(schema)?.is_floating() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(*own))
+}
+
+/// If a condition compares the number of a row with a constant: whether it holds for 1, and whether for nothing behind.
+fn of_number(condition: &Expr, number: &Column) -> Option<(bool, bool)> {
+    let Expr::BinaryExpr(binary) = condition else {
+        return None;
+    };
+    let (op, with) = match (
+        is_number(&binary.left, number),
+        is_number(&binary.right, number),
+    ) {
+        (true, false) => (binary.op, constant(&binary.right)?),
+        (false, true) => (binary.op.swap()?, constant(&binary.left)?),
+        _ => return None,
+    };
+    Some(match op {
+        Operator::Eq => (with == 1, with == 1),
+        Operator::Lt => (1 < with, with <= 2),
+        Operator::LtEq => (1 <= with, with <= 1),
+        Operator::Gt => (1 > with, false),
+        Operator::GtEq => (1 >= with, false),
+        _ => return None,
+    })
+}
+
+/// Whether an expression is the number, perhaps as another type of whole numbers.
+fn is_number(expr: &Expr, number: &Column) -> bool {
+    match expr {
+        Expr::Column(column) => column == number,
+        Expr::Cast(cast) => {
+            let wide = matches!(cast.field.data_type(), DataType::Int64 | DataType::UInt64);
+            wide && is_number(&cast.expr, number)
+        }
+        _ => false,
+    }
+}
+
+fn constant(expr: &Expr) -> Option<i128> {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(n)), _) => Some(i128::from(*n)),
+        Expr::Literal(ScalarValue::UInt64(Some(n)), _) => Some(i128::from(*n)),
+        Expr::Literal(ScalarValue::Int32(Some(n)), _) => Some(i128::from(*n)),
+        _ => None,
+    }
+}
