@@ -74,17 +74,9 @@ fn a_relation_hangs_where_its_key_finds_it() {
     };
     let prepared = engine::prepare(query, root, output).unwrap();
     let program = prepared.explain().join("\n");
-    let tables: Vec<&str> = program
-        .lines()
-        .filter(|line| line.contains("join table"))
-        .collect();
     assert!(
-        tables.iter().any(|table| table.contains("address.0")),
+        program.contains("join hash table by (address.0)"),
         "addresses are found by their key:\n{program}"
-    );
-    assert!(
-        !tables.iter().any(|table| table.contains("by address.1")),
-        "no table by town:\n{program}"
     );
     let runtime = runtime::on("live", 2);
     let running = runtime.clone();
