@@ -2,21 +2,25 @@
 
 use std::ops::Range;
 
-use array::{Coordinates, DataType, Decimal, Dimension};
+use array::{Coordinates, DataType, Decimal, Dimension, MetadataValue};
 
 /// How many coordinates are made at a time.
 pub(crate) const AT_A_TIME: u64 = 1 << 16;
 
 /// The type of the values that the coordinates of a dimension become: whole numbers of 32 bits where they fit, those of 64
-/// where `long` says that the file has them, else doubles. `None` if they count from 0, so that nothing need be written.
+/// where `long` says that the file has them, else doubles. `None` if they count from 0 and nothing is `said` of them, so that nothing need be written.
 ///
 /// # Errors
 /// A coordinate that is no double, in words.
-pub(crate) fn value_type(dimension: &Dimension, long: bool) -> Result<Option<DataType>, String> {
+pub(crate) fn value_type(
+    dimension: &Dimension,
+    said: &[(String, MetadataValue)],
+    long: bool,
+) -> Result<Option<DataType>, String> {
     let all = || (0..dimension.length()).filter_map(|at| dimension.coordinate(at));
     let short = |of: Decimal| of.to_i64().is_some_and(|of| i32::try_from(of).is_ok());
     match dimension.coordinates() {
-        Coordinates::Integer { start: 0 } => return Ok(None),
+        Coordinates::Integer { start: 0 } if said.is_empty() => return Ok(None),
         Coordinates::Integer { start } => {
             let last = dimension.length().saturating_sub(1);
             let ends = [Some(Decimal::from(*start)), dimension.coordinate(last)];
@@ -68,9 +72,11 @@ mod tests {
     #[test]
     fn coordinates_take_the_narrowest_type_that_keeps_them() {
         let decimal = |text: &str| text.parse::<Decimal>().unwrap();
-        let of = |dimension: &Dimension, long| value_type(dimension, long);
+        let of = |dimension: &Dimension, long| value_type(dimension, &[], long);
         let from = |start| Dimension::integer("x", start, 3);
         assert_eq!(of(&from(0), true), Ok(None));
+        let said = [("units".to_owned(), "days since 2000-01-01".into())];
+        assert_eq!(value_type(&from(0), &said, true), Ok(Some(DataType::I32)));
         assert_eq!(of(&from(-2), true), Ok(Some(DataType::I32)));
         let far = from(i64::from(i32::MAX) - 1);
         assert_eq!(of(&far, true), Ok(Some(DataType::I64)));

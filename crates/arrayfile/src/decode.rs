@@ -172,6 +172,8 @@ mod tests {
             fill: Some(Scalar::Int(-32767)),
             missing: vec![Scalar::Int(-32767), Scalar::Float(7.0)],
             scale: Some((0.5, 100.0)),
+            metadata: Vec::new(),
+            coded: false,
         };
         let column = field.column(Buffer::of::<i16>(DataType::I16, &[-32767, 4, 7, -2]));
         let got: Vec<Scalar> = (0..4).map(|at| column.get(at)).collect();

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use array::{
-    Attribute, Block, Buffer, CHUNK_BYTES, Coordinates, Dimension, Grid, Region, Schema, Writer,
-    chunk_lengths,
+    Attribute, Block, Buffer, CHUNK_BYTES, Coordinates, DataType, Dimension, Grid, Metadata,
+    Region, Schema, Time, Writer, chunk_lengths,
 };
 use store::Store;
 
+use crate::cf;
 use crate::error::{Error, Result};
 use crate::job::{Job, Reserved};
 use crate::options::{Format, ImportOptions};
@@ -23,6 +24,9 @@ const CHUNKS_KEPT: std::ops::RangeInclusive<u64> = 64 << 10..=64 << 20;
 
 /// Bytes of a chunk's region and place in the lists of those that were written.
 const LISTED: u64 = 256;
+
+/// The most coordinates that are looked at one by one.
+const MOST_MOMENTS: u64 = 1 << 20;
 
 /// The most bytes of a file's chunks that are kept.
 const MOST_KEPT: u64 = 256 << 20;
@@ -79,6 +83,8 @@ pub async fn import(
         Format::NetCdf3 => variables::open(classic::open(path)?, member, (&job, kept))?,
     };
     let schema = schema(source.header(), options)?;
+    let (metadata, unused) = metadata(source.header(), &schema, options);
+    let schema = schema.with_metadata(metadata);
     let mut writer = Writer::begin(store)?.threads(job.most_threads());
     if options.replace {
         match writer.delete(name) {
@@ -93,7 +99,13 @@ pub async fn import(
         format,
         chunks,
         bytes: bytes(&schema),
-        notes: source.header().notes.clone(),
+        notes: source
+            .header()
+            .notes
+            .iter()
+            .cloned()
+            .chain(unused)
+            .collect(),
         schema,
         time: begun.elapsed(),
     })
@@ -195,6 +207,46 @@ fn schema(header: &Header, options: &ImportOptions) -> Result<Schema> {
         dimensions.collect(),
         attributes(&header.fields, options)?,
     )?)
+}
+
+/// What is said of an array with this schema, and which values are times; and in words which could be none.
+fn metadata(header: &Header, schema: &Schema, options: &ImportOptions) -> (Metadata, Vec<String>) {
+    let (mut metadata, mut notes) = (Metadata::default(), Vec::new());
+    metadata.describe(None, header.metadata.clone());
+    for (axis, dimension) in header.axes.iter().zip(schema.dimensions()) {
+        let name = dimension.name();
+        metadata.describe(Some(name), axis.metadata.clone());
+        match cf::time(&axis.metadata, options.times) {
+            Some(time) if are_moments(dimension, time) => metadata.set_time(name, time),
+            Some(_) => notes.push(format!(
+                "'{name}' has coordinates that are no times of SQL, or not to the microsecond: they stay numbers"
+            )),
+            None => {}
+        }
+    }
+    for (field, attribute) in header.fields.iter().zip(schema.attributes()) {
+        let name = attribute.name();
+        metadata.describe(Some(name), field.metadata.clone());
+        let time = cf::time(&field.metadata, options.times);
+        let are_numbers = attribute.data_type() != DataType::Bool && !field.coded;
+        if let Some(time) = time.filter(|_| are_numbers) {
+            metadata.set_time(name, time);
+        }
+    }
+    (metadata, notes)
+}
+
+/// Whether the coordinates of a dimension are times, each another one.
+fn are_moments(dimension: &Dimension, time: Time) -> bool {
+    let moment = |at: u64| time.of_decimal(dimension.coordinate(at)?);
+    let length = dimension.length();
+    if length > MOST_MOMENTS {
+        return false;
+    }
+    let moments: Option<Vec<i64>> = (0..length).map(moment).collect();
+    moments.is_some_and(|of| {
+        of.windows(2).all(|two| two[0] < two[1]) || of.windows(2).all(|two| two[0] > two[1])
+    })
 }
 
 /// A dimension, with the coordinates that it has in the file. It grows if it does there and its coordinates go on by

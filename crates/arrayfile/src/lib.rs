@@ -13,6 +13,9 @@
 //! | HDF5, NetCDF-4 | data sets: compact, contiguous, in chunks by every kind of index; gzip, shuffle, Fletcher's sum, lzf, zstd | chunks, plain or shuffled and gzip; all attributes, and coordinates as dimension scales |
 //! | NetCDF-3 | versions 1, 2 and 5 | version 2, or 5 where it needs it; all attributes, and coordinates |
 //!
+//! What Zarr, HDF5 and NetCDF say of variables, coordinates and the file becomes the array's [`Metadata`](array::Metadata) and
+//! goes back into these formats; numbers that count from a moment are times by it ([`Times`]).
+//!
 //! Values are bool, whole numbers of 8 to 64 bits, and floats of 32 and 64. A chunk of a Zarr that is missing has the fill
 //! value, as the format says; one that is damaged is an error that names it.
 //!
@@ -43,6 +46,7 @@
 
 mod aside;
 mod axis;
+mod cf;
 mod classic;
 mod copy;
 mod decode;
@@ -64,4 +68,4 @@ pub use error::{Error, Result};
 pub use export::{Exported, export};
 pub use import::{Imported, import};
 pub use job::{Job, Progress};
-pub use options::{ExportOptions, Format, ImportOptions, Packing};
+pub use options::{ExportOptions, Format, ImportOptions, Packing, Times};

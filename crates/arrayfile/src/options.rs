@@ -176,6 +176,18 @@ impl std::fmt::Display for Format {
     }
 }
 
+/// Which numbers that count from a moment (`days since 2000-01-01`) are times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Times {
+    /// Those of which the file also says the `calendar`, as xarray writes it.
+    #[default]
+    Said,
+    /// All; without a calendar it is the standard one, by the CF conventions.
+    Always,
+    /// None.
+    Never,
+}
+
 /// What may be said about an import. The default lets the file speak.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
@@ -194,6 +206,8 @@ pub struct ImportOptions {
     pub compression: Compression,
     /// Put the array in the place of one that has its name.
     pub replace: bool,
+    /// Which numbers become times.
+    pub times: Times,
 }
 
 /// How the chunks of an exported array are compressed.

@@ -1,6 +1,6 @@
 //! Where the cells of an import come from.
 
-use array::{Coordinates, DataType, Region, Scalar};
+use array::{Coordinates, DataType, Entries, Region, Scalar};
 
 use crate::error::Result;
 
@@ -15,6 +15,8 @@ pub(crate) struct Header {
     pub fields: Vec<Field>,
     /// What of the file is not in the array, and why, in words.
     pub notes: Vec<String>,
+    /// What is said of the file.
+    pub metadata: Entries,
 }
 
 /// A dimension.
@@ -28,6 +30,8 @@ pub(crate) struct Axis {
     pub coordinates: Option<Coordinates>,
     /// Whether the file could have more along it.
     pub unlimited: bool,
+    /// What is said of its coordinates.
+    pub metadata: Entries,
 }
 
 /// The values of the cells that become an attribute.
@@ -45,6 +49,10 @@ pub(crate) struct Field {
     pub missing: Vec<Scalar>,
     /// What values of the file are multiplied with, and what is added then.
     pub scale: Option<(f64, f64)>,
+    /// What is said of its values.
+    pub metadata: Entries,
+    /// Whether its values stay as the file codes them, so that their units are not those of what they stand for.
+    pub coded: bool,
 }
 
 impl Header {
@@ -60,6 +68,7 @@ impl Header {
             length,
             coordinates: None,
             unlimited: false,
+            metadata: Entries::new(),
         };
         Header {
             axes: shape.iter().zip(names).map(axis).collect(),
@@ -71,8 +80,11 @@ impl Header {
                 fill,
                 missing: Vec::new(),
                 scale: None,
+                metadata: Entries::new(),
+                coded: false,
             }],
             notes: Vec::new(),
+            metadata: Entries::new(),
         }
     }
 

@@ -56,7 +56,10 @@ fn an_array_is_imported_described_exported_and_deleted() {
     assert_eq!(described["dimensions"][1]["last"], "2");
     assert_eq!(
         described["attributes"],
-        json!([{ "name": "metres", "type": "int16", "nullable": false, "fill": 0, "compression": "lz4" }])
+        json!([{
+            "name": "metres", "type": "int16", "nullable": false, "fill": 0, "compression": "lz4",
+            "times": false, "metadata": {},
+        }])
     );
     let text = folder.run(&words("array s.atoll describe")).succeeded();
     assert!(
@@ -339,4 +342,103 @@ fn variables_of_netcdf_become_attributes_and_go_back() {
             .contains("'up' neither rises nor falls"),
         "{notes}"
     );
+}
+
+/// Writes a group of Zarr as xarray does: `heat` over two times, of which `units` and perhaps a calendar are said.
+fn group(folder: &Folder, name: &str, units: &str, calendar: bool) {
+    let array = |shape: &str| {
+        format!(
+            r#"{{"zarr_format": 2, "shape": {shape}, "chunks": {shape}, "dtype": "<f8", "compressor": null,
+                "fill_value": null, "order": "C", "filters": null}}"#
+        )
+    };
+    let calendar = if calendar {
+        r#", "calendar": "proleptic_gregorian""#
+    } else {
+        ""
+    };
+    let file = |file: &str, contents: &[u8]| folder.write(&format!("{name}/{file}"), contents);
+    file(".zgroup", br#"{"zarr_format": 2}"#);
+    file(".zattrs", br#"{"title": "A sea"}"#);
+    file("heat/.zarray", array("[2]").as_bytes());
+    let said = r#"{"_ARRAY_DIMENSIONS": ["time"], "units": "K"}"#;
+    file("heat/.zattrs", said.as_bytes());
+    file("heat/0", &[280.5f64, 281.0].map(f64::to_le_bytes).concat());
+    file("time/.zarray", array("[2]").as_bytes());
+    let said = format!(r#"{{"_ARRAY_DIMENSIONS": ["time"], "units": "{units}"{calendar}}}"#);
+    file("time/.zattrs", said.as_bytes());
+    file("time/0", &[11.5f64, 12.0].map(f64::to_le_bytes).concat());
+}
+
+#[test]
+fn times_of_a_group_of_zarr_are_timestamps_and_go_back_as_numbers() {
+    let folder = Folder::new();
+    let csv = |query: &str| {
+        let arguments = ["sql", "s.atoll", query, "--format", "csv"];
+        folder.run(&arguments).succeeded()
+    };
+    let units = "hours since 1900-01-01 00:00:0.0";
+    group(&folder, "said.zarr", units, true);
+    group(&folder, "unsaid.zarr", units, false);
+    group(&folder, "never.zarr", "days since never", true);
+    for import in [
+        "import s.atoll said said.zarr",
+        "import s.atoll unsaid unsaid.zarr",
+        "import s.atoll always unsaid.zarr --times always",
+        "import s.atoll never never.zarr --times always",
+    ] {
+        folder.run(&words(import)).succeeded();
+    }
+    for name in ["said", "always"] {
+        let found = csv(&format!(
+            "select time, heat from {name} where time > '1900-01-01 11:45'"
+        ));
+        assert_eq!(found, "time,heat\n1900-01-01T12:00:00,281.0\n", "{name}");
+    }
+    for name in ["unsaid", "never"] {
+        let found = csv(&format!("select time, heat from {name} where time = 11.5"));
+        assert_eq!(found, "time,heat\n11.5,280.5\n", "{name}");
+    }
+    assert_eq!(
+        csv(
+            "select column_name, attribute_name, attribute_value from information_schema.array_attributes \
+             where table_name = 'never' order by 1 nulls first, 2"
+        ),
+        "column_name,attribute_name,attribute_value\n,title,A sea\nheat,units,K\ntime,calendar,proleptic_gregorian\n\
+         time,units,days since never\n",
+    );
+    let said = folder
+        .run(&words("array s.atoll describe --name said"))
+        .succeeded();
+    assert!(said.contains("  heat:units = K\n"), "{said}");
+    assert!(said.contains("  title = A sea\n"), "{said}");
+    let described = parsed(
+        &folder
+            .run(&words("array s.atoll describe --name said --json"))
+            .succeeded(),
+    );
+    assert_eq!(described["dimensions"][0]["times"], json!(true));
+    assert_eq!(
+        described["attributes"][0]["metadata"],
+        json!({ "units": "K" })
+    );
+    assert_eq!(described["metadata"], json!({ "title": "A sea" }));
+
+    // What is written in SQL goes out in the units of the file.
+    csv("update said set heat = 1 where time = '1900-01-01 11:30'");
+    folder
+        .run(&words("export s.atoll said out.zarr --group"))
+        .succeeded();
+    let out = std::fs::read_to_string(folder.path("out.zarr/time/zarr.json")).unwrap();
+    let out: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        out["attributes"],
+        json!({ "units": units, "calendar": "proleptic_gregorian" })
+    );
+    let values = std::fs::read(folder.path("out.zarr/time/c/0")).unwrap();
+    assert_eq!(values, [11.5f64, 12.0].map(f64::to_le_bytes).concat());
+    folder.write("t.csv", "a\n1\n");
+    let wrong = folder.run(&words("import s.atoll t t.csv --times never"));
+    assert_ne!(wrong.code, Some(0));
+    assert!(wrong.stderr.contains("--times"), "{}", wrong.stderr);
 }

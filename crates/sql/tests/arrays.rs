@@ -6,7 +6,8 @@ mod fixture;
 use std::sync::Arc;
 
 use array::{
-    Array, Attribute, Block, Buffer, Column, DataType, Dimension, Layout, Region, Schema, Writer,
+    Array, Attribute, Block, Buffer, Column, DataType, Dimension, Layout, Metadata, Region, Scalar,
+    Schema, Time, Writer,
 };
 use sql::{Answer, Executor};
 
@@ -336,4 +337,142 @@ fn a_query_for_coordinates_reads_no_page() {
     assert_eq!(pages(), before);
     let array = Array::open(&fixture.instances[0].store().snapshot(), "temperature").unwrap();
     assert_eq!(array.grid().chunks(), 9);
+}
+
+/// Days since 2000-01-01 as a list with 8 o'clock in it, and three cells of each: `v`; `seen`, hours since 2000-01-01, one of
+/// them null; `read`, seconds since 1970 as a double, one of them NaN.
+fn observations(writer: &mut Writer) {
+    const EPOCH: i64 = 946_684_800_000_000;
+    let days = ["0", "0.3333333333333333", "1", "10000"].map(|of| of.parse().unwrap());
+    let dimensions = vec![Dimension::listed("day", days.to_vec()).chunk(1)];
+    let attributes = vec![
+        Attribute::new("v", DataType::F64),
+        Attribute::new("seen", DataType::I32).nullable(),
+        Attribute::new("read", DataType::F64),
+    ];
+    let mut metadata = Metadata::default();
+    metadata.describe(None, vec![("title".to_owned(), "A sea".into())]);
+    let units = |of: &str| vec![("units".to_owned(), of.into())];
+    metadata.describe(Some("day"), units("days since 2000-01-01"));
+    metadata.describe(Some("v"), units("K"));
+    let time = |epoch, unit| Time::new(epoch, unit).unwrap();
+    metadata.set_time("day", time(EPOCH, 86_400_000_000));
+    metadata.set_time("seen", time(EPOCH, 3_600_000_000));
+    metadata.set_time("read", time(0, 1_000_000));
+    let schema = Schema::new(dimensions, attributes).unwrap();
+    writer
+        .create("obs", &schema.with_metadata(metadata))
+        .unwrap();
+    let float = Scalar::Float;
+    let cells = [
+        (1.5, Scalar::Int(0), float(0.25)),
+        (2.5, Scalar::Null, float(f64::NAN)),
+        (3.5, Scalar::Int(-1), float(-1.0)),
+        (4.5, Scalar::Int(24), float(946_684_800.0)),
+    ];
+    let cells = cells.into_iter().zip(0..);
+    let cells: Vec<_> = cells
+        .map(|((v, seen, read), at)| (vec![at], vec![float(v), seen, read]))
+        .collect();
+    futures::executor::block_on(writer.update("obs", &cells)).unwrap();
+}
+
+#[test]
+fn numbers_that_count_from_a_moment_are_timestamps() {
+    let fixture = Fixture::new(observations);
+    assert_eq!(
+        fixture.rows("select day::text, seen::text, read::text, v from obs"),
+        [
+            "2000-01-01 00:00:00|2000-01-01 00:00:00|1970-01-01 00:00:00.25|1.5",
+            "2000-01-01 08:00:00|NULL|NULL|2.5",
+            "2000-01-02 00:00:00|1999-12-31 23:00:00|1969-12-31 23:59:59|3.5",
+            "2027-05-19 00:00:00|2000-01-02 00:00:00|2000-01-01 00:00:00|4.5",
+        ],
+    );
+    assert_eq!(
+        fixture.rows("select pg_typeof(day)::text, pg_typeof(read)::text from obs limit 1"),
+        ["timestamp without time zone|timestamp without time zone"],
+    );
+    assert_eq!(
+        fixture.rows("select v from obs where day >= '2000-01-01 08:00' and day < '2000-01-03'"),
+        ["2.5", "3.5"],
+    );
+    assert_eq!(
+        fixture.rows("select count(*) from obs where read is null or seen < '2000-01-01'"),
+        ["2"],
+    );
+    let text = "explain select v from obs where day = timestamp '2027-05-19'";
+    let shown = rows(&fixture.on(0, text).unwrap()).join("\n");
+    assert!(shown.contains("chunks=1 of 4"), "{shown}");
+}
+
+#[test]
+fn times_are_written_as_numbers() {
+    let fixture = Fixture::new(observations);
+    for instance in 0..EXECUTORS.len() {
+        for text in [
+            "update obs set seen = timestamp '2000-01-01 05:00', read = '1970-01-01 00:00:01.5' where v = 2.5",
+            "insert into obs values ('2000-01-01 08:00', 9.5, '2000-01-03', null)",
+        ] {
+            fixture.on(instance, text).unwrap();
+        }
+        for (text, said) in [
+            (
+                "update obs set seen = '2000-01-01 05:30'",
+                "attribute 'seen' counts in units",
+            ),
+            (
+                "insert into obs values ('2000-01-01 16:00', 1, null, null)",
+                "dimension 'day' counts in units",
+            ),
+        ] {
+            let error = fixture.on(instance, text).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains(said), "{text}: {error}");
+        }
+    }
+    assert_eq!(
+        fixture.rows("select v, seen::text, read::text from obs where day = '2000-01-01 08:00'"),
+        ["9.5|2000-01-03 00:00:00|NULL"],
+    );
+}
+
+#[test]
+fn numbers_beyond_all_times_are_errors() {
+    let fixture = Fixture::new(|writer| {
+        observations(writer);
+        let cells = [(vec![0], vec![1.into(), 0.into(), Scalar::Float(1e300)])];
+        futures::executor::block_on(writer.update("obs", &cells)).unwrap();
+    });
+    for instance in 0..EXECUTORS.len() {
+        let error = fixture.on(instance, "select max(read) from obs");
+        let error = error.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("timestamp out of range"), "{error}");
+    }
+    assert_eq!(fixture.rows("select count(v) from obs"), ["4"]);
+    assert_eq!(
+        fixture.rows("select count(*) from aggregate(obs, max(read))"),
+        ["1"],
+        "operators of AFL have numbers"
+    );
+}
+
+#[test]
+fn what_is_said_of_arrays_is_a_view() {
+    let fixture = Fixture::new(observations);
+    let all = "select table_name, column_name, attribute_name, attribute_value \
+        from information_schema.array_attributes";
+    assert_eq!(
+        fixture.rows(all),
+        [
+            "obs|NULL|title|A sea",
+            "obs|day|units|days since 2000-01-01",
+            "obs|v|units|K",
+        ],
+    );
+    fixture.rows("create version one of obs; update obs set v = 1; select count(*) from obs");
+    assert_eq!(fixture.rows(all).len(), 3);
+    assert_eq!(
+        fixture.rows("select max(day)::text from \"obs@one\""),
+        ["2027-05-19 00:00:00"],
+    );
 }

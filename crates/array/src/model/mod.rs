@@ -3,5 +3,7 @@
 pub(crate) mod chunking;
 pub(crate) mod decimal;
 pub(crate) mod dimension;
+pub(crate) mod metadata;
 pub(crate) mod schema;
+pub(crate) mod time;
 pub(crate) mod types;

@@ -1,10 +1,13 @@
 //! Schemas: the dimensions and attributes of an array.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, listed};
 use crate::model::chunking::{CHUNK_BYTES, chunk_lengths};
 use crate::model::dimension::{Bound, Dimension};
+use crate::model::metadata::Metadata;
 use crate::model::types::{DataType, Scalar};
 
 /// The most dimensions of an array.
@@ -116,6 +119,9 @@ pub struct Schema {
     dimensions: Vec<Dimension>,
     attributes: Vec<Attribute>,
     layout: Layout,
+    /// Kept beside the rest, since stores of before have none.
+    #[serde(skip)]
+    metadata: Arc<Metadata>,
 }
 
 impl Schema {
@@ -138,6 +144,7 @@ impl Schema {
             dimensions,
             attributes,
             layout: Layout::Dense,
+            metadata: Arc::default(),
         };
         schema.check()?;
         Ok(schema)
@@ -155,6 +162,7 @@ impl Schema {
             dimensions,
             attributes,
             layout: Layout::Dense,
+            metadata: Arc::default(),
         };
         schema.check()?;
         Ok(schema)
@@ -164,6 +172,17 @@ impl Schema {
     pub fn with_layout(mut self, layout: Layout) -> Schema {
         self.layout = layout;
         self
+    }
+
+    /// The same with this said of it.
+    pub fn with_metadata(mut self, metadata: Metadata) -> Schema {
+        self.metadata = Arc::new(metadata);
+        self
+    }
+
+    /// What is said of the array, its dimensions and its attributes.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
     }
 
     /// Checks all of it: for what was given or read.

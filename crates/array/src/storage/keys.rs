@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use store::{Snapshot, Transaction};
 
 use crate::error::{Error, Result, listed};
+use crate::model::metadata::Metadata;
 use crate::model::schema::Schema;
 
 /// The space of the catalog's directory, which arrays share with tables and graphs.
@@ -18,6 +19,8 @@ const OTHERS: [(&[u8], &str); 3] = [(b"t", "table"), (b"w", "view"), (b"q", "seq
 pub(crate) const AT: char = '@';
 /// The first byte of an entry: the version of its format.
 const VERSION: u8 = 1;
+/// The first byte of the entry of an array of which something is said: behind the rest stands its [`Metadata`].
+const DESCRIBED: u8 = 2;
 /// The number that stands for the positions of a sparse chunk among its attributes.
 pub(crate) const POSITIONS: u16 = u16::MAX;
 
@@ -141,7 +144,7 @@ impl Catalog<'_> {
 
 /// Sets the entry of an array.
 pub(crate) fn put_entry(transaction: &mut Transaction, name: &str, entry: &Entry) -> Result<()> {
-    let value = encode(entry, name)?;
+    let value = encode_entry(entry, name)?;
     transaction.put(DIRECTORY, &key(name), &value);
     Ok(())
 }
@@ -157,7 +160,7 @@ pub(crate) fn put_version(
     (array, version): (&str, &str),
     entry: &Entry,
 ) -> Result<()> {
-    let value = encode(entry, array)?;
+    let value = encode_entry(entry, array)?;
     transaction.put(DIRECTORY, &version_key(array, version), &value);
     Ok(())
 }
@@ -178,7 +181,7 @@ pub fn differs(one: &Snapshot, other: &Snapshot, name: &str) -> bool {
     let same = |space, prefix: &[u8]| one.prefix(space, prefix).eq(other.prefix(space, prefix));
     match entries {
         (None, None) => false,
-        (Some(here), Some(there)) if here == there => match unpack::<Entry>(&here) {
+        (Some(here), Some(there)) if here == there => match unpack_entry(&here) {
             Some(entry) => !(same(entry.space, b"") && same(DIRECTORY, &versions)),
             None => true,
         },
@@ -212,7 +215,7 @@ fn version_key(array: &str, version: &str) -> Vec<u8> {
 }
 
 fn decode(name: &str, value: &[u8]) -> Result<Entry> {
-    let entry: Entry = unpack(value).ok_or_else(|| damaged(name, "its directory entry"))?;
+    let entry = unpack_entry(value).ok_or_else(|| damaged(name, "its directory entry"))?;
     match entry.schema.check() {
         Ok(()) => Ok(entry),
         Err(error) => Err(damaged(name, &format!("its schema ({error})"))),
@@ -241,6 +244,35 @@ pub(crate) fn of_chunk_key(key: &[u8], rank: usize) -> Option<(Vec<u64>, u16)> {
     fits.then(|| (chunk.collect(), u16::from_be_bytes(*attribute)))
 }
 
+/// An entry as bytes. Without metadata it is as programs of before have it.
+fn encode_entry(entry: &Entry, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = encode(entry, name)?;
+    let metadata = entry.schema.metadata();
+    if metadata.is_empty() {
+        return Ok(bytes);
+    }
+    if let Some(version) = bytes.first_mut() {
+        *version = DESCRIBED;
+    }
+    let encoded = postcard::to_extend(metadata, bytes);
+    encoded.map_err(|error| damaged(name, &format!("its metadata ({error})")))
+}
+
+/// An entry of bytes, all of them.
+fn unpack_entry(bytes: &[u8]) -> Option<Entry> {
+    let (&DESCRIBED, rest) = bytes.split_first()? else {
+        return unpack(bytes);
+    };
+    let (mut entry, rest) = postcard::take_from_bytes::<Entry>(rest).ok()?;
+    match postcard::take_from_bytes::<Metadata>(rest) {
+        Ok((metadata, [])) if metadata.is_sound() => {
+            entry.schema = entry.schema.with_metadata(metadata);
+            Some(entry)
+        }
+        _ => None,
+    }
+}
+
 /// A record as bytes.
 pub(crate) fn encode<T: Serialize>(record: &T, name: &str) -> Result<Vec<u8>> {
     let encoded = postcard::to_extend(record, vec![VERSION]);
@@ -267,5 +299,36 @@ pub(crate) fn damaged(array: &str, what: &str) -> Error {
     Error::Damaged {
         array: array.to_owned(),
         what: what.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::dimension::Dimension;
+    use crate::model::schema::Attribute;
+    use crate::model::time::Time;
+    use crate::model::types::DataType;
+
+    #[test]
+    fn entries_with_and_without_metadata_are_read() {
+        let dimensions = vec![Dimension::integer("x", 0, 3)];
+        let schema = Schema::new(dimensions, vec![Attribute::new("v", DataType::F64)]).unwrap();
+        let plain = Entry { space: 7, schema };
+        let bytes = encode_entry(&plain, "a").unwrap();
+        assert_eq!(bytes, encode(&plain, "a").unwrap(), "as it was before");
+        assert_eq!(unpack_entry(&bytes), Some(plain.clone()));
+        let mut metadata = Metadata::default();
+        metadata.describe(Some("v"), vec![("units".to_owned(), "K".into())]);
+        metadata.set_time("x", Time::new(0, 1_000_000).unwrap());
+        let described = Entry {
+            schema: plain.schema.clone().with_metadata(metadata),
+            ..plain
+        };
+        let bytes = encode_entry(&described, "a").unwrap();
+        assert_eq!(unpack_entry(&bytes), Some(described));
+        for end in 0..bytes.len() {
+            assert_eq!(unpack_entry(&bytes[..end]), None, "cut at {end}");
+        }
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct ClassicHeader {
     pub variables: Vec<Variable>,
+    /// What is said of the file.
+    pub attributes: Vec<(String, Value)>,
     pub places: Vec<Place>,
     /// From one record to the next.
     pub record_bytes: u64,
@@ -183,7 +185,7 @@ pub(super) fn read(device: &dyn Device) -> Result<ClassicHeader> {
     for _ in 0..fields.list(DIMENSIONS)? {
         dimensions.push((fields.name()?, fields.count()?));
     }
-    fields.attributes()?;
+    let attributes = fields.attributes()?;
     let mut raw = Vec::new();
     for _ in 0..fields.list(VARIABLES)? {
         raw.push(variable(&mut fields, &dimensions)?);
@@ -193,7 +195,11 @@ pub(super) fn read(device: &dyn Device) -> Result<ClassicHeader> {
     } else {
         u64::MAX
     };
-    finished(&mut fields, raw, (said != unknown).then_some(said))
+    let found = finished(&mut fields, raw, (said != unknown).then_some(said))?;
+    Ok(ClassicHeader {
+        attributes,
+        ..found
+    })
 }
 
 /// A variable whose records were not counted yet.
@@ -315,6 +321,7 @@ fn finished(fields: &mut Fields<'_>, raw: Vec<Raw>, said: Option<u64>) -> Result
     let variables = raw.into_iter().map(|of| of.variable).collect();
     Ok(ClassicHeader {
         variables: tied(variables, records),
+        attributes: Vec::new(),
         places,
         record_bytes,
     })

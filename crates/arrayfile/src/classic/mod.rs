@@ -13,7 +13,7 @@ use crate::classic::header::ClassicHeader;
 use crate::copy::{read_box, swap};
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::variables::model::{Container, Variable};
+use crate::variables::model::{Container, Value, Variable};
 
 pub(crate) use write::{ClassicTarget, usual_fill};
 
@@ -45,6 +45,10 @@ impl Container for Classic {
 
     fn variables(&self) -> &[Variable] {
         &self.header.variables
+    }
+
+    fn attributes(&self) -> &[(String, Value)] {
+        &self.header.attributes
     }
 
     fn prepare(&mut self, _variable: usize, _job: &Job<'_>, _kept: u64) -> Result<()> {

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use array::{Array, DataType, Dimension, Region, Scalar};
+use array::{Array, DataType, Dimension, Entries, MetadataValue, Region, Scalar};
 use io::{Device, File};
 
 use crate::aside::Aside;
 use crate::axis;
+use crate::cf;
 use crate::copy::{each_run, swap};
 use crate::error::{Error, Result};
 use crate::target::Target;
@@ -24,6 +25,8 @@ struct Variable {
     /// What stands in place of cells without a value.
     fill: Option<Scalar>,
     bytes: u64,
+    /// What is said of its values.
+    metadata: Entries,
 }
 
 /// A NetCDF file that is being written: a variable for each attribute, and one for each dimension that has coordinates.
@@ -77,8 +80,10 @@ impl ClassicTarget {
         let dimensions = schema.dimensions();
         let mut variables = Vec::new();
         for (at, dimension) in dimensions.iter().enumerate() {
-            if let Some(data_type) = axis::value_type(dimension, false).map_err(refused)? {
+            let said = schema.metadata().of(Some(dimension.name()));
+            if let Some(data_type) = axis::value_type(dimension, said, false).map_err(refused)? {
                 variables.push(Variable {
+                    metadata: said.to_vec(),
                     name: dimension.name().to_owned(),
                     data_type,
                     dimensions: vec![at],
@@ -92,6 +97,7 @@ impl ClassicTarget {
         for &(number, fill) in attributes {
             let attribute = &schema.attributes()[number];
             variables.push(Variable {
+                metadata: schema.metadata().of(Some(attribute.name())).to_vec(),
                 name: attribute.name().to_owned(),
                 data_type: attribute.data_type(),
                 dimensions: (0..shape.len()).collect(),
@@ -105,7 +111,7 @@ impl ClassicTarget {
                 return Err(refused(format!("NetCDF has no name '{name}'")));
             }
         }
-        let (header, begins) = header(dimensions, &variables);
+        let (header, begins) = header(dimensions, &variables, schema.metadata().of(None));
         let mut aside = Aside::new(path)?;
         let file = File::create(aside.path())?;
         aside.made();
@@ -195,6 +201,12 @@ impl Writing {
         self.counted(name.as_bytes(), name.len() as u64);
     }
 
+    fn attribute(&mut self, (name, of, count, bytes): &Coded<'_>) {
+        self.name(name);
+        self.u32(*of);
+        self.counted(bytes, *count);
+    }
+
     /// The front of a list.
     fn list(&mut self, tag: u32, count: usize) {
         self.u32(if count == 0 { 0 } else { tag });
@@ -202,25 +214,53 @@ impl Writing {
     }
 }
 
+/// An attribute as it stands in a file: its name, the number of its type, how many values it has, and their bytes.
+type Coded<'a> = (&'a str, u32, u64, Vec<u8>);
+
+/// What is said of a file, or of a variable whose values have a type, as attributes. They have the types that all versions
+/// have, or that of the variable.
+fn coded<'a>(entries: &'a [(String, MetadataValue)], of: Option<DataType>) -> Vec<Coded<'a>> {
+    let one = |(name, value): &'a (String, MetadataValue)| match value {
+        MetadataValue::Numbers(numbers) => {
+            let (of, mut bytes) = cf::numbers((name, numbers), of, false)?;
+            swap(of.width(), &mut bytes);
+            let count = bytes.len() / of.width();
+            Some((name.as_str(), type_number(of), count as u64, bytes))
+        }
+        MetadataValue::Texts(texts) => {
+            let bytes = texts.join("\n").into_bytes();
+            Some((name.as_str(), 2, bytes.len() as u64, bytes))
+        }
+    };
+    entries.iter().filter_map(one).collect()
+}
+
 /// The header of a file, and where each variable begins.
-fn header(dimensions: &[Dimension], variables: &[Variable]) -> (Vec<u8>, Vec<u64>) {
+fn header(
+    dimensions: &[Dimension],
+    variables: &[Variable],
+    global: &[(String, MetadataValue)],
+) -> (Vec<u8>, Vec<u64>) {
     let large = variables
         .iter()
         .any(|of| type_number(of.data_type) > 6 || of.bytes >= LONG)
         || dimensions.iter().any(|of| of.length() >= LONG);
     // Places have 8 bytes in both versions, so that they do not change how long the header is.
     let mut places = vec![0; variables.len()];
-    let front = bytes_of(dimensions, variables, &places, large).len() as u64;
+    let front = bytes_of((dimensions, global), variables, &places, large).len() as u64;
     let mut at = front;
     for (place, of) in places.iter_mut().zip(variables) {
         *place = at;
         at += of.bytes.next_multiple_of(4);
     }
-    (bytes_of(dimensions, variables, &places, large), places)
+    (
+        bytes_of((dimensions, global), variables, &places, large),
+        places,
+    )
 }
 
 fn bytes_of(
-    dimensions: &[Dimension],
+    (dimensions, global): (&[Dimension], &[(String, MetadataValue)]),
     variables: &[Variable],
     places: &[u64],
     large: bool,
@@ -235,7 +275,9 @@ fn bytes_of(
         out.name(of.name());
         out.count(of.length());
     }
-    out.list(12, 0);
+    let global = coded(global, None);
+    out.list(12, global.len());
+    global.iter().for_each(|of| out.attribute(of));
     out.list(11, variables.len());
     for (of, place) in variables.iter().zip(places) {
         out.name(&of.name);
@@ -243,7 +285,9 @@ fn bytes_of(
         of.dimensions.iter().for_each(|&at| out.count(at as u64));
         // One with nulls has three values.
         let bool = of.data_type == DataType::Bool && of.fill.is_none();
-        out.list(12, usize::from(of.fill.is_some()) + usize::from(bool));
+        let said = coded(&of.metadata, Some(of.data_type));
+        let own = usize::from(of.fill.is_some()) + usize::from(bool);
+        out.list(12, own + said.len());
         if let Some(fill) = of.fill {
             out.name("_FillValue");
             out.u32(type_number(of.data_type));
@@ -255,6 +299,7 @@ fn bytes_of(
             out.u32(2);
             out.name("bool");
         }
+        said.iter().for_each(|of| out.attribute(of));
         out.u32(type_number(of.data_type));
         out.count(of.bytes.next_multiple_of(4));
         out.bytes.extend(place.to_be_bytes());

@@ -10,8 +10,9 @@ use crate::hdf5::tree2;
 use crate::hdf5::values::scalars;
 use crate::variables::model::Value;
 
-/// The attributes that are read; others are left out.
-const WANTED: [&str; 15] = [
+/// The attributes that say how values are read. Others are only kept: of those it is no fault if they are damaged, or of a
+/// type that is not read.
+const NEEDED: [&str; 14] = [
     "CLASS",
     "NAME",
     "DIMENSION_LIST",
@@ -26,8 +27,16 @@ const WANTED: [&str; 15] = [
     "bounds",
     "climatology",
     "grid_mapping",
-    "units",
 ];
+
+/// The most bytes of attributes that are only kept, of a whole file; later ones are left out.
+const MOST_KEPT: usize = 64 << 20;
+
+/// The most bytes of the texts of an attribute that lie in a heap.
+const MOST_TEXT: usize = 1 << 20;
+
+/// What of a data set refers to others, and is not needed.
+const USERS: &str = "REFERENCE_LIST";
 
 /// The most values of an attribute that are read.
 const MOST_VALUES: u64 = 4096;
@@ -41,7 +50,7 @@ pub(super) enum Content {
     Objects(Vec<Vec<u64>>),
 }
 
-/// The attributes of an object that are wanted.
+/// The attributes of an object.
 ///
 /// # Errors
 /// If they are damaged.
@@ -78,7 +87,7 @@ pub(super) fn attributes(
     Ok(found)
 }
 
-/// An attribute by its message; `None` if it is not wanted, or its values are not read.
+/// An attribute by its message; `None` if its values are not read.
 fn attribute(
     hdf: &Hdf,
     bytes: &[u8],
@@ -101,9 +110,44 @@ fn attribute(
     };
     let (name, datatype, space) = (part(lengths[0])?, part(lengths[1])?, part(lengths[2])?);
     let name = String::from_utf8_lossy(name.strip_suffix(b"\0").unwrap_or(name)).into_owned();
-    if !WANTED.contains(&name.as_str()) {
+    if name == USERS {
         return Ok(None);
     }
+    let parts = (flags, version, datatype, space);
+    let needed = NEEDED.contains(&name.as_str());
+    match of_parts(hdf, parts, cursor, heaps) {
+        Ok(content) if needed => Ok(content.map(|content| (name, content))),
+        Ok(content) => {
+            let found = content.filter(|content| {
+                heaps.kept = heaps.kept.saturating_add(bytes_of(content));
+                heaps.kept <= MOST_KEPT
+            });
+            Ok(found.map(|content| (name, content)))
+        }
+        Err(Fault::Damaged(_) | Fault::Unread(_)) if !needed => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Bytes of an attribute in memory, about.
+fn bytes_of(content: &Content) -> usize {
+    match content {
+        Content::Plain(Value::Numbers(numbers)) => size_of_val(&numbers[..]),
+        Content::Plain(Value::Texts(texts)) => {
+            texts.iter().map(|of| of.len() + size_of::<String>()).sum()
+        }
+        Content::Objects(lists) => lists.iter().map(|of| size_of_val(&of[..])).sum(),
+    }
+}
+
+/// The values of an attribute, of which flags, the version, the type and the dimensions are given; `None` if they are not
+/// read.
+fn of_parts(
+    hdf: &Hdf,
+    (flags, version, datatype, space): (u8, u8, &[u8], &[u8]),
+    cursor: Cursor<'_>,
+    heaps: &mut Collections,
+) -> Parsed<Option<Content>> {
     let shared = |bytes: &[u8], flag: u8, of: u16| {
         if version > 1 && flags & flag != 0 {
             shared_bytes(hdf, bytes, of, 0)
@@ -120,8 +164,7 @@ fn attribute(
     });
     match count {
         Some(count) if count <= MOST_VALUES => {
-            let content = content(hdf, cursor, &datatype, count as usize, heaps)?;
-            Ok(content.map(|content| (name, content)))
+            content(hdf, cursor, &datatype, count as usize, heaps)
         }
         _ => Ok(None),
     }
@@ -147,8 +190,16 @@ fn content(
             Ok(Some(Content::Plain(Value::Texts(texts))))
         }
         Class::LongText => {
-            let texts = (0..count).map(|_| Ok(text(&long(hdf, &mut cursor, 1, heaps)?)));
-            let texts = texts.collect::<Parsed<Vec<String>>>()?;
+            let (mut texts, mut bytes) = (Vec::new(), 0);
+            for _ in 0..count {
+                let found = text(&long(hdf, &mut cursor, 1, heaps)?);
+                bytes += found.len();
+                // Many may refer to one.
+                if bytes > MOST_TEXT {
+                    return Ok(None);
+                }
+                texts.push(found);
+            }
             Ok(Some(Content::Plain(Value::Texts(texts))))
         }
         Class::List(of) if of.class == Class::Reference => {

@@ -18,7 +18,7 @@ use crate::hdf5::packing::{most, unpack};
 use crate::hdf5::values::to_native;
 use crate::hdf5::walk::variables;
 use crate::job::{Job, Reserved};
-use crate::variables::model::{Container, Variable};
+use crate::variables::model::{Container, Value, Variable};
 
 /// A chunk in memory: packed, unpacked, and between two filters.
 const COPIES: u64 = 3;
@@ -33,6 +33,7 @@ pub(super) struct HdfContainer {
     sets: Vec<Option<DataSet>>,
     variables: Vec<Variable>,
     aliases: Vec<(String, String)>,
+    attributes: Vec<(String, Value)>,
     prepared: BTreeMap<usize, Prepared>,
 }
 
@@ -84,6 +85,7 @@ impl HdfContainer {
             sets: listed.sets,
             variables: listed.variables,
             aliases: listed.aliases,
+            attributes: listed.attributes,
             prepared: BTreeMap::new(),
         })
     }
@@ -109,6 +111,10 @@ impl Container for HdfContainer {
 
     fn variables(&self) -> &[Variable] {
         &self.variables
+    }
+
+    fn attributes(&self) -> &[(String, Value)] {
+        &self.attributes
     }
 
     fn aliases(&self) -> &[(String, String)] {

@@ -44,7 +44,11 @@ impl Names {
 
 /// The collections of values of any length that were read lately.
 #[derive(Default)]
-pub(super) struct Collections(VecDeque<(u64, Vec<u8>)>);
+pub(super) struct Collections {
+    lately: VecDeque<(u64, Vec<u8>)>,
+    /// Bytes of attributes that are kept, though no value depends on them.
+    pub kept: usize,
+}
 
 /// How many collections are kept.
 const KEPT: usize = 8;
@@ -56,19 +60,19 @@ impl Collections {
     /// If it is not there.
     pub fn object(&mut self, hdf: &Hdf, address: u64, number: u32) -> Parsed<Vec<u8>> {
         let front = 8 + hdf.sizes.length;
-        if !self.0.iter().any(|(at, _)| *at == address) {
+        if !self.lately.iter().any(|(at, _)| *at == address) {
             let bytes = hdf.block(address, front as u64)?;
             let mut cursor = hdf.cursor(&bytes);
             cursor.signature("GCOL")?;
             cursor.version("a collection", &[1])?;
             cursor.skip(3)?;
             let bytes = hdf.block(address, cursor.length()?)?;
-            if self.0.len() >= KEPT {
-                self.0.pop_front();
+            if self.lately.len() >= KEPT {
+                self.lately.pop_front();
             }
-            self.0.push_back((address, bytes));
+            self.lately.push_back((address, bytes));
         }
-        let found = self.0.iter().find(|(at, _)| *at == address);
+        let found = self.lately.iter().find(|(at, _)| *at == address);
         let bytes = found.map_or(&[][..], |(_, bytes)| bytes);
         let mut cursor = hdf.cursor(bytes);
         cursor.skip(front)?;

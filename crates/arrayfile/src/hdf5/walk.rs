@@ -36,7 +36,12 @@ struct Found {
 /// # Errors
 /// If the file is damaged.
 pub(super) fn variables(hdf: &Hdf) -> Parsed<Listed> {
-    let (found, aliases, elsewhere) = find(hdf)?;
+    let Members {
+        found,
+        aliases,
+        elsewhere,
+        attributes,
+    } = find(hdf)?;
     let places: BTreeMap<u64, usize> = found
         .iter()
         .enumerate()
@@ -53,6 +58,7 @@ pub(super) fn variables(hdf: &Hdf) -> Parsed<Listed> {
         sets,
         variables,
         aliases,
+        attributes: plain(&attributes),
     })
 }
 
@@ -62,6 +68,19 @@ pub(super) struct Listed {
     pub variables: Vec<Variable>,
     /// Further names of variables and groups, and the names that they stand for.
     pub aliases: Aliases,
+    /// What is said of the file.
+    pub attributes: Vec<(String, Value)>,
+}
+
+/// What the groups of a file have.
+struct Members {
+    found: Vec<Found>,
+    /// The further names that objects have.
+    aliases: Aliases,
+    /// The names of what is in other files, with those files.
+    elsewhere: Aliases,
+    /// Those of the root.
+    attributes: Vec<(String, Content)>,
 }
 
 /// Names, and the names that they stand for.
@@ -83,14 +102,15 @@ fn link_elsewhere(name: String, file: &str) -> Variable {
     }
 }
 
-/// The data sets, the further names that objects have, and the names of what is in other files with those files.
-fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases, Aliases)> {
+/// The data sets of all groups.
+fn find(hdf: &Hdf) -> Parsed<Members> {
     let mut heaps = Collections::default();
     let mut seen = BTreeMap::new();
     let mut aliases = Vec::new();
     let mut elsewhere = Vec::new();
     let mut next = vec![(String::new(), hdf.root)];
     let mut found = Vec::new();
+    let mut of_root = Vec::new();
     while let Some((name, at)) = next.pop() {
         // An object with two names counts once: also a group that lies in itself.
         if let Some(first) = seen.get(&at) {
@@ -103,6 +123,10 @@ fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases, Aliases)> {
         }
         let object = Object::read(hdf, at).map_err(named(&name))?;
         if let Some(members) = members(hdf, &object).map_err(named(&name))? {
+            if at == hdf.root {
+                // The values do not depend on them.
+                of_root = attributes(hdf, &object, &mut heaps).unwrap_or_default();
+            }
             // The last is taken first.
             for (member, link) in members.into_iter().rev() {
                 let of = within(&name, &member);
@@ -128,7 +152,21 @@ fn find(hdf: &Hdf) -> Parsed<(Vec<Found>, Aliases, Aliases)> {
             attributes,
         });
     }
-    Ok((found, aliases, elsewhere))
+    Ok(Members {
+        found,
+        aliases,
+        elsewhere,
+        attributes: of_root,
+    })
+}
+
+/// The attributes that are numbers or texts.
+fn plain(attributes: &[(String, Content)]) -> Vec<(String, Value)> {
+    let one = |(name, content): &(String, Content)| match content {
+        Content::Plain(value) => Some((name.clone(), value.clone())),
+        Content::Objects(_) => None,
+    };
+    attributes.iter().filter_map(one).collect()
 }
 
 /// A path from the group `group` on, as one from the root on.
@@ -199,13 +237,6 @@ fn variable(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Parsed<
     }
     let short = of.short_name();
     let front = &of.name[..of.name.rfind('/').map_or(0, |at| at + 1)];
-    let attributes = of
-        .attributes
-        .iter()
-        .filter_map(|(name, content)| match content {
-            Content::Plain(value) => Some((name.clone(), value.clone())),
-            Content::Objects(_) => None,
-        });
     Ok(Variable {
         name: format!("{front}{short}"),
         role: of.role(),
@@ -214,7 +245,7 @@ fn variable(of: &Found, all: &[Found], places: &BTreeMap<u64, usize>) -> Parsed<
         extents: extents(of, all, places),
         chunk,
         fill,
-        attributes: attributes.collect(),
+        attributes: plain(&of.attributes),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use array::{Buffer, Coordinates, DataType, Decimal, Region, Scalar};
 
+use crate::cf;
 use crate::error::Result;
 use crate::job::Job;
 use crate::values::bytes_mut;
@@ -53,6 +54,11 @@ pub(super) fn coordinates(
         (scale, offset) => Some((scale.unwrap_or(1.0), offset.unwrap_or(0.0))),
     };
     let missing = of.numbers("_FillValue").to_vec();
+    // Moments are not rounded to the digits that a float of 32 bits was written with.
+    let digits_of = match data_type {
+        DataType::F32 if cf::counts_from_a_moment(&of.attributes) => DataType::F64,
+        other => other,
+    };
     let _reserved = job.reserve("the coordinates of a dimension", length * EACH)?;
     container.prepare(variable, job, 0)?;
     let mut values = Buffer::zeros(data_type, length as usize);
@@ -64,7 +70,7 @@ pub(super) fn coordinates(
         if missing.contains(&value) {
             return refused("lacks a coordinate");
         }
-        match decimal(value, data_type, scale) {
+        match decimal(value, digits_of, scale) {
             Some(decimal) => list.push(decimal),
             None => {
                 return refused(&format!(

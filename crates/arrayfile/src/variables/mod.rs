@@ -6,6 +6,7 @@ pub(crate) mod model;
 
 use array::{DataType, Region, Scalar};
 
+use crate::cf;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::source::{Axis, Field, Header, Source};
@@ -42,11 +43,14 @@ pub(crate) fn open(
     let variables = container.variables();
     let names = attribute_names(variables, &fields, &axes);
     let fields_of = fields.iter().zip(names);
-    let fields_of = fields_of.map(|(&of, name)| field(container.path(), &variables[of], name));
+    let path = container.path();
+    let fields_of = fields_of.map(|(&of, name)| field(path, &variables[of], name, &mut notes));
+    let fields_of = fields_of.collect::<Result<_>>()?;
     let header = Header {
         chunk: variables[fields[0]].chunk.clone(),
-        fields: fields_of.collect::<Result<_>>()?,
+        fields: fields_of,
         axes,
+        metadata: cf::kept(container.attributes(), ("the file", false), &mut notes),
         notes,
     };
     Ok(Box::new(VariablesSource {
@@ -66,22 +70,41 @@ fn axes(
     let extents = container.variables()[variable].extents.clone();
     let mut axes = Vec::new();
     for extent in extents {
-        let coordinates = match extent.coordinates.filter(|&of| of != variable) {
-            Some(of) => coordinates(container, of, extent.length, job, notes)?,
-            None => None,
-        };
+        let (mut found, mut metadata) = (None, array::Entries::new());
+        if let Some(of) = extent.coordinates.filter(|&of| of != variable) {
+            found = coordinates(container, of, extent.length, job, notes)?;
+            // What is said of coordinates that are not those of the dimension is not said of it.
+            if found.is_some() {
+                metadata = said(&container.variables()[of], notes);
+            }
+        }
         axes.push(Axis {
+            metadata,
+            coordinates: found,
             name: extent.name,
             length: extent.length,
-            coordinates,
             unlimited: extent.unlimited,
         });
     }
     Ok(axes)
 }
 
-/// What is said of a variable's values.
-fn field(path: &std::path::Path, variable: &Variable, name: String) -> Result<Field> {
+/// What is said of a variable, without what only its file needs.
+fn said(variable: &Variable, notes: &mut Vec<String>) -> array::Entries {
+    let unpacked = ["scale_factor", "add_offset"];
+    let packed = unpacked.iter().any(|of| !variable.numbers(of).is_empty())
+        || variable.text("_Unsigned") == Some("true");
+    let of = format!("'{}'", variable.name);
+    cf::kept(&variable.attributes, (&of, packed), notes)
+}
+
+/// How a variable's values become those of an attribute.
+fn field(
+    path: &std::path::Path,
+    variable: &Variable,
+    name: String,
+    notes: &mut Vec<String>,
+) -> Result<Field> {
     let name_of = &variable.name;
     let data_type = variable.data_type.clone();
     let mut data_type =
@@ -117,6 +140,8 @@ fn field(path: &std::path::Path, variable: &Variable, name: String) -> Result<Fi
         fill,
         missing,
         scale: scale.filter(|_| data_type != DataType::Bool),
+        metadata: said(variable, notes),
+        coded: false,
     })
 }
 

@@ -2,19 +2,11 @@
 
 use std::path::Path;
 
+pub(crate) use array::MetadataValue as Value;
 use array::{DataType, Region, Scalar};
 
 use crate::error::Result;
 use crate::job::Job;
-
-/// The value of an attribute of a variable.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
-    /// Numbers, at least one where the file has any.
-    Numbers(Vec<Scalar>),
-    /// Texts.
-    Texts(Vec<String>),
-}
 
 /// What a variable is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +93,11 @@ pub(crate) trait Container {
 
     /// Its variables.
     fn variables(&self) -> &[Variable];
+
+    /// What is said of the file.
+    fn attributes(&self) -> &[(String, Value)] {
+        &[]
+    }
 
     /// Further names of variables and groups, and the names that they stand for.
     fn aliases(&self) -> &[(String, String)] {

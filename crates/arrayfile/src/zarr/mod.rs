@@ -1,5 +1,6 @@
 //! Zarr, versions 2 and 3: a folder with metadata in JSON and a file for each chunk.
 
+mod attributes;
 mod blosc;
 mod codec;
 mod group;
@@ -32,8 +33,8 @@ pub(crate) fn open(
     (job, kept): (&Job<'_>, u64),
 ) -> Result<Box<dyn Source>> {
     match node(folder)? {
-        Some(Node::Group) => {
-            let group = Box::new(ZarrGroup::open(folder)?);
+        Some(Node::Group(attributes)) => {
+            let group = Box::new(ZarrGroup::open(folder, &attributes)?);
             variables::open(group, member, (job, kept))
         }
         _ if member.is_some() => Err(Error::Options {

@@ -6,13 +6,15 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use array::{Buffer, DataType, Region, Scalar};
+use array::{Buffer, DataType, MetadataValue, Region, Scalar};
 use serde_json::Value;
 
+use crate::cf;
 use crate::copy::{boxes, copy_common, swap, turned};
 use crate::error::{Error, Result};
 use crate::job::{Job, Reserved};
 use crate::source::{Header, Source};
+use crate::zarr::attributes::all;
 use crate::zarr::codec::{most, unpack, unpack_some};
 use crate::zarr::metadata::{Metadata, lengths, names};
 use crate::zarr::{v2, v3};
@@ -47,13 +49,14 @@ impl ZarrSource {
     /// # Errors
     /// [`Error::Malformed`], [`Error::Unsupported`], [`Error::System`], [`Error::Memory`].
     pub fn open(folder: &Path, job: &Job<'_>, kept: u64) -> Result<ZarrSource> {
-        let metadata = metadata(folder)?;
+        let (metadata, said) = metadata(folder)?;
         let bytes = metadata.chunk_bytes() as u64;
         let reserved = job.reserve("a chunk of the file", bytes.saturating_mul(COPIES) + kept)?;
         let fill = metadata.fill.unwrap_or(Scalar::Int(0));
         let fill = fill.cast(metadata.data_type).unwrap_or(Scalar::Null);
         let names = metadata.names.clone();
-        let header = Header::plain(metadata.data_type, metadata.fill, &metadata.shape, names);
+        let plain = Header::plain(metadata.data_type, metadata.fill, &metadata.shape, names);
+        let header = described_by(plain, &all(&said, Some(metadata.data_type)));
         Ok(ZarrSource {
             folder: folder.to_owned(),
             header: Header {
@@ -247,12 +250,31 @@ fn is_folder(entry: &fs::DirEntry) -> bool {
     entry.file_type().is_ok_and(|of| of.is_dir())
 }
 
-/// The metadata of an array in a folder, of either version.
-fn metadata(folder: &Path) -> Result<Metadata> {
+/// What says how the values of an array are coded. They stay so where the array is read alone, and this is kept with them.
+const CODES: [&str; 4] = ["scale_factor", "add_offset", "missing_value", "_Unsigned"];
+
+/// The header of an array of which this is said.
+fn described_by(mut header: Header, attributes: &[(String, MetadataValue)]) -> Header {
+    let mut entries = cf::kept(attributes, ("the array", false), &mut header.notes);
+    let codes = attributes
+        .iter()
+        .filter(|(of, _)| CODES.contains(&of.as_str()));
+    let codes: Vec<_> = codes.cloned().collect();
+    if let [field] = &mut header.fields[..] {
+        field.coded = !codes.is_empty() || attributes.iter().any(|(of, _)| of == "_FillValue");
+        entries.extend(codes);
+        field.metadata = entries;
+    }
+    header
+}
+
+/// The metadata of an array in a folder, of either version, and its attributes.
+fn metadata(folder: &Path) -> Result<(Metadata, Value)> {
     match node(folder)? {
-        Some(Node::Array(array)) => array
-            .metadata
-            .map_err(|what| Error::unsupported(&array.path, what)),
+        Some(Node::Array(array)) => match array.metadata {
+            Ok(metadata) => Ok((metadata, array.attributes)),
+            Err(what) => Err(Error::unsupported(&array.path, what)),
+        },
         _ => Err(Error::unsupported(folder, "has no array")),
     }
 }
@@ -260,7 +282,8 @@ fn metadata(folder: &Path) -> Result<Metadata> {
 /// What a folder is.
 pub(super) enum Node {
     Array(Box<Described>),
-    Group,
+    /// A group, and its attributes.
+    Group(Value),
 }
 
 /// What is said of an array.
@@ -286,7 +309,8 @@ pub(super) fn node(folder: &Path) -> Result<Option<Node>> {
     if path.is_file() {
         let array = json(&path)?;
         if array.get("node_type").and_then(Value::as_str) == Some("group") {
-            return Ok(Some(Node::Group));
+            let attributes = array.get("attributes").cloned();
+            return Ok(Some(Node::Group(attributes.unwrap_or(Value::Null))));
         }
         let attributes = array.get("attributes").cloned().unwrap_or(Value::Null);
         let given = array.get("dimension_names").filter(|of| !of.is_null());
@@ -296,9 +320,9 @@ pub(super) fn node(folder: &Path) -> Result<Option<Node>> {
         return Ok(Some(Node::Array(Box::new(found))));
     }
     let path = folder.join(".zarray");
-    if !path.is_file() {
-        let group = folder.join(".zgroup").is_file();
-        return Ok(group.then_some(Node::Group));
+    let is_group = !path.is_file() && folder.join(".zgroup").is_file();
+    if !path.is_file() && !is_group {
+        return Ok(None);
     }
     let attributes = folder.join(".zattrs");
     let attributes = if attributes.is_file() {
@@ -306,6 +330,9 @@ pub(super) fn node(folder: &Path) -> Result<Option<Node>> {
     } else {
         Value::Null
     };
+    if is_group {
+        return Ok(Some(Node::Group(attributes)));
+    }
     let array = json(&path)?;
     let given = attributes.get("_ARRAY_DIMENSIONS").cloned();
     let fill_is_missing = given.is_some();

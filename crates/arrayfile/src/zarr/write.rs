@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use array::{Buffer, DataType, Dimension, Region, Scalar, Schema};
+use array::{Buffer, DataType, Dimension, MetadataValue, Region, Scalar, Schema};
 use serde_json::{Value, json};
 
 use crate::aside::{Aside, sync_folder};
@@ -15,7 +15,7 @@ use crate::options::Packing;
 use crate::target::Target;
 use crate::zarr::codec::pack;
 use crate::zarr::metadata::{Keys, fill_json};
-use crate::zarr::{v2, v3};
+use crate::zarr::{attributes, v2, v3};
 
 /// The versions of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,15 +74,14 @@ impl ZarrTarget {
         let names: Vec<&str> = schema.dimensions().iter().map(|of| of.name()).collect();
         let (shape, chunk) = (schema.shape(), chunk_of(schema));
         let lengths = (&shape[..], &chunk[..]);
-        let (array, attributes) =
-            target.described(of.data_type, lengths, (of.fill, packing), &names);
-        target.add(
-            "",
-            (of.data_type, of.fill),
-            lengths.1,
-            (array, attributes),
-            true,
-        )?;
+        let mut described = target.described(of.data_type, lengths, (of.fill, packing), &names);
+        // There is one place for what is said of the attribute and of the array.
+        let metadata = schema.metadata();
+        for entries in [metadata.of(Some(of.name)), metadata.of(None)] {
+            say(entries, &mut described);
+        }
+        let values = (of.data_type, of.fill);
+        target.add("", values, lengths.1, described, true)?;
         Ok(target)
     }
 
@@ -119,18 +118,13 @@ impl ZarrTarget {
         }
         let mut scales = Vec::new();
         for dimension in schema.dimensions() {
-            if let Some(of) = value_type(dimension, true).map_err(wrong)? {
+            let said = schema.metadata().of(Some(dimension.name()));
+            if let Some(of) = value_type(dimension, said, true).map_err(wrong)? {
                 scales.push((dimension, of));
             }
         }
         let mut target = ZarrTarget::begin(path, packing, version)?;
-        match version {
-            Version::V2 => target.json(".zgroup", &json!({ "zarr_format": 2 }))?,
-            Version::V3 => {
-                let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": {} });
-                target.json("zarr.json", &group)?;
-            }
-        }
+        target.group(schema.metadata().of(None))?;
         let (shape, chunk) = (schema.shape(), chunk_of(schema));
         let lengths = (&shape[..], &chunk[..]);
         for of in attributes {
@@ -148,10 +142,13 @@ impl ZarrTarget {
             }
             let sparse = version == Version::V3 || of.missing.is_some();
             let values = (of.data_type, fill);
-            target.add(of.name, values, lengths.1, (array, said), sparse)?;
+            let mut described = (array, said);
+            say(schema.metadata().of(Some(of.name)), &mut described);
+            target.add(of.name, values, lengths.1, described, sparse)?;
         }
         for (dimension, of) in scales {
-            target.scale(dimension, of)?;
+            let entries = schema.metadata().of(Some(dimension.name()));
+            target.scale(dimension, of, entries)?;
         }
         Ok(target)
     }
@@ -167,6 +164,26 @@ impl ZarrTarget {
             arrays: Vec::new(),
             written: 0,
         })
+    }
+
+    /// Writes the metadata of the group, of which this is said.
+    fn group(&mut self, entries: &[(String, MetadataValue)]) -> Result<()> {
+        let mut attributes = json!({});
+        attributes::add(entries, &mut attributes);
+        match self.version {
+            Version::V2 => {
+                self.json(".zgroup", &json!({ "zarr_format": 2 }))?;
+                if entries.is_empty() {
+                    return Ok(());
+                }
+                self.json(".zattrs", &attributes)
+            }
+            Version::V3 => {
+                let group =
+                    json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
+                self.json("zarr.json", &group)
+            }
+        }
     }
 
     /// The metadata of an array, and in version 2 its attributes.
@@ -224,8 +241,13 @@ impl ZarrTarget {
         Ok(())
     }
 
-    /// Writes the coordinates of a dimension as an array of its name.
-    fn scale(&mut self, dimension: &Dimension, of: DataType) -> Result<()> {
+    /// Writes the coordinates of a dimension as an array of its name, of which this is said.
+    fn scale(
+        &mut self,
+        dimension: &Dimension,
+        of: DataType,
+        entries: &[(String, MetadataValue)],
+    ) -> Result<()> {
         let length = dimension.length();
         let (shape, chunk) = ([length], [length.clamp(1, AT_A_TIME)]);
         let names = [dimension.name()];
@@ -235,7 +257,9 @@ impl ZarrTarget {
         if self.version == Version::V2 {
             array["fill_value"] = Value::Null;
         }
-        self.add(dimension.name(), (of, zero), &chunk, (array, said), false)?;
+        let mut described = (array, said);
+        say(entries, &mut described);
+        self.add(dimension.name(), (of, zero), &chunk, described, false)?;
         let Some(written) = self.arrays.pop() else {
             return Ok(());
         };
@@ -264,6 +288,14 @@ impl ZarrTarget {
         written.map_err(Error::system(&path, "write"))?;
         self.written += bytes.len() as u64;
         Ok(())
+    }
+}
+
+/// Adds what is said of an array to its attributes, which version 3 has among its metadata.
+fn say(entries: &[(String, MetadataValue)], (array, said): &mut (Value, Option<Value>)) {
+    match said {
+        Some(object) => attributes::add(entries, object),
+        None => attributes::add(entries, &mut array["attributes"]),
     }
 }
 

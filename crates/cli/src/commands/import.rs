@@ -242,6 +242,7 @@ fn import_array(args: &Import, file: &Path) -> Result<(), Failure> {
             chunk: of.chunk.clone().map(|of| of.0),
             compression,
             replace: args.replace,
+            times: of.times.map_or_else(Default::default, Into::into),
         },
         page_size: None,
         compute: &args.resources.compute,

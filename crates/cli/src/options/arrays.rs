@@ -1,7 +1,7 @@
 //! What is said of arrays that come from files or go into them.
 
 use array::{Compression, Scalar};
-use arrayfile::{Format, Packing};
+use arrayfile::{Format, Packing, Times};
 #[cfg(feature = "sql")]
 use clap::Args;
 use clap::ValueEnum;
@@ -27,6 +27,9 @@ pub struct ArrayOptions {
     /// How the chunks are stored [default: none]
     #[arg(long, value_enum, value_name = "HOW")]
     pub compress: Option<Compress>,
+    /// Which numbers in units since a moment, such as hours since 1900-01-01, become timestamps [default: said]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub times: Option<WhichTimes>,
 }
 
 #[cfg(feature = "sql")]
@@ -39,6 +42,7 @@ impl ArrayOptions {
             (self.attribute.is_some(), "--attribute"),
             (self.member.is_some(), "--member"),
             (self.compress.is_some(), "--compress"),
+            (self.times.is_some(), "--times"),
         ];
         all.into_iter()
             .find(|(given, _)| *given)
@@ -78,6 +82,27 @@ impl From<Compress> for Compression {
             Compress::None => Compression::None,
             Compress::Lz4 => Compression::Lz4,
             Compress::Zstd => Compression::Zstd(3),
+        }
+    }
+}
+
+/// Which numbers in units since a moment become timestamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WhichTimes {
+    /// Those of which the file says the calendar, too, as xarray does
+    Said,
+    /// All, also of files that say no calendar
+    Always,
+    /// None: they stay numbers
+    Never,
+}
+
+impl From<WhichTimes> for Times {
+    fn from(which: WhichTimes) -> Times {
+        match which {
+            WhichTimes::Said => Times::Said,
+            WhichTimes::Always => Times::Always,
+            WhichTimes::Never => Times::Never,
         }
     }
 }

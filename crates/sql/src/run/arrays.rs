@@ -50,6 +50,20 @@ impl Arrays {
         ArrayTable::find(self.of(name), name)
     }
 
+    /// All arrays that may be read, by name.
+    ///
+    /// # Errors
+    /// Those of reading their definitions.
+    pub(crate) fn readable(&self, tables: &Tables, rights: &Rights) -> Result<Vec<ArrayTable>> {
+        let mut all = Vec::new();
+        for name in afl::Arrays::names(self) {
+            if rights.check(tables, &name, Privileges::SELECT).is_ok() {
+                all.extend(self.find(&name)?);
+            }
+        }
+        Ok(all)
+    }
+
     /// Where the array or version of that name is looked up.
     fn of(&self, name: &str) -> &Snapshot {
         let array = array_of(name);

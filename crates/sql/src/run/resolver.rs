@@ -39,6 +39,7 @@ use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
+use crate::scan::arrays::said;
 use crate::scan::catalog::{self, Seen, ViewColumns};
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
@@ -206,6 +207,9 @@ async fn find(
     }
     match reference.schema() {
         Some(INFORMATION_SCHEMA) => {
+            if reference.table() == said::VIEW {
+                return Ok(Some(said::view(&arrays.readable(tables, &calls.rights)?)?));
+            }
             return of_standard(tables, reference.table(), calls);
         }
         Some(PG_CATALOG) => {

@@ -185,9 +185,26 @@ pub(super) fn number(name: &str, value: i32) -> Message {
     attribute(name, &of, &attribute_space(None), &value.to_le_bytes())
 }
 
-/// An attribute with one value of a type.
-pub(super) fn one(name: &str, of: DataType, value: &[u8]) -> Message {
-    attribute(name, &number_type(of), &attribute_space(Some(1)), value)
+/// An attribute with values of a type.
+pub(super) fn some(name: &str, of: DataType, values: &[u8]) -> Message {
+    let count = (values.len() / of.width()) as u64;
+    let space = attribute_space(Some(count));
+    attribute(name, &number_type(of), &space, values)
+}
+
+/// An attribute that has several texts: each has as many bytes as the longest, and a zero.
+pub(super) fn texts(name: &str, texts: &[String]) -> Message {
+    let width = texts.iter().map(String::len).max().unwrap_or(0) + 1;
+    let utf8 = u32::from(!texts.iter().all(|of| of.is_ascii())) << 4;
+    let mut values = Vec::new();
+    for text in texts {
+        let end = values.len() + width;
+        values.extend(text.as_bytes());
+        values.resize(end, 0);
+    }
+    let of = class(3, utf8, width).0;
+    let space = attribute_space(Some(texts.len() as u64));
+    attribute(name, &of, &space, &values)
 }
 
 /// The scales of a data set's dimensions, the first of which is this entry of the heap at `heap`.

@@ -8,11 +8,12 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-use array::{Array, DataType, Dimension, Region, Scalar};
+use array::{Array, DataType, Dimension, MetadataValue, Region, Scalar};
 use io::{Device, File};
 
 use crate::aside::Aside;
 use crate::axis;
+use crate::cf;
 use crate::copy::{boxes, copy_common};
 use crate::error::{Error, Result};
 use crate::hdf5::object::kind;
@@ -45,6 +46,8 @@ pub(crate) struct HdfTarget {
     /// Those of the dimensions, then those of the attributes.
     sets: Vec<Set>,
     rank: usize,
+    /// What is said of the file.
+    attributes: Vec<Message>,
 }
 
 /// A data set that is being written.
@@ -97,12 +100,19 @@ impl HdfTarget {
             what,
         };
         let mut sets = Vec::new();
+        let metadata = schema.metadata();
+        let said = |of: &Dimension| metadata.of(Some(of.name()));
         for (number, dimension) in schema.dimensions().iter().enumerate() {
-            let of = axis::value_type(dimension, true).map_err(refused)?;
-            sets.push(Set::of_dimension(dimension, number, of, level));
+            let of = axis::value_type(dimension, said(dimension), true).map_err(refused)?;
+            let mut set = Set::of_dimension(dimension, number, of, level);
+            set.attributes.extend(entries(said(dimension), of));
+            sets.push(set);
         }
         for &(number, missing) in attributes {
-            let set = Set::of_attribute(array, number, missing, flavour, level);
+            let mut set = Set::of_attribute(array, number, missing, flavour, level);
+            let of = &schema.attributes()[number];
+            let of = (metadata.of(Some(of.name())), Some(of.data_type()));
+            set.attributes.extend(entries(of.0, of.1));
             sets.push(set);
         }
         check(&sets, schema.dimensions().len()).map_err(refused)?;
@@ -115,9 +125,10 @@ impl HdfTarget {
             aside,
             sets,
             rank: schema.dimensions().len(),
+            attributes: entries(metadata.of(None), None),
         };
         for (at, dimension) in schema.dimensions().iter().enumerate() {
-            if let Some(of) = axis::value_type(dimension, true).map_err(refused)? {
+            if let Some(of) = axis::value_type(dimension, said(dimension), true).map_err(refused)? {
                 let set = &mut target.sets[at];
                 for region in boxes(&set.shape.clone(), &set.chunk.clone()) {
                     let (start, end) = region.ranges()[0];
@@ -128,6 +139,24 @@ impl HdfTarget {
         }
         Ok(target)
     }
+}
+
+/// What is said of the file, or of a data set whose values have a type, as messages; without what is too long for one.
+fn entries(all: &[(String, MetadataValue)], of: Option<DataType>) -> Vec<Message> {
+    let one = |(name, value): &(String, MetadataValue)| match value {
+        MetadataValue::Numbers(numbers) => {
+            let (of, bytes) = cf::numbers((name, numbers), of, true)?;
+            Some(message::some(name, of, &bytes))
+        }
+        MetadataValue::Texts(texts) => match &texts[..] {
+            [one] => Some(message::text(name, one)),
+            several => Some(message::texts(name, several)),
+        },
+    };
+    let messages = all.iter().filter_map(one);
+    messages
+        .filter(|(_, bytes)| bytes.len() <= usize::from(u16::MAX))
+        .collect()
 }
 
 /// Whether all of it can be in a file.
@@ -227,7 +256,7 @@ impl Set {
         let fill = array::Buffer::filled(stored, 1, fill).bytes().to_vec();
         let mut attributes = Vec::new();
         if missing.is_some() {
-            attributes.push(message::one("_FillValue", stored, &fill));
+            attributes.push(message::some("_FillValue", stored, &fill));
         } else if data_type != stored {
             attributes.push(message::text("dtype", "bool"));
         }
@@ -352,7 +381,9 @@ impl HdfTarget {
         let entries = addresses[..rank].repeat(count - rank);
         let names = self.sets.iter().map(|of| of.name.as_str());
         let members: Vec<_> = names.zip(addresses.iter().copied()).collect();
-        let root = message::header(&message::group(&members));
+        let mut group = message::group(&members);
+        group.extend(self.attributes.iter().cloned());
+        let root = message::header(&group);
         let all = headers(heap, &addresses).concat();
         self.to
             .append(&[message::heap(&entries), all, root].concat())?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::anyhow;
-use array::{Compression, Coordinates, Dimension, Layout, Scalar, Summary};
+use array::{Compression, Coordinates, Dimension, Layout, MetadataValue, Scalar, Schema, Summary};
 use serde_json::{Value, json};
 use store::Snapshot;
 
@@ -111,6 +111,14 @@ pub fn describe(args: &Array, snapshot: &Snapshot) -> Result<(), Failure> {
     if !array.versions.is_empty() {
         writeln!(out, "  versions {}", versions(&array))?;
     }
+    for part in parts(&array.schema) {
+        for (name, value) in array.schema.metadata().of(part) {
+            let of = part.map_or_else(|| name.clone(), |part| format!("{part}:{name}"));
+            // A text of several lines is one here.
+            let value = value.to_string().replace(char::is_control, " ");
+            writeln!(out, "  {of} = {value}")?;
+        }
+    }
     Ok(out.flush()?)
 }
 
@@ -153,6 +161,32 @@ fn compression(of: Compression) -> String {
     }
 }
 
+/// What metadata may be said of: the array, its dimensions and its attributes.
+fn parts(schema: &Schema) -> impl Iterator<Item = Option<&str>> {
+    let dimensions = schema.dimensions().iter().map(Dimension::name);
+    let attributes = schema.attributes().iter().map(array::Attribute::name);
+    [None]
+        .into_iter()
+        .chain(dimensions.chain(attributes).map(Some))
+}
+
+/// What is said of an array or a part of it, as JSON.
+fn said(schema: &Schema, part: Option<&str>) -> Value {
+    let entries = schema.metadata().of(part).iter();
+    let entries = entries.map(|(name, value)| {
+        let mut values: Vec<Value> = match value {
+            MetadataValue::Numbers(numbers) => numbers.iter().map(|&of| scalar(of)).collect(),
+            MetadataValue::Texts(texts) => texts.iter().map(|of| of.as_str().into()).collect(),
+        };
+        let value = match values.len() {
+            1 => values.remove(0),
+            _ => values.into(),
+        };
+        (name.clone(), value)
+    });
+    Value::Object(entries.collect())
+}
+
 /// An array as JSON.
 pub fn object(array: &Summary) -> Value {
     let schema = &array.schema;
@@ -163,7 +197,15 @@ pub fn object(array: &Summary) -> Value {
             "nullable": of.is_nullable(),
             "fill": scalar(of.fill_value()),
             "compression": compression(of.compression()),
+            "times": schema.metadata().time(of.name()).is_some(),
+            "metadata": said(schema, Some(of.name())),
         })
+    };
+    let dimension = |of: &Dimension| {
+        let mut object = dimension(of);
+        object["times"] = schema.metadata().time(of.name()).is_some().into();
+        object["metadata"] = said(schema, Some(of.name()));
+        object
     };
     json!({
         "name": array.name,
@@ -178,6 +220,7 @@ pub fn object(array: &Summary) -> Value {
         "stored_bytes": array.stored,
         "versions": array.versions,
         "kept_pages": array.kept,
+        "metadata": said(schema, None),
     })
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use ::array::Writer;
 use anyhow::anyhow;
-use arrayfile::{ExportOptions, ImportOptions};
+use arrayfile::{ExportOptions, ImportOptions, Times};
 
 use crate::commands::array::options::{Array, Work};
 use crate::failure::Failure;
@@ -53,6 +53,7 @@ fn import(args: &Array) -> Result<(), Failure> {
             chunk: args.chunk.clone().map(|of| of.0),
             compression: args.compress.map_or(::array::Compression::None, Into::into),
             replace: args.replace,
+            times: args.times.map_or_else(Times::default, Into::into),
         },
         page_size: args.page_size,
         compute: &args.compute,

@@ -6,7 +6,9 @@ use anyhow::bail;
 use array::Scalar;
 use clap::{Args, ValueEnum};
 
-use crate::options::arrays::{Chunk, Compress, FileFormat, Pack, parse_chunk, parse_scalar};
+use crate::options::arrays::{
+    Chunk, Compress, FileFormat, Pack, WhichTimes, parse_chunk, parse_scalar,
+};
 use crate::options::resources::Compute;
 use crate::units;
 
@@ -39,6 +41,9 @@ pub struct Array {
     /// Import: how the chunks are stored [default: none]
     #[arg(long, value_enum, value_name = "HOW")]
     pub compress: Option<Compress>,
+    /// Import: which numbers in units since a moment, such as hours since 1900-01-01, become timestamps [default: said]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub times: Option<WhichTimes>,
     /// Import: put the array in the place of one that has its name
     #[arg(long)]
     pub replace: bool,
@@ -96,7 +101,7 @@ impl Array {
     /// One that names the first that it does not have, or that is missing.
     pub fn check(&self) -> anyhow::Result<()> {
         use Work::{Delete, Describe, Export, Import};
-        let given: [(bool, &str, &[Work]); 12] = [
+        let given: [(bool, &str, &[Work]); 13] = [
             (self.file.is_some(), "a file", &[Import, Export]),
             (
                 self.name.is_some(),
@@ -108,6 +113,7 @@ impl Array {
             (self.chunk.is_some(), "--chunk", &[Import]),
             (self.member.is_some(), "--member", &[Import]),
             (self.compress.is_some(), "--compress", &[Import]),
+            (self.times.is_some(), "--times", &[Import]),
             (self.replace, "--replace", &[Import]),
             (self.page_size.is_some(), "--page-size", &[Import]),
             (self.format.is_some(), "--format", &[Export]),

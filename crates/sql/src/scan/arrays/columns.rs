@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use array::{Block, Column, DataType, Dimension, Region};
+use array::{Block, Column, DataType, Dimension, Region, Time};
 use arrow::array::{
     ArrayRef, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int16Array, Int32Array,
-    Int64Array, RecordBatch, RecordBatchOptions,
+    Int64Array, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::filter_record_batch;
@@ -13,7 +13,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 
 use crate::error::Error;
-use crate::scan::arrays::definition::{ArrayTable, scale_of, units};
+use crate::scan::arrays::definition::{ArrayTable, moment_of, no_moment, scale_of, units};
 
 /// The rows of a piece: `columns` of the table, in the order of `schema`.
 ///
@@ -59,18 +59,27 @@ fn rows(
 ) -> Result<RecordBatch> {
     let rank = of.dimensions().len();
     let fields = columns.iter().zip(schema.fields());
-    let made = fields.map(|(&column, field)| {
+    let made = fields.map(|(&column, field)| -> Result<ArrayRef> {
         let typed = field.data_type();
-        match column.checked_sub(rank) {
-            None => coordinates(&of.dimensions()[column], typed, block.region(), column),
-            Some(number) => block.column(number).map_or_else(
-                || arrow::array::new_null_array(typed, block.cells()),
-                attribute,
-            ),
-        }
+        let time = of.metadata().time(field.name());
+        Ok(match (column.checked_sub(rank), time) {
+            (None, Some(time)) => {
+                let region = block.region();
+                moments_along(&of.dimensions()[column], time, region, column)?
+            }
+            (None, None) => coordinates(&of.dimensions()[column], typed, block.region(), column),
+            (Some(number), time) => match (block.column(number), time) {
+                (None, _) => arrow::array::new_null_array(typed, block.cells()),
+                (Some(values), None) => attribute(values),
+                (Some(values), Some(time)) => {
+                    moments(values, time, (field.name(), block.present()))?
+                }
+            },
+        })
     });
+    let made = made.collect::<Result<Vec<ArrayRef>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(block.cells()));
-    let all = RecordBatch::try_new_with_options(Arc::clone(schema), made.collect(), &options)?;
+    let all = RecordBatch::try_new_with_options(Arc::clone(schema), made, &options)?;
     existing(block, all)
 }
 
@@ -92,19 +101,59 @@ fn coordinates(
 ) -> ArrayRef {
     let scale = scale_of(of);
     let (start, end) = piece.ranges()[dimension];
-    let shape = piece.shape();
-    let inner: u64 = shape[dimension + 1..].iter().product();
-    let outer: u64 = shape[..dimension].iter().product();
     let once: Vec<i128> = (start..end).map(|at| units(of, at, scale)).collect();
-    let each = (0..outer).flat_map(|_| {
-        once.iter()
-            .flat_map(|&unit| std::iter::repeat_n(unit, inner as usize))
-    });
+    let each = repeated(&once, piece, dimension);
     if of.is_integer() {
         // Coordinates of such a dimension are whole numbers of 64 bits.
         return Arc::new(Int64Array::from_iter_values(each.map(|unit| unit as i64)));
     }
     Arc::new(Decimal128Array::from_iter_values(each).with_data_type(typed.clone()))
+}
+
+/// What each position of a piece along a dimension has, for each of its cells in row-major order.
+fn repeated<'a, T: Copy>(
+    once: &'a [T],
+    piece: &'a Region,
+    dimension: usize,
+) -> impl Iterator<Item = T> + 'a {
+    let shape = piece.shape();
+    let inner: u64 = shape[dimension + 1..].iter().product();
+    let outer: u64 = shape[..dimension].iter().product();
+    (0..outer).flat_map(move |_| {
+        once.iter()
+            .flat_map(move |&of| std::iter::repeat_n(of, inner as usize))
+    })
+}
+
+/// The coordinates of the cells of a piece along a dimension whose coordinates are times.
+fn moments_along(of: &Dimension, time: Time, piece: &Region, dimension: usize) -> Result<ArrayRef> {
+    let (start, end) = piece.ranges()[dimension];
+    let once = (start..end).map(|at| moment_of(of, at, time));
+    let once = once.collect::<crate::error::Result<Vec<i64>>>()?;
+    let each = repeated(&once, piece, dimension);
+    Ok(Arc::new(TimestampMicrosecondArray::from_iter_values(each)))
+}
+
+/// The values of an attribute that are times; NaN is NULL, as is what a cell has that does not exist.
+fn moments(
+    column: &Column,
+    time: Time,
+    (name, present): (&str, Option<&[u8]>),
+) -> Result<ArrayRef> {
+    let one = |cell: usize| {
+        let value = column.get(cell);
+        let exists = present.is_none_or(|of| of.get(cell).is_some_and(|&of| of != 0));
+        if value.is_null() || !exists || value.to_f64().is_some_and(f64::is_nan) {
+            return Ok(None);
+        }
+        let moment = time.of_scalar(value);
+        moment
+            .map(Some)
+            .ok_or_else(|| no_moment(name, &value.to_string()))
+    };
+    let moments = (0..column.values().len()).map(one);
+    let moments = moments.collect::<crate::error::Result<Vec<Option<i64>>>>()?;
+    Ok(Arc::new(TimestampMicrosecondArray::from(moments)))
 }
 
 /// The values of an attribute.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use array::{Array, Coordinates, Decimal, Dimension, Scalar};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use array::{Array, Coordinates, Decimal, Dimension, Scalar, Time};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;
 use store::Snapshot;
@@ -45,7 +45,10 @@ impl ArrayTable {
         let defaults = of.attributes().iter().enumerate();
         let defaults = defaults.filter_map(|(at, attribute)| {
             let column = schema.field(of.dimensions().len() + at).data_type();
-            let fill = fill_of(attribute.fill_value(), column)?;
+            let fill = match of.metadata().time(attribute.name()) {
+                Some(time) => moment(time.of_scalar(attribute.fill_value())?),
+                None => fill_of(attribute.fill_value(), column)?,
+            };
             Some((attribute.name().to_owned(), Expr::Literal(fill, None)))
         });
         let defaults = Arc::new(defaults.collect());
@@ -57,12 +60,12 @@ impl ArrayTable {
     }
 
     /// The array for rows that are inserted into it: coordinates with all digits that they may have, whatever those of the
-    /// array have, so that none is rounded to that of another cell. It is not scanned.
+    /// array have, so that none is rounded to that of another cell; times stay times. It is not scanned.
     pub(crate) fn exact(mut self) -> ArrayTable {
         let of = DataType::Decimal128(COORDINATE_DIGITS, MOST_DIGITS);
         let fields = self.schema.fields().iter().enumerate();
         let fields = fields.map(|(at, field)| {
-            if at < self.rank() {
+            if at < self.rank() && !is_time(field.data_type()) {
                 Arc::new(Field::new(field.name(), of.clone(), false))
             } else {
                 Arc::clone(field)
@@ -80,14 +83,62 @@ impl ArrayTable {
 
 /// The columns of an array: one for each dimension, then one for each attribute.
 pub(super) fn fields_of(of: &array::Schema) -> impl Iterator<Item = Field> {
-    let dimensions = of.dimensions().iter();
-    let dimensions =
-        dimensions.map(|dimension| Field::new(dimension.name(), coordinate_type(dimension), false));
+    let metadata = of.metadata();
+    let dimensions = of.dimensions().iter().map(|dimension| {
+        let typed = match metadata.time(dimension.name()) {
+            Some(_) => MOMENT,
+            None => coordinate_type(dimension),
+        };
+        Field::new(dimension.name(), typed, false)
+    });
     let attributes = of.attributes().iter().map(|attribute| {
-        let values = value_type(attribute.data_type());
-        Field::new(attribute.name(), values, attribute.is_nullable())
+        let data_type = attribute.data_type();
+        // NaN is no time, and is NULL.
+        let (values, nan) = match metadata.time(attribute.name()) {
+            Some(_) => (MOMENT, data_type.is_float()),
+            None => (value_type(data_type), false),
+        };
+        Field::new(attribute.name(), values, attribute.is_nullable() || nan)
     });
     dimensions.chain(attributes)
+}
+
+/// The type of the column of times.
+const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// Whether it is the type of a column of times.
+pub(crate) fn is_time(of: &DataType) -> bool {
+    *of == MOMENT
+}
+
+/// A time, by its microseconds from 1970 on.
+pub(super) fn moment(micros: i64) -> ScalarValue {
+    ScalarValue::TimestampMicrosecond(Some(micros), None)
+}
+
+/// The moment of a coordinate.
+///
+/// # Errors
+/// If it is none of SQL, which it may be that was appended as a number.
+pub(super) fn moment_of(dimension: &Dimension, position: u64, time: Time) -> Result<i64> {
+    let coordinate = dimension.coordinate(position);
+    coordinate
+        .and_then(|of| time.of_decimal(of))
+        .ok_or_else(|| {
+            let name = dimension.name();
+            let number = coordinate.map_or_else(String::new, |of| of.to_string());
+            no_moment(name, &number)
+        })
+}
+
+/// That a number of a dimension or attribute is no time.
+pub(super) fn no_moment(name: &str, number: &str) -> Error {
+    Error::coded(
+        "22008",
+        format!(
+            "timestamp out of range: {number} of \"{name}\" counts to no time of its calendar in SQL; import it with --times never to have numbers"
+        ),
+    )
 }
 
 /// The type of the column of a dimension: `bigint`, or `numeric` with as many digits after the point as its coordinates.

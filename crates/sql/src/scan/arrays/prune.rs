@@ -6,8 +6,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use array::{Dimension, Region, Scalar, Statistics};
-use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
+use array::{Dimension, Region, Scalar, Statistics, Time};
+use arrow::array::{
+    ArrayRef, BooleanArray, Decimal128Array, Int64Array, TimestampMicrosecondArray, UInt64Array,
+};
 use arrow::datatypes::DataType;
 use datafusion::catalog::Session;
 use datafusion::common::pruning::PruningStatistics;
@@ -18,7 +20,7 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use crate::error::Error;
-use crate::scan::arrays::definition::{ArrayTable, scale_of, units};
+use crate::scan::arrays::definition::{ArrayTable, moment, moment_of, scale_of, units};
 use crate::scan::predicate::unqualified;
 
 /// Most ranges of positions that are looked at one by one along a dimension; of a longer one a range is several positions.
@@ -44,7 +46,8 @@ pub(super) fn wanted(
     let mut region = table.array.region();
     if let Some(predicate) = &predicate {
         let dimensions = table.array.schema().dimensions().iter();
-        region = Region::new(dimensions.map(|dimension| along(predicate, dimension)));
+        let time = |of: &Dimension| table.array.schema().metadata().time(of.name());
+        region = Region::new(dimensions.map(|of| along(predicate, of, time(of))));
     }
     let mut chunks: Vec<Region> = grid
         .overlapping(&region)
@@ -97,7 +100,7 @@ fn kept(predicate: &PruningPredicate, statistics: &Known) -> Vec<bool> {
 }
 
 /// From which position of a dimension on, and below which, cells may pass.
-fn along(predicate: &PruningPredicate, dimension: &Dimension) -> (u64, u64) {
+fn along(predicate: &PruningPredicate, dimension: &Dimension, time: Option<Time>) -> (u64, u64) {
     let length = dimension.length();
     if length == 0 {
         return (0, 0);
@@ -108,7 +111,7 @@ fn along(predicate: &PruningPredicate, dimension: &Dimension) -> (u64, u64) {
         .collect();
     let statistics = Known {
         count: ranges.len(),
-        columns: vec![ends(dimension, &ranges)],
+        columns: vec![ends(dimension, time, &ranges)],
     };
     let kept = kept(predicate, &statistics);
     let first = kept.iter().position(|kept| *kept);
@@ -129,7 +132,7 @@ fn by_statistics(
     let mut columns: Vec<KnownColumn> = (of.dimensions().iter().enumerate())
         .map(|(at, dimension)| {
             let ranges: Vec<(u64, u64)> = parts.iter().map(|part| part.ranges()[at]).collect();
-            ends(dimension, &ranges)
+            ends(dimension, of.metadata().time(dimension.name()), &ranges)
         })
         .collect();
     for (at, attribute) in of.attributes().iter().enumerate() {
@@ -138,8 +141,9 @@ fn by_statistics(
             .map(|part| table.array.statistics(part, at))
             .collect();
         let found = found.map_err(Error::from)?;
-        let of = table.schema.field(table.rank() + at).data_type();
-        columns.push(of_attribute(attribute.name(), of, &found)?);
+        let typed = table.schema.field(table.rank() + at).data_type();
+        let time = of.metadata().time(attribute.name());
+        columns.push(of_attribute((attribute.name(), time), typed, &found)?);
     }
     let statistics = Known {
         count: parts.len(),
@@ -162,7 +166,10 @@ struct KnownColumn {
 }
 
 /// The coordinates at the ends of ranges of positions, none of which is empty.
-fn ends(dimension: &Dimension, ranges: &[(u64, u64)]) -> KnownColumn {
+fn ends(dimension: &Dimension, time: Option<Time>, ranges: &[(u64, u64)]) -> KnownColumn {
+    if let Some(time) = time {
+        return ends_of_times(dimension, time, ranges);
+    }
     let scale = scale_of(dimension);
     let pairs: Vec<(i128, i128)> = ranges
         .iter()
@@ -193,16 +200,44 @@ fn ends(dimension: &Dimension, ranges: &[(u64, u64)]) -> KnownColumn {
     }
 }
 
+/// The same of a dimension whose coordinates are times. Of one that is none nothing is known.
+fn ends_of_times(dimension: &Dimension, time: Time, ranges: &[(u64, u64)]) -> KnownColumn {
+    let end = |least: bool| -> ArrayRef {
+        let ends = ranges.iter().map(|&(start, end)| {
+            let one = moment_of(dimension, start, time).ok()?;
+            let other = moment_of(dimension, end.saturating_sub(1), time).ok()?;
+            Some(if least {
+                one.min(other)
+            } else {
+                one.max(other)
+            })
+        });
+        Arc::new(TimestampMicrosecondArray::from_iter(ends))
+    };
+    KnownColumn {
+        name: dimension.name().to_owned(),
+        min: end(true),
+        max: end(false),
+        nulls: Arc::new(UInt64Array::from(vec![0; ranges.len()])),
+    }
+}
+
 /// The statistics of an attribute. A greatest value beside NaN says nothing, as NaN is greater than all others.
 fn of_attribute(
-    name: &str,
+    (name, time): (&str, Option<Time>),
     of: &DataType,
     found: &[Option<Statistics>],
 ) -> DataFusionResult<KnownColumn> {
     let column = |end: &dyn Fn(&Statistics) -> Scalar| -> DataFusionResult<ArrayRef> {
         let values = found.iter().map(|known| {
             let value = known.as_ref().map_or(Scalar::Null, end);
-            scalar(value).cast_to(of)
+            match time {
+                Some(time) => match time.of_scalar(value) {
+                    Some(micros) => Ok(moment(micros)),
+                    None => ScalarValue::try_from(of),
+                },
+                None => scalar(value).cast_to(of),
+            }
         });
         let values: DataFusionResult<Vec<ScalarValue>> = values.collect();
         ScalarValue::iter_to_array(values?)
@@ -217,9 +252,12 @@ fn of_attribute(
                 Scalar::Null
             }
         })?,
-        nulls: Arc::new(UInt64Array::from_iter(
-            found.iter().map(|known| known.map(|known| known.nulls)),
-        )),
+        // NaN is no time, and NULL.
+        nulls: Arc::new(UInt64Array::from_iter(found.iter().map(|known| {
+            let known = known.as_ref()?;
+            let nans = if time.is_some() { known.nans } else { 0 };
+            known.nulls.checked_add(nans)
+        }))),
     })
 }
 

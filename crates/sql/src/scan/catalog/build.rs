@@ -290,7 +290,7 @@ impl Built {
         self.with(name, new_null_array(&data_type, rows))
     }
 
-    pub(super) fn table(self) -> Result<Arc<dyn TableProvider>> {
+    pub(crate) fn table(self) -> Result<Arc<dyn TableProvider>> {
         let field =
             |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
         let schema = Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()));

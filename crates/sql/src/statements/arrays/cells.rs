@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use array::{
-    Block, Column, Coordinates, DataType, Decimal, Dimension, Grid, Layout, Region, Scalar, Schema,
-    Writer,
+    Attribute, Block, Column, DataType, Decimal, Dimension, Grid, Layout, Region, Scalar, Schema,
+    Time, Writer,
 };
 use arrow::array::{Array as _, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{
     DataType as ArrowType, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type,
+    Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 
 use crate::error::{Error, Result};
 use crate::scan::arrays::definition::ArrayTable;
+use crate::statements::arrays::moments::{self, Coordinates};
 
 /// Rows with a column for each dimension and one for each attribute, in the order of the array.
 pub(super) struct Cells {
@@ -78,6 +79,12 @@ impl Cells {
                 let values = column.as_primitive::<Int64Type>().values();
                 Ok(values.iter().map(|&of| Decimal::from(of)).collect())
             }
+            ArrowType::Timestamp(TimeUnit::Microsecond, None) => {
+                let time = self.schema.metadata().time(of.name());
+                let known = Coordinates::new(of, time.ok_or_else(|| no_times(of.name()))?);
+                let values = column.as_primitive::<TimestampMicrosecondType>().values();
+                values.iter().map(|&moment| known.of(moment)).collect()
+            }
             ArrowType::Decimal128(_, scale) => {
                 let scale = u8::try_from(*scale).map_err(|_| far())?;
                 let decimal = |&digits: &i128| decimal(digits, scale);
@@ -104,7 +111,7 @@ impl Cells {
             }
             let coordinates: BTreeSet<Decimal> = self.coordinates(at)?.into_iter().collect();
             let (more, listed) = match of.coordinates() {
-                Coordinates::Listed(list) => {
+                array::Coordinates::Listed(list) => {
                     let new = coordinates.into_iter().filter(|of| !list.contains(of));
                     let mut new: Vec<Decimal> = new.collect();
                     if list.first() > list.last() {
@@ -246,9 +253,10 @@ impl Cells {
             let of = &self.schema.attributes()[attribute];
             let values = self.rows.column(dimensions.len() + attribute);
             // Cells between that are not written are absent, and what they have does not matter.
+            let time = self.schema.metadata().time(of.name());
             let mut all = vec![zero(of.data_type()); count];
             for (&number, &(_, _, row)) in numbers.iter().zip(cells) {
-                all[number] = scalar(values, row as usize)?;
+                all[number] = scalar((values, row as usize), of, time)?;
             }
             let column = Column::of_scalars(of.data_type(), &all).map_err(|e| {
                 Error::coded(
@@ -285,12 +293,29 @@ fn zero(of: DataType) -> Scalar {
     }
 }
 
+/// That a column has times, and what it is for has none.
+fn no_times(name: &str) -> Error {
+    Error::Defect {
+        message: format!("times for '{name}', which has numbers"),
+    }
+}
+
 /// A value of a column of an attribute.
-fn scalar(column: &ArrayRef, row: usize) -> Result<Scalar> {
+fn scalar((column, row): (&ArrayRef, usize), of: &Attribute, time: Option<Time>) -> Result<Scalar> {
     if column.is_null(row) {
-        return Ok(Scalar::Null);
+        // Of times, NULL is also NaN, where there is nothing else.
+        let nan = time.is_some() && of.data_type().is_float() && !of.is_nullable();
+        return Ok(if nan {
+            Scalar::Float(f64::NAN)
+        } else {
+            Scalar::Null
+        });
     }
     Ok(match column.data_type() {
+        ArrowType::Timestamp(TimeUnit::Microsecond, None) => {
+            let moment = column.as_primitive::<TimestampMicrosecondType>().value(row);
+            moments::value(of, time.ok_or_else(|| no_times(of.name()))?, moment)?
+        }
         ArrowType::Boolean => Scalar::Bool(column.as_boolean().value(row)),
         ArrowType::Int16 => Scalar::Int(column.as_primitive::<Int16Type>().value(row).into()),
         ArrowType::Int32 => Scalar::Int(column.as_primitive::<Int32Type>().value(row).into()),

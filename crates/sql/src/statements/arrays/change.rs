@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use array::Writer;
+use arrow::temporal_conversions::timestamp_us_to_datetime;
 use datafusion::sql::sqlparser::ast::{
     Delete, Ident, Insert, ObjectName, Statement as Sql, TableFactor, TableObject, Update,
 };
@@ -71,7 +72,8 @@ fn described(context: &StatementContext, name: &str) -> Result<(ArrayTable, Defi
         .array(name)?
         .ok_or_else(|| Error::coded("42P01", format!("there is no array \"{name}\"")))?;
     let mut definition = Definition::from_schema(name, &array.schema)?;
-    let attributes = array.array.schema().attributes();
+    let schema = array.array.schema();
+    let attributes = schema.attributes();
     for (column, attribute) in definition
         .columns
         .iter_mut()
@@ -79,6 +81,11 @@ fn described(context: &StatementContext, name: &str) -> Result<(ArrayTable, Defi
         .zip(attributes)
     {
         let fill = attribute.fill_value();
+        if let Some(time) = schema.metadata().time(attribute.name()) {
+            let moment = time.of_scalar(fill).and_then(timestamp_us_to_datetime);
+            column.default = moment.map(|of| format!("timestamp '{of}'"));
+            continue;
+        }
         column.default = (!fill.is_null()).then(|| match fill {
             // Infinity and NaN are texts in SQL.
             array::Scalar::Float(value) if !value.is_finite() => format!("'{value}'"),
