@@ -250,11 +250,17 @@ mod tests {
         fn of(expr: &super::Expr) -> String {
             use super::Expr::*;
             match expr {
-                BinaryOp { left, op, right } => format!("[{} {op} {}]", of(left), of(right)),
+                BinaryOp { left, op, right } => {
+                    let op = op.to_string();
+                    let op = match op.as_str() {
+                        "IS DISTINCT FROM" => "!=",
+                        "IS NOT DISTINCT FROM" => "==",
+                        other => other,
+                    };
+                    format!("[{} {op} {}]", of(left), of(right))
+                }
                 UnaryOp { op, expr } => format!("[{op} {}]", of(expr)),
                 IsNull(expr) => format!("[{} null?]", of(expr)),
-                IsDistinctFrom(left, right) => format!("[{} != {}]", of(left), of(right)),
-                IsNotDistinctFrom(left, right) => format!("[{} == {}]", of(left), of(right)),
                 Nested(expr) => of(expr),
                 other => other.to_string(),
             }

@@ -150,6 +150,25 @@ pub(crate) fn adapted(expr: Expr, from: &DataType, to: &DataType) -> Result<(Exp
     }
 }
 
+/// The sides of a comparison of rows, of which a constant in quotes is read as a row.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn rows(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Expr, Expr)> {
+    let (l, r) = (left.get_type(schema)?, right.get_type(schema)?);
+    let of_row = |ty: &DataType| is_struct(ty).then(|| plain(ty));
+    let (of_left, of_right) = (of_row(&l), of_row(&r));
+    let left = match of_right {
+        Some(to) if l != DataType::Null => adapted(left, &l, &to)?.0,
+        _ => left,
+    };
+    let right = match of_left {
+        Some(to) if r != DataType::Null => adapted(right, &r, &to)?.0,
+        _ => right,
+    };
+    Ok((left, right))
+}
+
 type Planned = Result<PlannerResult<RawBinaryExpr>>;
 
 fn call(name: &str, args: Vec<Expr>) -> Planned {

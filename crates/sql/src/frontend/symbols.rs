@@ -3,15 +3,17 @@
 //! [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
 use arrow::datatypes::{DataType, Field, IntervalUnit};
-use datafusion::common::{Column, DFSchema, Result, TableReference};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use table::NotFinite;
 
 use crate::frontend::{rows, special, windows};
 use crate::functions::arguments::MICROS;
 use crate::functions::decimals::constant;
+use crate::functions::lists::names::{DISTINCT, NOT_DISTINCT};
+use crate::functions::lists::types::is_struct;
 use crate::functions::temporal::extract;
 use crate::functions::{domains, intervals, operands, temporal, unknown};
 
@@ -27,6 +29,11 @@ impl ExprPlanner for Operators {
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         if rows::is_whole(&expr.op) {
             return rows::whole(expr, schema).map(PlannerResult::Planned);
+        }
+        if let Some(op) = distinction(&expr.op) {
+            return self
+                .distinguished(op, expr, schema)
+                .map(PlannerResult::Planned);
         }
         let RawBinaryExpr { op, left, right } = match special::planned(expr, schema)? {
             PlannerResult::Planned(expr) => return Ok(PlannerResult::Planned(expr)),
@@ -97,6 +104,62 @@ impl ExprPlanner for Operators {
 
     fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(extract::extract(args)))
+    }
+}
+
+/// Which of `is distinct from` and `is not distinct from` an operator is.
+fn distinction(op: &BinaryOperator) -> Option<Operator> {
+    match op {
+        BinaryOperator::Custom(name) if name == DISTINCT => Some(Operator::IsDistinctFrom),
+        BinaryOperator::Custom(name) if name == NOT_DISTINCT => Some(Operator::IsNotDistinctFrom),
+        BinaryOperator::Spaceship => Some(Operator::IsNotDistinctFrom),
+        _ => None,
+    }
+}
+
+impl Operators {
+    /// `is [not] distinct from`, whose sides are fitted to each other as those of `=` are. Beside NULL it asks whether the
+    /// other side is NULL, whatever its type.
+    ///
+    /// # Errors
+    /// If there is no `=` of such sides.
+    fn distinguished(&self, op: Operator, expr: RawBinaryExpr, schema: &DFSchema) -> Result<Expr> {
+        let two = |left: Expr, right: Expr| {
+            Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+        };
+        let RawBinaryExpr { left, right, .. } = expr;
+        let is_row = |side: &Expr| side.get_type(schema).is_ok_and(|ty| is_struct(&ty));
+        if is_row(&left) || is_row(&right) {
+            // Rows are distinct by their fields, of which `is null` asks.
+            let (left, right) = special::rows(left, right, schema)?;
+            return Ok(two(left, right));
+        }
+        let null = |side: Expr| match op {
+            Operator::IsDistinctFrom => Expr::IsNotNull(Box::new(side)),
+            _ => Expr::IsNull(Box::new(side)),
+        };
+        let is_null = |side: &Expr| matches!(side, Expr::Literal(ScalarValue::Null, _));
+        if is_null(&right) {
+            return Ok(null(left));
+        }
+        if is_null(&left) {
+            return Ok(null(right));
+        }
+        let equal = RawBinaryExpr {
+            op: BinaryOperator::Eq,
+            left: left.clone(),
+            right: right.clone(),
+        };
+        let equal = match self.plan_binary_op(equal, schema)? {
+            PlannerResult::Original(own) => return Ok(two(own.left, own.right)),
+            PlannerResult::Planned(equal) => equal,
+        };
+        // A function compares them: none finds NULL equal to NULL.
+        let same = (left.is_null().and(right.is_null())).or(equal.is_true());
+        Ok(match op {
+            Operator::IsDistinctFrom => Expr::Not(Box::new(same)),
+            _ => same,
+        })
     }
 }
 

@@ -12,7 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Error;
 use crate::frontend::call::{self, plain_call};
 use crate::frontend::constant::Constant;
-use crate::frontend::rewrite::comparisons::{Rewritten, among, compared, null, unwrapped};
+use crate::frontend::rewrite::comparisons::{
+    Rewritten, among, compared, distinct, null, unwrapped,
+};
 use crate::frontend::rewrite::{
     escapes, exact, fractions, hypothetical, named, not_finite, operators, precision, sets,
     similar, special,
@@ -134,6 +136,8 @@ impl VisitorMut for Calls {
                 right,
             } => Ok(overlapping(left, right)),
             Expr::BinaryOp { left, op, right } => compared(left, op, right),
+            Expr::IsDistinctFrom(left, right) => distinct(left, right, false),
+            Expr::IsNotDistinctFrom(left, right) => distinct(left, right, true),
             Expr::InList {
                 expr,
                 list,

@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 use crate::error::Error;
+use crate::functions::lists::names::{DISTINCT, NOT_DISTINCT};
 
 /// What stands for an expression; none if it stays.
 pub(super) type Rewritten = Result<Option<Expr>, Error>;
@@ -31,6 +32,28 @@ pub(super) fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Rewrit
         NotEq => Ok(Some(not(equal(left, right)?))),
         Lt | LtEq | Gt | GtEq => ordered(left, op, right).map(Some),
         _ => Ok(None),
+    }
+}
+
+/// `a is distinct from b`, or `is not` if `same`, as an operator whose sides are planned as those of `=` are. Of rows it is
+/// that of their values.
+pub(super) fn distinct(left: &Expr, right: &Expr, same: bool) -> Rewritten {
+    let name = if same { NOT_DISTINCT } else { DISTINCT };
+    if let (Expr::Tuple(left), Expr::Tuple(right)) = (unwrapped(left), unwrapped(right)) {
+        alike(left, right)?;
+        let pairs = left.iter().zip(right);
+        let pairs = pairs.map(|(left, right)| named(left, NOT_DISTINCT, right));
+        let all = Expr::Nested(Box::new(joined(pairs.collect(), &BinaryOperator::And)));
+        return Ok(Some(if same { all } else { not(all) }));
+    }
+    Ok(Some(named(left, name, right)))
+}
+
+fn named(left: &Expr, op: &str, right: &Expr) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(left.clone()),
+        op: BinaryOperator::Custom(op.to_owned()),
+        right: Box::new(right.clone()),
     }
 }
 

@@ -32,6 +32,9 @@ pub(crate) const FIELDS: &str = "struct fields of items";
 pub(crate) const WHOLE: &str = "whole row";
 /// The same for a table that an outer join may leave without a row.
 pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
+/// The operators that `is distinct from` and `is not distinct from` become: what plans operators fits their sides to each other.
+pub(crate) const DISTINCT: &str = "IS DISTINCT FROM";
+pub(crate) const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 /// The name of the function that makes the share of a percentage, from 0 to 1: that of `tablesample bernoulli (10 * 2)`.
 pub(crate) const SHARE: &str = "share of a sample";
 /// What the name begins with that `using (a) as x` has among its columns in the place of `as x`.
