@@ -47,11 +47,44 @@ fn grows(expr: &RawWindowExpr) -> bool {
     GROWING.contains(&expr.func_def.name())
 }
 
-/// The call over a frame that DataFusion does not have.
+/// The type that PostgreSQL gives what numbers rows, which DataFusion counts without a sign.
+fn number_of(name: &str) -> Option<DataType> {
+    match name {
+        "dense_rank" | "rank" | "row_number" => Some(DataType::Int64),
+        "ntile" => Some(DataType::Int32),
+        _ => None,
+    }
+}
+
+/// The call over a frame that DataFusion does not have, and one whose value PostgreSQL gives another type.
 ///
 /// # Errors
 /// For frames that no window has, and for clauses that PostgreSQL does not have over a window.
-pub(crate) fn planned(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+pub(crate) fn planned(expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+    let expr = match framed(expr)? {
+        PlannerResult::Original(expr) => expr,
+        planned => return Ok(planned),
+    };
+    let Some(to) = number_of(expr.func_def.name()) else {
+        return Ok(PlannerResult::Original(expr));
+    };
+    let number = Expr::from(WindowFunction {
+        fun: expr.func_def,
+        params: WindowFunctionParams {
+            args: expr.args,
+            partition_by: expr.partition_by,
+            order_by: expr.order_by,
+            window_frame: expr.window_frame,
+            filter: expr.filter,
+            null_treatment: expr.null_treatment,
+            distinct: expr.distinct,
+        },
+    });
+    let number = Expr::Cast(Cast::new(Box::new(number), to));
+    Ok(PlannerResult::Planned(number))
+}
+
+fn framed(mut expr: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
     check_nth(&expr)?;
     let found = match taken(&mut expr.order_by)? {
         Some(found) => found,

@@ -34,6 +34,8 @@ pub(crate) trait Descriptions: Debug + Send + Sync {
     fn name_of(&self, kind: Kind, number: i64) -> Option<String>;
     /// What makes the view, index or constraint with this number: its text.
     fn definition(&self, what: Made, number: i64) -> Option<String>;
+    /// The definition of a constraint without what people need not read.
+    fn laid_out(&self, text: String) -> String;
     /// An expression that a table keeps, as the statement would have to write it.
     fn expression(&self, text: &str) -> String;
     /// What SQL calls the type with this number and modifier.
@@ -285,9 +287,19 @@ impl Description {
             let columns = column.as_ref()?.as_primitive::<Int64Type>();
             columns.is_valid(row).then(|| columns.value(row))
         };
+        let pretty = match (made, arrays) {
+            (Made::Constraint, [_, pretty]) => pretty.as_boolean_opt(),
+            _ => None,
+        };
         let of = |row: usize| {
             let number = named.is_valid(row).then(|| named.value(row))?;
             let text = self.descriptions.definition(made, number)?;
+            let text = match pretty {
+                Some(pretty) if pretty.is_valid(row) && pretty.value(row) => {
+                    self.descriptions.laid_out(text)
+                }
+                _ => text,
+            };
             match column(row).and_then(|at| usize::try_from(at).ok()) {
                 None | Some(0) => Some(text),
                 Some(at) => {

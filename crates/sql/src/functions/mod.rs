@@ -88,6 +88,7 @@ use crate::functions::own::Own;
 pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);
+    system::begin();
     let truncate = state.scalar_functions().get("date_trunc").cloned();
     let alike = ["coalesce", "nullif", "greatest", "least"];
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());

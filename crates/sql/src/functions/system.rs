@@ -1,12 +1,16 @@
 //! Functions about types, this program, and its user.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Int64Array, StringArray, TimestampMicrosecondArray,
+};
 use arrow::datatypes::DataType;
+use chrono::Utc;
 use datafusion::common::{Result, plan_err};
 
-use crate::functions::arguments::TEXT;
+use crate::functions::arguments::{TEXT, UTC};
+use crate::functions::dates::zoned;
 use crate::functions::own::Own;
 use crate::messages::types::{standard_name, type_name};
 use crate::names::{CATALOG, SCHEMA};
@@ -28,6 +32,13 @@ pub(super) fn all() -> Vec<Own> {
         }),
         Own::constant("current_database", text, |_, rows| all_of(CATALOG, rows))
             .or("current_catalog"),
+        // A store has one writer, and no other follows it.
+        Own::constant(
+            "pg_is_in_recovery",
+            |_| Ok(DataType::Boolean),
+            |_, rows| Ok(Arc::new(BooleanArray::from(vec![false; rows]))),
+        ),
+        Own::constant("pg_postmaster_start_time", instant, began).or("pg_conf_load_time"),
         // There are temporary tables, and no schema that has them.
         Own::constant(
             "pg_my_temp_schema",
@@ -39,6 +50,23 @@ pub(super) fn all() -> Vec<Own> {
             .or("session_user")
             .or("current_role"),
     ]
+}
+
+/// When the program began to answer statements.
+static BEGAN: LazyLock<i64> = LazyLock::new(|| Utc::now().timestamp_micros());
+
+/// Takes the time at which the program begins to answer statements, unless it has been taken.
+pub(super) fn begin() {
+    LazyLock::force(&BEGAN);
+}
+
+fn instant(_: &[DataType]) -> Result<DataType> {
+    Ok(zoned())
+}
+
+fn began(_: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    let instants = TimestampMicrosecondArray::from_value(*BEGAN, rows);
+    Ok(Arc::new(instants.with_timezone(UTC)))
 }
 
 fn one(types: &[DataType]) -> Result<Vec<DataType>> {

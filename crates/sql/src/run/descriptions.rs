@@ -20,7 +20,7 @@ use crate::names::{
     quoted, schema_of,
 };
 use crate::rights::GIVEN;
-use crate::scan::catalog::{ViewColumns, constraints, indexes, system};
+use crate::scan::catalog::{ViewColumns, constraints, indexes, laid_out, seen_expression, system};
 use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.
@@ -306,9 +306,12 @@ impl Descriptions for Said {
         }
     }
 
+    fn laid_out(&self, text: String) -> String {
+        laid_out(text)
+    }
+
     fn expression(&self, text: &str) -> String {
-        let shown = fixed::expression(text, &|written| Ok(self.shown(written)));
-        shown.unwrap_or_else(|_| text.to_owned())
+        seen_expression(&self.tables, &self.path, text)
     }
 
     fn type_title(&self, number: i64, modifier: i64) -> Option<String> {

@@ -334,6 +334,7 @@ fn of_standard(
         tables,
         rights: &calls.rights,
         temporary: calls.path.temporary(),
+        path: Some(&calls.path),
     };
     Ok(information::view(&seen, name, &calls.view_columns)?)
 }

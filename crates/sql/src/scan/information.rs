@@ -163,7 +163,16 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         ),
         ("column_name", texts(&|(_, _, c)| Some(c.name.clone()))),
         ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
-        ("column_default", texts(&|(_, _, c)| c.default.clone())),
+        (
+            "column_default",
+            texts(&|(table, _, c)| {
+                let text = catalog::default(tables, table, c)?;
+                Some(match seen.path {
+                    Some(path) => catalog::seen_expression(tables, path, &text),
+                    None => text,
+                })
+            }),
+        ),
         ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
             "data_type",

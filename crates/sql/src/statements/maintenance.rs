@@ -5,8 +5,9 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::frontend::maintenance::{Maintenance, Named};
 use crate::messages::nearest::unknown_column;
-use crate::names::{SCHEMA, base};
+use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base};
 use crate::run::answer::Answer;
+use crate::scan::catalog::system;
 use crate::search_path::no_schema;
 use crate::statements::indexes;
 use crate::statements::scope::Scope;
@@ -27,10 +28,28 @@ pub(crate) async fn run(
         });
     }
     let context = scope.read(started).await?;
+    let mut notices = Vec::new();
     for named in &statement.named {
         match named {
             Named::Table(written, columns) => {
                 let name = scope.own(written)?;
+                if statement.tag != "CLUSTER" && is_system(&name) {
+                    if !context.rights.is_all() {
+                        notices.push(format!(
+                            "permission denied for \"{}\", which is skipped",
+                            base(&name)
+                        ));
+                    }
+                    continue;
+                }
+                let reads = matches!(statement.tag, "ANALYZE" | "VACUUM");
+                if reads && context.tables.view(&name).is_some() {
+                    notices.push(format!(
+                        "\"{}\" is a view, which is skipped: it has no rows of its own",
+                        base(&name)
+                    ));
+                    continue;
+                }
                 // A materialized view has rows as a table has.
                 let Some(table) = context.tables.get(&name) else {
                     context.table(&name)?;
@@ -58,5 +77,15 @@ pub(crate) async fn run(
             }
         }
     }
-    Ok(Answer::changed(None, &context.clock))
+    let answer = Answer::changed(None, &context.clock);
+    Ok(notices.into_iter().fold(answer, Answer::with_notice))
+}
+
+/// Whether something of this name is part of the catalog, which has nothing to be kept in order.
+fn is_system(name: &str) -> bool {
+    match table::schema_of(name) {
+        Some(PG_CATALOG) => system::has_table(base(name)),
+        Some(INFORMATION_SCHEMA) => system::has_view(base(name)),
+        _ => false,
+    }
 }

@@ -20,6 +20,7 @@ pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {
         tables: &context.tables,
         rights: &context.rights,
         temporary: None,
+        path: None,
     };
     let mut names = permanent(context.tables.names());
     names.retain(|name| seen.has(name));

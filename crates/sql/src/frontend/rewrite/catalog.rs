@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::frontend::call::call;
+use crate::frontend::call::{call, plain_call};
 use crate::frontend::rewrite::objects;
 use crate::frontend::rewrite::operators::type_called;
 use crate::functions::catalog::READ_PLACE;
@@ -43,7 +43,9 @@ impl VisitorMut for Catalog {
         };
         let text = query.to_string().to_lowercase();
         if text.contains("from pg_catalog.pg_attrdef") && text.contains("pg_get_expr") {
-            *expr = Expr::Identifier(Ident::new("attdefault"));
+            let number = Expr::value(Value::Number("0".into(), false));
+            let default = Expr::Identifier(Ident::new("attdefault"));
+            *expr = plain_call("pg_get_expr", vec![default, number]);
         } else if text.contains("from pg_catalog.pg_collation") {
             *expr = Expr::Value(Value::Null.with_empty_span());
         } else if text.contains("from pg_catalog.pg_sequence")

@@ -2,7 +2,7 @@
 
 use table::{Action, Check, Deferral, Definition, Domain, ForeignKey, Rule, Tables};
 
-use crate::frontend::lengths;
+use crate::frontend::{lengths, mentioned};
 use crate::messages::numbers::{enum_number, schema_number, table_number};
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
@@ -251,9 +251,33 @@ fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
         let text = format!("CHECK (({})){valid}", bare(&check.text));
         found.push(TableConstraint {
             validated: !check.unchecked,
+            columns: named_in(definition, &check.text),
             ..constraint(definition, check.name.clone(), "c", text)
         });
     }
+}
+
+/// The places of the columns that a check names, from 1 on, in the order in which it does.
+fn named_in(definition: &Definition, text: &str) -> Vec<i16> {
+    let names = mentioned::columns(text).unwrap_or_default();
+    let found = names
+        .iter()
+        .filter_map(|name| definition.position(name).ok());
+    places(&found.collect::<Vec<usize>>())
+}
+
+/// The definition of a constraint as it is laid out for people: without the parentheses around all of a check.
+pub(crate) fn laid_out(text: String) -> String {
+    let plain = || {
+        let rest = text.strip_prefix("CHECK ((")?;
+        let end = rest.rfind("))")?;
+        Some(format!(
+            "CHECK ({}{}",
+            rest.get(..end)?,
+            rest.get(end + 1..)?
+        ))
+    };
+    plain().unwrap_or(text)
 }
 
 /// A check of a domain.

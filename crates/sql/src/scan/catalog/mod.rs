@@ -4,6 +4,7 @@
 mod build;
 mod constraints;
 mod depend;
+mod expressions;
 mod indexes;
 mod locks;
 mod roles;
@@ -29,8 +30,9 @@ use crate::resources::activity::Activity;
 use crate::settings::StatementSettings;
 
 pub(crate) use build::{Built, ViewColumns};
-pub(crate) use constraints::constraints;
+pub(crate) use constraints::{constraints, laid_out};
 pub(crate) use depend::read_by;
+pub(crate) use expressions::{default, seen_expression};
 pub(crate) use indexes::indexes;
 pub(crate) use seen::Seen;
 

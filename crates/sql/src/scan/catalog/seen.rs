@@ -4,6 +4,7 @@ use table::{Privileges, Tables};
 
 use crate::names::session_of;
 use crate::rights::Rights;
+use crate::search_path::SearchPath;
 
 /// What whoever runs a statement sees of a snapshot: what they have rights on, and the temporary tables of their session.
 pub(crate) struct Seen<'t> {
@@ -13,6 +14,8 @@ pub(crate) struct Seen<'t> {
     pub(crate) rights: &'t Rights,
     /// The schema of the temporary tables, if there may be any.
     pub(crate) temporary: Option<&'t str>,
+    /// Where names are looked up, if anything is told that has some.
+    pub(crate) path: Option<&'t SearchPath>,
 }
 
 impl<'t> Seen<'t> {

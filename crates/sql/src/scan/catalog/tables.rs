@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use arrow::datatypes::DataType;
 use table::{Column, Definition, Privileges, Tables, is_enum};
 
 use crate::frontend::lengths;
@@ -15,6 +16,7 @@ use crate::names::{
     self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
 };
 use crate::scan::catalog::build::{Built, ViewColumns};
+use crate::scan::catalog::expressions::default;
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
@@ -247,8 +249,9 @@ fn columns<'t>(all: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
 }
 
 /// The expression that makes the values of a column, or their default.
-fn value(column: &Column) -> Option<&str> {
-    column.expression().or(column.default.as_deref())
+fn value(all: &Tables, table: &str, column: &Column) -> Option<String> {
+    let made = column.expression().map(str::to_owned);
+    made.or_else(|| default(all, table, column))
 }
 
 fn identities(all: &Tables, places: &[Place<'_>]) -> Built {
@@ -277,7 +280,7 @@ fn length(column: &Column) -> i32 {
 }
 
 /// The number of the type of a column, and what PostgreSQL keeps beside it.
-fn typed(all: &Tables, table: &str, column: &Column) -> (i64, i64) {
+pub(super) fn typed(all: &Tables, table: &str, column: &Column) -> (i64, i64) {
     let definition = all.get(table).map(|table| table.definition());
     let length = definition.and_then(|own| lengths::of_column(own, &column.name));
     match length {
@@ -313,7 +316,12 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
         )
         .counts("attlen", places.iter().map(|(_, _, column)| length(column)))
         .numbers("attnum", places.iter().map(|(_, at, _)| *at))
-        .number("attndims", 0, rows)
+        .counts(
+            "attndims",
+            places
+                .iter()
+                .map(|(_, _, column)| matches!(column.data_type, DataType::List(_)).into()),
+        )
         .numbers(
             "atttypmod",
             places
@@ -326,11 +334,15 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
         )
         .truths(
             "atthasdef",
-            places.iter().map(|(_, _, column)| value(column).is_some()),
+            places
+                .iter()
+                .map(|(table, _, column)| value(all, table, column).is_some()),
         )
         .texts(
             "attdefault",
-            places.iter().map(|(_, _, column)| value(column)),
+            places
+                .iter()
+                .map(|(table, _, column)| value(all, table, column)),
         )
         .truth("attisdropped", false, rows)
         .truth("attislocal", true, rows)
@@ -366,7 +378,7 @@ pub(super) fn defaults(all: &Tables) -> Built {
     let views = ViewColumns::new();
     let places: Vec<_> = columns(all, &views)
         .into_iter()
-        .filter(|(_, _, column)| value(column).is_some())
+        .filter(|(table, _, column)| value(all, table, column).is_some())
         .collect();
     Built::default()
         .numbers(
@@ -380,7 +392,12 @@ pub(super) fn defaults(all: &Tables) -> Built {
             places.iter().map(|(table, _, _)| table_number(table)),
         )
         .numbers("adnum", places.iter().map(|(_, at, _)| *at))
-        .texts("adbin", places.iter().map(|(_, _, column)| value(column)))
+        .texts(
+            "adbin",
+            places
+                .iter()
+                .map(|(table, _, column)| value(all, table, column)),
+        )
 }
 
 pub(super) fn databases() -> Built {

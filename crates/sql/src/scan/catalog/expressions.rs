@@ -1,0 +1,59 @@
+//! Expressions that tables keep, as the catalog tells of them.
+
+use arrow::datatypes::DataType;
+use table::{Column, Tables};
+
+use crate::error::Result;
+use crate::frontend::fixed;
+use crate::messages::numbers::type_title;
+use crate::names::{self, base, quoted};
+use crate::scan::catalog::tables::typed;
+use crate::search_path::SearchPath;
+
+/// The default of a column. A string literal is told with the type of the column, as PostgreSQL keeps it, but for a number, a
+/// truth value, and a type that people have made.
+pub(crate) fn default(all: &Tables, table: &str, column: &Column) -> Option<String> {
+    let text = column.default.as_deref()?;
+    let literal = text
+        .strip_prefix('\'')
+        .and_then(|own| own.strip_suffix('\''));
+    let literal = literal.filter(|own| !own.replace("\'\'", "").contains('\''));
+    let plain = column.domain.is_none()
+        && !column.data_type.is_numeric()
+        && column.data_type != DataType::Boolean;
+    if literal.is_none() || !plain {
+        return Some(text.to_owned());
+    }
+    Some(match typed(all, table, column).0 {
+        1042 => format!("{text}::bpchar"),
+        number => match type_title(number, -1) {
+            Some(title) => format!("{text}::{title}"),
+            None => text.to_owned(),
+        },
+    })
+}
+
+/// An expression that a table keeps, in which sequences are called as a statement with this path calls them.
+pub(crate) fn seen_expression(all: &Tables, path: &SearchPath, text: &str) -> String {
+    let kinds = [all.names(), all.views(), all.sequences()];
+    let shown = |written: &str| -> Result<Option<String>> {
+        let name = names::known(written);
+        let there = kinds.iter().flatten().any(|own| *own == name);
+        if !there {
+            return Ok(None);
+        }
+        let seen = path.sees(all, &name);
+        Ok(if !seen {
+            Some(quoted(&names::exact(&name)))
+        } else if written == base(&name) {
+            None
+        } else {
+            Some(quoted(base(&name)))
+        })
+    };
+    match fixed::expression(text, &shown) {
+        // The parser's word.
+        Ok(shown) => shown.replace("::REGCLASS", "::regclass"),
+        Err(_) => text.to_owned(),
+    }
+}
