@@ -109,6 +109,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(binary::all())
         .chain(angles::all())
         .chain(numeric::all())
+        .chain([decimals::bare::function()])
         .chain(number_texts::all())
         .chain(domains::all())
         .chain(regexps::all())

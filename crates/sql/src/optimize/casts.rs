@@ -35,7 +35,13 @@ impl AnalyzerRule for Casts {
             if let Some(found) = sum.or_else(|| cast_by_name(&expr, schema)) {
                 return Ok(Transformed::yes(found));
             }
-            convert(expr, schema, local)
+            let (expr, changed) = decimals::bare::as_cast(expr, schema)?;
+            let found = convert(expr, schema, local)?;
+            Ok(if changed {
+                Transformed::yes(found.data)
+            } else {
+                found
+            })
         })
     }
 }

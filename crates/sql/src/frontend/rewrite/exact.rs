@@ -1,10 +1,15 @@
 //! Constants that are cast to `numeric` without digits, which is a decimal of 38 digits with 10 behind the point here: `1e-20::numeric`
-//! and others that would lose digits, or do not fit, have a type with as many digits as they have.
+//! and others that would lose digits, or do not fit, have a type with as many digits as they have. Other values keep theirs by
+//! [a function](crate::functions::decimals::bare).
 
-use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, Expr, UnaryOperator, Value};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value,
+};
 
 use crate::error::{Error, Result};
+use crate::frontend::call::call;
 use crate::frontend::rewrite::not_finite::{is_bare, is_float};
+use crate::functions::decimals::bare::NUMERIC;
 
 /// Digits behind the point, and before it, of `numeric` without any.
 const BEHIND: i64 = 10;
@@ -21,6 +26,10 @@ const OF_DOUBLE: usize = 15;
 /// # Errors
 /// If it has more digits than any decimal.
 pub(super) fn typed(expr: &mut Expr) -> Result<()> {
+    if let Some(call) = of_value(expr) {
+        *expr = call;
+        return Ok(());
+    }
     match expr {
         Expr::Cast {
             expr, data_type, ..
@@ -47,6 +56,40 @@ pub(super) fn typed(expr: &mut Expr) -> Result<()> {
         _ => {}
     }
     Ok(())
+}
+
+/// The call that the cast of what is no constant and no parameter becomes.
+fn of_value(expr: &mut Expr) -> Option<Expr> {
+    let Expr::Cast {
+        kind: CastKind::Cast | CastKind::DoubleColon,
+        expr,
+        data_type,
+        array: false,
+        format: None,
+    } = expr
+    else {
+        return None;
+    };
+    if !is_bare(data_type) || is_constant(expr) {
+        return None;
+    }
+    let value = std::mem::replace(&mut **expr, Expr::value(Value::Null));
+    Some(call(NUMERIC, vec![value]))
+}
+
+/// Whether an expression is a constant or a parameter, with a sign or cast to what floats.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(expr)
+        | Expr::UnaryOp {
+            op: UnaryOperator::Minus | UnaryOperator::Plus,
+            expr,
+        } => is_constant(expr),
+        Expr::Cast {
+            expr, data_type, ..
+        } if is_float(data_type) => is_constant(expr),
+        other => matches!(other, Expr::Value(_) | Expr::TypedString(_)),
+    }
 }
 
 /// A number with an exponent, which has been read as a [double](super::tokens), as a text.

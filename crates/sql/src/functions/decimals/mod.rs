@@ -6,6 +6,7 @@
 //! Each way begins with one pass over the values, which nearly always finds that all are numbers; then it is DataFusion's way.
 
 pub(crate) mod arithmetic;
+pub(crate) mod bare;
 pub(crate) mod casts;
 pub(crate) mod exponents;
 mod floats;
