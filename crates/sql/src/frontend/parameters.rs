@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
-use table::{NotFinite, is_enum, uuid_type};
+use table::{NotFinite, is_enum, timetz_type, uuid_type};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;
@@ -277,7 +277,10 @@ fn argument(data_type: &DataType, value: Option<&str>) -> Result<Expr> {
         };
     }
     match data_type {
-        ty if *ty == uuid_type() => cast(literal(Value::SingleQuotedString(text.into())), ty),
+        // In Arrow they are bytes.
+        ty if *ty == uuid_type() || *ty == timetz_type() => {
+            cast(literal(Value::SingleQuotedString(text.into())), ty)
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
             Ok(literal(Value::SingleQuotedString(text.into())))
         }
@@ -419,6 +422,11 @@ mod tests {
             (DataType::Binary, "\\x0aFF", "X'0aFF'"),
             (DataType::Binary, "a\\\\\\001", "X'615c01'"),
             (uuid_type(), "a0ee", "CAST('a0ee' AS UUID)"),
+            (
+                timetz_type(),
+                "10:00+01",
+                "CAST('10:00+01' AS TIME WITH TIME ZONE)",
+            ),
         ];
         for (data_type, text, wanted) in cases {
             assert_eq!(shown(data_type, text).unwrap(), wanted);

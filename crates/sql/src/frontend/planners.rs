@@ -192,9 +192,9 @@ impl TypePlanner for Types {
         self.within(sql_type)?;
         let data_type = match sql_type {
             SqlType::Timestamp(digits, zone) => {
-                return timestamp(*digits, has_zone(*zone)).map(Some);
+                return Ok(Some(timestamp(*digits, has_zone(*zone))));
             }
-            SqlType::Datetime(digits) => return timestamp(*digits, false).map(Some),
+            SqlType::Datetime(digits) => return Ok(Some(timestamp(*digits, false))),
             SqlType::Float(digits) => match digits {
                 ExactNumberInfo::Precision(1..=24) => DataType::Float32,
                 ExactNumberInfo::None | ExactNumberInfo::Precision(25..=53) => DataType::Float64,
@@ -213,14 +213,14 @@ impl TypePlanner for Types {
                 } else {
                     shift::TIME
                 };
-                return rounded(of, *digits).map(Some);
+                return Ok(Some(rounded(of, *digits)));
             }
             SqlType::Interval {
                 fields: None,
                 precision,
             } => {
                 let of = DataType::Interval(IntervalUnit::MonthDayNano);
-                return rounded(of, *precision).map(Some);
+                return Ok(Some(rounded(of, *precision)));
             }
             SqlType::Interval {
                 fields: Some(fields),
@@ -243,6 +243,13 @@ impl TypePlanner for Types {
                 return plan_err!(
                     "not supported: the length of an array in its type: write {item}[]"
                 );
+            }
+            // The array is rounded: its items have no digits of their own.
+            SqlType::Array(ArrayElemTypeDef::SquareBracket(item, None))
+                if second_digits(innermost(item)).is_some() =>
+            {
+                let of = list_of(plain(&self.of_part(item)?));
+                return Ok(Some(rounded(of, second_digits(innermost(item)))));
             }
             SqlType::Blob(_) | SqlType::Varbinary(_) | SqlType::Binary(_) => DataType::Binary,
             SqlType::Custom(name, modifiers) if modifiers.is_empty() => {
@@ -417,22 +424,33 @@ fn has_zone(zone: TimezoneInfo) -> bool {
 }
 
 /// A type whose values are rounded to so many digits behind the second, which the column keeps.
-fn rounded(of: DataType, digits: Option<u64>) -> Result<FieldRef> {
+fn rounded(of: DataType, digits: Option<u64>) -> FieldRef {
     let field = of.into_nullable_field_ref();
-    Ok(match digits {
+    match digits {
         None => field,
-        Some(digits @ ..=6) => {
-            let metadata = [(SECOND_DIGITS.to_string(), digits.to_string())];
+        // More there are not, as in PostgreSQL.
+        Some(digits) => {
+            let metadata = [(SECOND_DIGITS.to_string(), digits.min(6).to_string())];
             Arc::new(field.as_ref().clone().with_metadata(metadata.into()))
         }
-        Some(more) => {
-            return plan_err!("invalid precision {more}: there are up to 6 digits of a second");
-        }
-    })
+    }
+}
+
+/// The digits behind the second to which values of a type are rounded that is none of its own for them.
+fn second_digits(sql_type: &SqlType) -> Option<u64> {
+    match sql_type {
+        SqlType::Timestamp(Some(0 | 3 | 9), _) => None,
+        SqlType::Timestamp(digits, _) | SqlType::Time(digits, _) => *digits,
+        SqlType::Interval {
+            fields: None,
+            precision,
+        } => *precision,
+        _ => None,
+    }
 }
 
 /// Seconds, milliseconds and nanoseconds are types of their own.
-fn timestamp(digits: Option<u64>, zone: bool) -> Result<FieldRef> {
+fn timestamp(digits: Option<u64>, zone: bool) -> FieldRef {
     let unit = match digits {
         Some(0) => TimeUnit::Second,
         Some(3) => TimeUnit::Millisecond,
@@ -441,7 +459,7 @@ fn timestamp(digits: Option<u64>, zone: bool) -> Result<FieldRef> {
     };
     let of = DataType::Timestamp(unit, zone.then(|| UTC.into()));
     match digits {
-        Some(1 | 2 | 4 | 5 | 7 | 8 | 10..) => rounded(of, digits),
-        _ => Ok(of.into_nullable_field_ref()),
+        Some(1 | 2 | 4..=8 | 10..) => rounded(of, digits),
+        _ => of.into_nullable_field_ref(),
     }
 }

@@ -2,7 +2,7 @@
 //! date beside one; constants in quotes are read as what stands beside them; those of arrays, structs, uuids and JSON are
 //! [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
-use arrow::datatypes::{DataType, Field, IntervalUnit};
+use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
@@ -58,12 +58,15 @@ impl ExprPlanner for Operators {
                 if let Some(sum) = with_time(&op, &left, &right, schema)? {
                     return Ok(PlannerResult::Planned(sum));
                 }
+                let adds = op == BinaryOperator::Plus;
                 let (left, right) = match kind(&right, schema) {
                     Kind::Interval if kind(&left, schema) == Kind::Date => (widened(left), right),
-                    Kind::Date
-                        if op == BinaryOperator::Plus && kind(&left, schema) == Kind::Interval =>
-                    {
+                    Kind::Interval => (in_micros(left, schema), right),
+                    Kind::Date if adds && kind(&left, schema) == Kind::Interval => {
                         (left, widened(right))
+                    }
+                    Kind::Other if adds && kind(&left, schema) == Kind::Interval => {
+                        (left, in_micros(right, schema))
                     }
                     _ => (left, right),
                 };
@@ -267,6 +270,17 @@ fn computed(
         _ => return Ok(None),
     };
     operands::operated(op, left, right, schema)
+}
+
+/// A timestamp beside an interval: one that counts seconds or milliseconds counts microseconds, as the interval has them.
+fn in_micros(stamp: Expr, schema: &DFSchema) -> Expr {
+    match stamp.get_type(schema) {
+        Ok(DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone)) => {
+            let micros = DataType::Timestamp(TimeUnit::Microsecond, zone);
+            Expr::Cast(Cast::new(Box::new(stamp), micros))
+        }
+        _ => stamp,
+    }
 }
 
 /// The sides of a difference, of which a date beside a timestamp is its midnight.

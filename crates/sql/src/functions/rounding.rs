@@ -9,6 +9,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, lit};
 use table::{timetz_type, to_second_digits};
 
 use crate::error::Error;
+use crate::functions::lists::types::{is_list, plain};
 use crate::functions::own::Own;
 use crate::messages::types::type_name;
 
@@ -27,6 +28,7 @@ pub(super) fn all() -> Vec<Own> {
             [DataType::Interval(_), _] => Ok(vec![INTERVAL, DataType::Int64]),
             [ty, _] if *ty == timetz_type() => Ok(vec![timetz_type(), DataType::Int64]),
             [DataType::Null, _] => Ok(vec![DataType::Null, DataType::Int64]),
+            [ty, _] if is_list(ty) => Ok(vec![plain(ty), DataType::Int64]),
             [ty, _] => plan_err!("a value of type {} has no seconds", type_name(ty)),
             _ => plan_err!("{ROUND} takes a value and a number of digits"),
         },

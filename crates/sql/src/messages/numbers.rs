@@ -303,14 +303,18 @@ pub(crate) fn column_modifier(column: &Column) -> i32 {
     if column.domain.is_some() {
         return -1;
     }
+    let mut own = &column.data_type;
+    while let DataType::List(item) = own {
+        own = item.data_type();
+    }
     let Some(digits) = column.digits else {
-        return match &column.data_type {
+        return match own {
             DataType::Timestamp(TimeUnit::Second, _) => 0,
             DataType::Timestamp(TimeUnit::Millisecond, _) => 3,
             data_type => type_modifier(data_type),
         };
     };
-    match column.data_type {
+    match own {
         // All fields, beside the digits.
         DataType::Interval(_) => (0x7fff << 16) | i32::from(digits),
         _ => digits.into(),
@@ -324,7 +328,8 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
         let item = TYPES
             .iter()
             .find(|known| known.array == number && number != 0)?;
-        return Some(format!("{}[]", item.title));
+        let title = type_title(item.number, modifier)?;
+        return Some(format!("{title}[]"));
     };
     if number == 1700 && modifier >= 4 {
         let (precision, scale) = ((modifier - 4) >> 16, (modifier - 4) & 0xffff);

@@ -209,8 +209,8 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         (
             "datetime_precision",
             numbers(&|(_, _, c)| match c.digits {
-                Some(digits) => Some(digits.into()),
-                None => types::second_digits(&c.data_type),
+                Some(digits) if !matches!(c.data_type, DataType::List(_)) => Some(digits.into()),
+                _ => types::second_digits(&c.data_type),
             }),
         ),
     ];

@@ -280,11 +280,7 @@ fn written(random: &mut fastrand::Rng, step: usize) -> String {
 
 /// The same with parameters: the text, and their values.
 fn with_parameters(random: &mut fastrand::Rng, step: usize) -> (String, Vec<Option<String>>) {
-    let mut columns = chosen(random, 6);
-    // A plan refuses a parameter for a time with a zone beside one that is cast, which without a plan is taken.
-    if columns.len() > 1 {
-        columns.retain(|own| own.name != "tt");
-    }
+    let columns = chosen(random, 6);
     let texts = columns
         .iter()
         .map(|own| text(random, own).map(str::to_owned));

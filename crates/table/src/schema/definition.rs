@@ -177,8 +177,8 @@ pub struct Column {
     pub generated: Option<Generated>,
     /// The sequences that belong to it, by name: they go when it goes.
     pub sequences: Vec<String>,
-    /// To how many digits behind the second its values are rounded, of a timestamp, a time or an interval; `None` if they keep
-    /// all that their type has.
+    /// To how many digits behind the second its values are rounded, of a timestamp, a time or an interval, or arrays of such;
+    /// `None` if they keep all that their type has.
     pub digits: Option<u8>,
     /// The name in the catalog of the [`Domain`](crate::Domain) that it is of; `data_type` is the type behind that.
     pub domain: Option<String>,

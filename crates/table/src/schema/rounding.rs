@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeBinaryArray, FixedSizeBinaryBuilder, Int64Array,
-    IntervalMonthDayNanoArray,
+    IntervalMonthDayNanoArray, ListArray,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -51,7 +51,8 @@ fn out_of_range(what: &str) -> ArrowError {
     ArrowError::ComputeError(format!("{what} out of range"))
 }
 
-/// Values of a timestamp, a time or an interval with at most so many digits behind the second; others as they are.
+/// Values of a timestamp, a time or an interval, or arrays of such, with at most so many digits behind the second; others as
+/// they are.
 ///
 /// # Errors
 /// [`Error::Arrow`](crate::Error::Arrow) for an interval that becomes longer than there are.
@@ -89,6 +90,16 @@ pub fn to_second_digits(values: &ArrayRef, wanted: u8) -> Result<ArrayRef> {
                 Ok::<_, ArrowError>(IntervalMonthDayNano::new(own.months, own.days, time))
             })?;
             Arc::new(rounded)
+        }
+        DataType::List(item) => {
+            let lists = values.as_list::<i32>();
+            let rounded = to_second_digits(lists.values(), wanted)?;
+            Arc::new(ListArray::try_new(
+                Arc::clone(item),
+                lists.offsets().clone(),
+                rounded,
+                lists.nulls().cloned(),
+            )?)
         }
         ty if *ty == timetz_type() => in_zones(values.as_fixed_size_binary(), scale(9, wanted))?,
         _ => values.clone(),

@@ -2,7 +2,7 @@
 //! of intervals with fields, `interval '1 2:03' day to minute`; and with so many characters: `x::varchar(2)`, `x::char(2)`.
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, DateTimeField, Expr, Interval, TypedString, Value,
+    ArrayElemTypeDef, CastKind, DataType, DateTimeField, Expr, Interval, TypedString, Value,
 };
 
 use crate::frontend::call::call;
@@ -165,7 +165,7 @@ fn rounded(value: Expr, digits: u64) -> Expr {
 fn without_digits(data_type: &DataType) -> Option<(DataType, u64)> {
     Some(match data_type {
         // Seconds, milliseconds and nanoseconds are types of their own, to which casts round.
-        DataType::Timestamp(Some(0 | 3 | 6 | 9), _) => return None,
+        DataType::Timestamp(Some(0 | 3 | 9), _) => return None,
         DataType::Timestamp(Some(digits), zone) => (DataType::Timestamp(None, *zone), *digits),
         DataType::Time(Some(digits), zone) => (DataType::Time(None, *zone), *digits),
         DataType::Interval {
@@ -177,6 +177,11 @@ fn without_digits(data_type: &DataType) -> Option<(DataType, u64)> {
                 precision: None,
             };
             (plain, *digits)
+        }
+        DataType::Array(ArrayElemTypeDef::SquareBracket(item, None)) => {
+            let (plain, digits) = without_digits(item)?;
+            let item = ArrayElemTypeDef::SquareBracket(Box::new(plain), None);
+            (DataType::Array(item), digits)
         }
         _ => return None,
     })
