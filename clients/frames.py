@@ -163,7 +163,7 @@ def inspector(port, *_):
         same((look.has_table("reef", "inspected"), look.has_table("nothing", "inspected")), (True, False), "has_table")
         columns = {column["name"]: column for column in look.get_columns("reef", "inspected")}
         kinds = {name: column["type"].compile(dialect=engine.dialect) for name, column in columns.items()}
-        same(kinds, {"id": "BIGINT", "name": "VARCHAR", "area": "NUMERIC(10, 2)", "tags": "INTEGER[]", "about": "JSONB", "at": "TIMESTAMP WITH TIME ZONE"}, "types of columns")
+        same(kinds, {"id": "BIGINT", "name": "TEXT", "area": "NUMERIC(10, 2)", "tags": "INTEGER[]", "about": "JSONB", "at": "TIMESTAMP WITH TIME ZONE"}, "types of columns")
         same((columns["id"]["nullable"], columns["id"]["identity"]["always"], columns["area"]["default"], columns["area"]["comment"]), (False, True, "1.5", "in hectares"), "columns")
         same(look.get_pk_constraint("fish", "inspected")["constrained_columns"], ["reef", "place"], "a primary key")
         keys = look.get_foreign_keys("fish", "inspected")

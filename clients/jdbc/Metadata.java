@@ -67,11 +67,11 @@ public class Metadata {
         rows("getTables of all kinds", false, () -> meta.getTables(null, "meta", null, null), "TABLE_NAME TABLE_TYPE", "fish_by_name INDEX", "large VIEW", "reef TABLE");
         rows("getTables of a name", true, () -> meta.getTables("atoll", "meta", "re_f", null), "TABLE_NAME", "reef");
         rows("getColumns", true, () -> meta.getColumns(null, "meta", "reef", "%"), "COLUMN_NAME DATA_TYPE TYPE_NAME COLUMN_SIZE DECIMAL_DIGITS IS_NULLABLE COLUMN_DEF REMARKS",
-            "id -5 int8 19 0 NO null null", "name 12 varchar 2147483647 0 NO null null", "area 2 numeric 10 2 YES 1.5 in hectares",
-            "seen 91 date 13 0 YES null null", "at 93 timestamptz 35 6 YES null null", "tags 2003 _varchar 2147483647 0 YES null null",
+            "id -5 int8 19 0 NO null null", "name 12 text 2147483647 0 NO null null", "area 2 numeric 10 2 YES 1.5 in hectares",
+            "seen 91 date 13 0 YES null null", "at 93 timestamptz 35 6 YES null null", "tags 2003 _text 2147483647 0 YES null null",
             "about 1111 jsonb 2147483647 0 YES null null", "code 1111 uuid 2147483647 0 YES null null", "data -2 bytea 2147483647 0 YES null null", "ok -7 bool 1 0 YES null null");
         rows("getColumns: made by itself", true, () -> meta.getColumns(null, "meta", "reef", "id"), "COLUMN_NAME IS_AUTOINCREMENT", "id YES");
-        rows("getColumns of a view", true, () -> meta.getColumns(null, "meta", "large", null), "COLUMN_NAME TYPE_NAME ORDINAL_POSITION", "id int8 1", "name varchar 2");
+        rows("getColumns of a view", true, () -> meta.getColumns(null, "meta", "large", null), "COLUMN_NAME TYPE_NAME ORDINAL_POSITION", "id int8 1", "name text 2");
         rows("getPrimaryKeys", true, () -> meta.getPrimaryKeys(null, "meta", "fish"), "COLUMN_NAME KEY_SEQ PK_NAME", "reef 1 fish_pkey", "place 2 fish_pkey");
         rows("getImportedKeys", true, () -> meta.getImportedKeys(null, "meta", "fish"), "PKTABLE_SCHEM PKTABLE_NAME PKCOLUMN_NAME FKTABLE_NAME FKCOLUMN_NAME KEY_SEQ DELETE_RULE UPDATE_RULE FK_NAME PK_NAME",
             "meta reef id fish reef 1 0 3 fish_reef_fkey reef_pkey");

@@ -101,10 +101,7 @@ pub(crate) fn declared(oid: u32) -> Result<Option<DataType>, u32> {
 
 /// The type that a parameter is said to have.
 pub(crate) fn parameter(data_type: &DataType) -> u32 {
-    match oid(data_type) {
-        VARCHAR => TEXT,
-        oid => oid,
-    }
+    oid(data_type)
 }
 
 /// The places from 0 on of the parameters that a text casts to `oid[]`. These are read as numbers of 8 bytes here; drivers that ask
@@ -129,7 +126,13 @@ pub(crate) fn arrays_of_oids(text: &str) -> Vec<usize> {
 
 /// A column of a result, as the protocol describes it; `origin` is the column of a table that it is.
 pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -> Column {
-    let oid = sql::column_number(field);
+    // Four bytes more, as PostgreSQL stores texts.
+    let length = origin.and_then(|origin| origin.length);
+    let length = length.and_then(|most| i32::try_from(most.checked_add(4)?).ok());
+    let (oid, length) = match (sql::column_number(field), length) {
+        (TEXT, Some(length)) => (VARCHAR, Some(length)),
+        (oid, _) => (oid, None),
+    };
     let size = match oid {
         BOOL => 1,
         INT2 => 2,
@@ -140,11 +143,6 @@ pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -
         TIMETZ => 12,
         _ => -1,
     };
-    // Four bytes more, as PostgreSQL stores texts.
-    let length = origin
-        .and_then(|origin| origin.length)
-        .filter(|_| oid == VARCHAR);
-    let length = length.and_then(|most| i32::try_from(most.checked_add(4)?).ok());
     let modifier = length.unwrap_or_else(|| sql::type_modifier(field.data_type()));
     Column {
         name: field.name().clone(),

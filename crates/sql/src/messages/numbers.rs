@@ -171,7 +171,7 @@ pub fn type_number(data_type: &DataType) -> u32 {
         | DataType::Decimal256(..) => 1700,
         DataType::Float16 | DataType::Float32 => 700,
         DataType::Float64 => 701,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 1043,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 25,
         DataType::FixedSizeBinary(16) => 2950,
         DataType::FixedSizeBinary(12) => 1266,
         DataType::Binary

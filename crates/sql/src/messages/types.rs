@@ -167,7 +167,7 @@ pub(crate) fn standard_name(data_type: &DataType) -> String {
         DataType::Null => "unknown",
         DataType::Float16 | DataType::Float32 => "real",
         DataType::Float64 => "double precision",
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "character varying",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text",
         DataType::Time32(_) | DataType::Time64(_) => "time without time zone",
         DataType::Timestamp(_, None) => "timestamp without time zone",
         DataType::Timestamp(_, Some(_)) => "timestamp with time zone",

@@ -177,9 +177,9 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         (
             "data_type",
             texts(&|(table, _, c)| {
-                Some(match length(tables, table, c) {
-                    Some((_, true)) => "character".to_owned(),
-                    _ => standard_name(tables, c),
+                Some(match text_type(tables, table, c) {
+                    Some(title) => title.to_owned(),
+                    None => standard_name(tables, c),
                 })
             }),
         ),
@@ -231,6 +231,19 @@ fn length(tables: &Tables, table: &str, column: &Column) -> Option<(i32, bool)> 
     let definition = tables.get(table)?.definition();
     let (most, of_char) = lengths::of_column(definition, &column.name)?;
     Some((i32::try_from(most).ok()?, of_char))
+}
+
+/// What the standard calls a type of texts with a length, if a column is of one, or of a domain over one.
+fn text_type(tables: &Tables, table: &str, column: &Column) -> Option<&'static str> {
+    if let Some(name) = &column.domain {
+        return catalog::domain_length(tables.domain(name)?).map(|(title, _)| title);
+    }
+    let (_, of_char) = length(tables, table, column)?;
+    Some(if of_char {
+        "character"
+    } else {
+        "character varying"
+    })
 }
 
 /// The columns of `information_schema.columns` that say little.
@@ -304,9 +317,10 @@ fn typed(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 3] {
                     Some((array, name)) => {
                         format!("{}{}", if array { "_" } else { "" }, base(name))
                     }
-                    None => match length(tables, table, c) {
-                        Some((_, true)) => "bpchar".to_owned(),
-                        _ => short_name(type_number(&c.data_type)),
+                    None => match text_type(tables, table, c) {
+                        Some("character") => "bpchar".to_owned(),
+                        Some(_) => "varchar".to_owned(),
+                        None => short_name(type_number(&c.data_type)),
                     },
                 })
             }),

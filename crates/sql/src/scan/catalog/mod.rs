@@ -35,6 +35,7 @@ pub(crate) use depend::read_by;
 pub(crate) use expressions::{default, seen_expression};
 pub(crate) use indexes::indexes;
 pub(crate) use seen::Seen;
+pub(crate) use types::length as domain_length;
 
 /// The table of the types that each type is made of, which statements of people do not name.
 const TREES: &str = "pg_type_trees";

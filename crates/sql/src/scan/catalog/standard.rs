@@ -3,14 +3,13 @@
 use datafusion::sql::sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
 use table::{Deferral, Domain, Tables, is_enum};
 
-use crate::frontend::domains::data_type;
-use crate::frontend::lengths;
 use crate::messages::keywords::{Reserved, reserved};
 use crate::messages::types;
 use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::constraints::{TableConstraint, constraints};
 use crate::scan::catalog::seen::Seen;
+use crate::scan::catalog::types::length as domain_length;
 
 /// The view of `information_schema` about constraints or functions of that name, if there is one.
 pub(super) fn view(seen: &Seen<'_>, name: &str) -> Option<Built> {
@@ -219,12 +218,7 @@ fn domains(all: &Tables) -> Built {
         let own = Some(own).filter(|own| plain(own))?;
         types::digits(&own.data_type)
     };
-    let length = |own: &&Domain| {
-        let own = Some(own).filter(|own| plain(own))?;
-        let sql_type = data_type(&own.text).ok()?;
-        let (_, length) = lengths::of_type(&sql_type)?;
-        i64::try_from(length).ok()
-    };
+    let length = |own: &&Domain| i64::try_from(domain_length(own)?.1).ok();
     Built::default()
         .text("domain_catalog", CATALOG, rows)
         .names("domain_schema", own.iter().map(|own| schema_of(&own.name)))
@@ -235,7 +229,10 @@ fn domains(all: &Tables) -> Built {
                 data_type if is_enum(data_type) || own.parent.is_some() => {
                     "USER-DEFINED".to_owned()
                 }
-                data_type => types::standard_name(data_type),
+                data_type => match domain_length(own) {
+                    Some((title, _)) => title.to_owned(),
+                    None => types::standard_name(data_type),
+                },
             }),
         )
         .some_numbers("character_maximum_length", own.iter().map(length))

@@ -8,7 +8,7 @@ use table::{Domain, EnumType, Label, Tables, is_enum, json_kind};
 use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
     CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, enum_array_number, enum_number, role_number,
-    schema_number, table_number, type_modifier, type_number, type_title,
+    schema_number, table_number, type_modifier, type_named, type_number, type_title,
 };
 use crate::names::{PG_CATALOG, SCHEMA, base, schema_of};
 use crate::rights;
@@ -135,7 +135,10 @@ fn composite(all: &Tables, name: &str) -> [Row; 2] {
 /// A domain.
 fn domain(all: &Tables, own: &Domain) -> Row {
     let name = &own.name;
-    let number = i64::from(type_number(&own.data_type));
+    let number = match length(own) {
+        Some((title, _)) => type_named(title).unwrap_or_default(),
+        None => type_number(&own.data_type).into(),
+    };
     let known = TYPES.iter().find(|known| known.number == number);
     let is_enum = is_enum(&own.data_type);
     Row {
@@ -176,14 +179,17 @@ fn is_row(data_type: &DataType) -> bool {
         && !is_enum(data_type)
 }
 
+/// The standard's name of the type of texts behind a domain, and how many characters they have at most.
+pub(crate) fn length(own: &Domain) -> Option<(&'static str, u64)> {
+    let plain = Some(own).filter(|own| own.parent.is_none())?;
+    lengths::of_type(&domains::data_type(&plain.text).ok()?)
+}
+
 /// What PostgreSQL keeps beside the number of the type behind a domain.
 fn modifier(own: &Domain) -> i32 {
-    match domains::data_type(&own.text) {
-        Ok(sql_type) => match lengths::of_type(&sql_type) {
-            Some((_, length)) => i32::try_from(length).map_or(-1, |length| length + 4),
-            None => type_modifier(&own.data_type),
-        },
-        Err(_) => -1,
+    match length(own) {
+        Some((_, length)) => i32::try_from(length).map_or(-1, |length| length + 4),
+        None => type_modifier(&own.data_type),
     }
 }
 
