@@ -3,15 +3,16 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
+    DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
-use table::Column;
+use table::{Column, uuid_type};
 
 use crate::frontend::cells;
 use crate::frontend::expression::expression;
 use crate::frontend::row_values::{Cell, Given, RowValue};
 use crate::functions::arguments::UTC;
 use crate::functions::temporal::local::Local;
+use crate::functions::uuid;
 use crate::names::{column_name, quoted};
 
 /// What the columns of a table have that a row says nothing of, in their order.
@@ -29,6 +30,8 @@ pub(crate) enum LeftOut {
     Next(String),
     /// When the transaction began: `now()` in a column of its type.
     Beginning,
+    /// A uuid of its own for each row: `gen_random_uuid()`.
+    Random,
     /// What is computed for each row.
     Computed,
 }
@@ -52,6 +55,7 @@ impl LeftOut {
         match sequence(&default) {
             Some(name) if column.data_type.is_integer() => LeftOut::Next(name.to_owned()),
             None if column.data_type == instant && is_beginning(&default) => LeftOut::Beginning,
+            None if column.data_type == uuid_type() && is_random(&default) => LeftOut::Random,
             _ => LeftOut::Computed,
         }
     }
@@ -68,6 +72,7 @@ impl Defaults {
             LeftOut::Value(value) => value.cell(given, column),
             LeftOut::Same(value) => of_array(value, &column.data_type),
             LeftOut::Next(name) => Some(Cell::Next(name)),
+            LeftOut::Random => Some(Cell::One(uuid::random().ok()?)),
             LeftOut::Beginning | LeftOut::Computed => None,
         }
     }
@@ -102,6 +107,31 @@ fn is_beginning(default: &Expr) -> bool {
     let name = part.as_ident().map(column_name);
     let is_named = name.is_some_and(|name| NAMES.contains(&name.as_str()));
     is_bare && is_named && function.filter.is_none() && function.over.is_none()
+}
+
+/// Whether an expression is `gen_random_uuid()`, which is a cast of DataFusion's function here.
+fn is_random(default: &Expr) -> bool {
+    let function = match default {
+        Expr::Nested(inner) => return is_random(inner),
+        Expr::Cast {
+            expr,
+            data_type: SqlType::Uuid,
+            ..
+        } => match expr.as_ref() {
+            Expr::Function(function) => function,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let FunctionArguments::List(list) = &function.args else {
+        return false;
+    };
+    let [part] = function.name.0.as_slice() else {
+        return false;
+    };
+    let name = part.as_ident().map(column_name);
+    let is_plain = function.filter.is_none() && function.over.is_none();
+    is_plain && list.args.is_empty() && name.as_deref() == Some("uuid")
 }
 
 /// The name in `nextval('name')` or `nextval('name'::regclass)`.
@@ -166,6 +196,19 @@ mod tests {
             ("nextval('s', 's')", None),
         ] {
             assert_eq!(sequence(&expression(default).unwrap()), name, "{default}");
+        }
+    }
+
+    #[test]
+    fn uuids_are_asked_for_by_name() {
+        for (default, wanted) in [
+            ("gen_random_uuid()", true),
+            ("(pg_catalog.gen_random_uuid())", true),
+            ("gen_random_uuid()::text", false),
+            ("'6c5fc5be-8c8b-4f4c-8a50-2d16a3b7a1a1'::uuid", false),
+        ] {
+            let found = is_random(&expression(default).unwrap());
+            assert_eq!(found, wanted, "{default}");
         }
     }
 

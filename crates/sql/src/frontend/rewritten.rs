@@ -19,7 +19,7 @@ pub(crate) fn rewritten(
     let tokens = rewrite::subscripts(ways::inserts(rewrite::using_alias(tokens)));
     let tokens = rewrite::laterals(rewrite::questions(operators::mark(tokens)));
     let tokens = rewrite::numbers(&tokens)?;
-    let tokens = rewrite::bare_select(tokens);
+    let tokens = rewrite::all_parts(rewrite::bare_select(tokens));
     let tokens = rewrite::structs(rewrite::without_materialized(tokens));
     let tokens = rewrite::framed(rewrite::substrings(rewrite::rows_from(tokens)));
     let tokens = rewrite::insert_alias(rewrite::key_columns(tokens))?;

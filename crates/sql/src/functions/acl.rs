@@ -111,6 +111,16 @@ fn taken(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
+/// Rights that nobody is given here, and that [there are](letters) by default.
+const OTHERS: [(char, &str); 6] = [
+    ('t', "TRIGGER"),
+    ('X', "EXECUTE"),
+    ('T', "TEMPORARY"),
+    ('c', "CONNECT"),
+    ('s', "SET"),
+    ('A', "ALTER SYSTEM"),
+];
+
 /// A right, and whether it may be granted further.
 struct Right<'a> {
     grantor: &'a str,
@@ -139,7 +149,10 @@ fn rights(item: &str) -> Result<Vec<Right<'_>>> {
             continue;
         }
         let known = Privileges::ALL.into_iter().find(|(.., own)| *own == letter);
-        let (_, name, _) = known.ok_or_else(wrong)?;
+        let known = known.map(|(_, name, _)| name);
+        let others = || OTHERS.into_iter().find(|(own, _)| *own == letter);
+        let name = known.or_else(|| others().map(|(_, name)| name));
+        let name = name.ok_or_else(wrong)?;
         found.push(Right {
             grantor,
             grantee,

@@ -1,9 +1,29 @@
 //! Uuids: 16 bytes, from texts and to texts.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, FixedSizeBinaryBuilder, StringArray};
+use arrow::array::{ArrayRef, AsArray, FixedSizeBinaryBuilder, StringArray};
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, exec_err};
+use datafusion::functions::string;
+use datafusion::logical_expr::ScalarFunctionArgs;
+
+/// A new uuid, as an array of one.
+///
+/// # Errors
+/// If there is no randomness.
+pub(crate) fn random() -> Result<ArrayRef> {
+    static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(Arc::default);
+    let made = string::uuid().invoke_with_args(ScalarFunctionArgs {
+        args: Vec::new(),
+        arg_fields: Vec::new(),
+        number_rows: 1,
+        return_field: Arc::new(Field::new("uuid", DataType::Utf8, false)),
+        config_options: Arc::clone(&OPTIONS),
+    })?;
+    read(made.to_array(1)?.as_string::<i32>())
+}
 
 /// The uuids that texts say.
 ///

@@ -21,6 +21,7 @@ use crate::frontend::left_out::LeftOut;
 use crate::frontend::row_values::{Cell, Given, RowValue, whole};
 use crate::functions::arguments::UTC;
 use crate::functions::lists::types::is_special;
+use crate::functions::uuid;
 use crate::messages::types::exact_name;
 use crate::run::context::StatementContext;
 use crate::statements::gathered_columns::Columns;
@@ -182,6 +183,7 @@ fn cells<'r>(
             Source::Row(at) => values.get(*at)?.value(given, &column.data_type)?,
             Source::Default(LeftOut::Value(value)) => value.value(given, &column.data_type)?,
             Source::Default(LeftOut::Next(name)) => Cell::Next(name),
+            Source::Default(LeftOut::Random) => Cell::One(uuid::random().ok()?),
             Source::Default(LeftOut::Beginning) => Cell::One(Arc::clone(beginning?)),
             Source::Default(_) => return None,
         };

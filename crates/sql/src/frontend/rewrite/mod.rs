@@ -28,6 +28,7 @@ mod names;
 mod not_finite;
 mod objects;
 mod operators;
+mod parts;
 mod precision;
 mod qualified;
 mod queried;
@@ -50,6 +51,7 @@ pub(crate) use framed::framed;
 pub(crate) use joined::{alias_of, constraint, marked, using_alias};
 pub(crate) use locks::locks;
 pub(crate) use names::{insert_alias, key_columns};
+pub(crate) use parts::all_parts;
 pub(crate) use subscripts::subscripts;
 pub(crate) use tables::tables;
 pub(crate) use tokens::{

@@ -127,6 +127,7 @@ fn flat(expr: Expr) -> Expr {
                     | names::SERIES
                     | names::SUBSCRIPTS
                     | names::MATCHES
+                    | names::RECORDS
                     | json::populate::ITEMS
             )
         ),
@@ -162,10 +163,30 @@ pub(super) fn values(function: &Function) -> Option<Expr> {
     }
 }
 
-/// A function that gives several rows, in the select list: `unnest` of their values.
+/// The arrays of a function whose rows have several columns, and what these are called; none of others.
+pub(super) fn columns(name: &str, args: &[FunctionArg]) -> Vec<(Expr, String)> {
+    let found = rows(name, args).map(|rows| rows.columns);
+    found.filter(|all| all.len() > 1).unwrap_or_default()
+}
+
+/// What the columns of such a function are called.
+pub(super) fn names_of_columns(name: &str) -> Option<Vec<&'static str>> {
+    let of = |columns: &[(&'static str, &'static str)]| {
+        let names = columns.iter().map(|(_, column)| *column);
+        names.collect::<Vec<_>>()
+    };
+    match name {
+        "aclexplode" => Some(of(&acl::COLUMNS)),
+        "pg_options_to_table" => Some(of(&catalog::OPTIONS)),
+        name => Some(of(of_json(name)?.1)).filter(|names| names.len() > 1),
+    }
+}
+
+/// A function that gives several rows, in the select list: `unnest` of their values, which are rows themselves where there are
+/// several columns.
 ///
 /// # Errors
-/// For one whose rows have several columns.
+/// For `unnest` of several arrays.
 pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
     let FunctionArguments::List(list) = &function.args else {
         return Ok(None);
@@ -184,10 +205,9 @@ pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
             None => return Ok(None),
             Some(rows) => match <[(Expr, String); 1]>::try_from(rows.columns) {
                 Ok([(values, _)]) => values,
-                Err(_) => {
-                    return Err(Error::unsupported(format!(
-                        "{name} gives rows of several columns, which the select list does not take: write it in `from`"
-                    )));
+                Err(columns) => {
+                    let arrays = columns.into_iter().map(|(values, _)| values);
+                    call(names::RECORDS, arrays.collect())
                 }
             },
         },

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
     assignments, calls, catalog, columns, expanded, folders, grouping, introspection, objects,
-    qualified, queried, row_sets, rows, samples, series, sets, shape,
+    parts, qualified, queried, row_sets, rows, samples, series, sets, shape,
 };
 use crate::frontend::walk::WalkMut;
 
@@ -21,6 +21,7 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
         objects::shown(query);
     }
     outcome(statement.walk_mut(&mut objects::Named))?;
+    outcome(statement.walk_mut(&mut parts::Parts))?;
     outcome(statement.walk_mut(&mut catalog::Catalog))?;
     outcome(statement.walk_mut(&mut qualified::Qualified))?;
     outcome(statement.walk_mut(&mut samples::Samples))?;
@@ -43,6 +44,7 @@ pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.walk_mut(&mut row_sets::RowSets))?;
     objects::shown(query);
     outcome(query.walk_mut(&mut objects::Named))?;
+    outcome(query.walk_mut(&mut parts::Parts))?;
     outcome(query.walk_mut(&mut catalog::Catalog))?;
     outcome(query.walk_mut(&mut qualified::Qualified))?;
     outcome(query.walk_mut(&mut samples::Samples))?;

@@ -32,6 +32,8 @@ pub(crate) const FIELDS: &str = "struct fields of items";
 pub(crate) const WHOLE: &str = "whole row";
 /// The same for a table that an outer join may leave without a row.
 pub(crate) const WHOLE_OUTER: &str = "whole row of an outer join";
+/// The name of the function that makes rows of the arrays of a function that gives several columns.
+pub(crate) const RECORDS: &str = "array records";
 /// The operators that `is distinct from` and `is not distinct from` become: what plans operators fits their sides to each other.
 pub(crate) const DISTINCT: &str = "IS DISTINCT FROM";
 pub(crate) const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
