@@ -62,7 +62,7 @@ pub use progress::{Position, Progress};
 pub use rows::Rows;
 pub use session::Session;
 pub use sql::{
-    Activity, Answer, FrameColumns, Frames, PreparedStatement, Setting,
+    Activity, Answer, Forced, FrameColumns, Frames, HeaderLine, PreparedStatement, Setting,
     Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, UserMemory,
     as_texts, column_type_name, decimal_text, infinity_at, refuse_not_finite, script, transfer,
     type_name, uuid_text,

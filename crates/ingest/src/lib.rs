@@ -53,6 +53,6 @@ pub use dataset::places::{FILE_NAME, FILE_ROW};
 pub use dataset::{Dataset, Request, Wanted};
 pub use dates::DateForm;
 pub use error::{Error, Result};
-pub use options::{Compression, Format, Options};
+pub use options::{Compression, Format, NullRule, Options};
 pub use parquet::RowGroups;
 pub use piece::{Batches, Piece, Pieces};

@@ -180,6 +180,17 @@ pub struct Options {
     pub empty_lines: bool,
     /// Names of columns that are known already: a first line of text that has them all is a header. Not for users.
     pub expected: Vec<String>,
+    /// Text: what the first line has to hold, name for name and in this order.
+    pub matched: Option<Vec<String>>,
+}
+
+/// Which fields of a column of CSV are NULL, where that is said of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NullRule {
+    /// What stands within quotes, too, if it is the text of NULL.
+    pub quoted: bool,
+    /// None that stands without quotes.
+    pub never: bool,
 }
 
 impl Options {

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use crate::error::Result;
+use crate::options::NullRule;
 
 /// Rows decoded at a time: what is decoded stays in the cache until it is worked on.
 pub(crate) const BATCH_ROWS: usize = 8192;
@@ -52,6 +53,8 @@ pub(crate) struct Column {
     pub field: FieldRef,
     /// Its type is inferred: values that would lose something in this type are refused.
     pub strict: bool,
+    /// Which of its fields are NULL, in text.
+    pub nulls: NullRule,
 }
 
 /// The schema of batches of these columns.

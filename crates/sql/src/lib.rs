@@ -90,6 +90,7 @@ mod told;
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
 pub use about::About;
 pub use error::{Error, Position, Result};
+pub use frontend::copy_options::{Forced, HeaderLine};
 pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
 pub use functions::temporal::local::Local;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use ingest::{Dataset, Wanted};
+use ingest::{Dataset, NullRule, Wanted};
 use table::{Definition, is_enum};
 
 use crate::error::Error;
@@ -31,6 +31,7 @@ pub(crate) fn wanted(
             column.nullable,
         )),
         declared: declared || !dataset.is_guess(place),
+        nulls: NullRule::default(),
     });
     Ok(wanted.collect())
 }

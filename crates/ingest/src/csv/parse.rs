@@ -282,9 +282,18 @@ impl<'a> Cells<'a> {
         let (nulls, nullable) = (&shared.layout.nulls, self.column.field.is_nullable());
         let empty_is_null = nulls.is_empty() || !self.text;
         let is_text = self.text;
+        let rule = self.column.nulls;
+        let is_null_text = move |value: &str| match &nulls[..] {
+            [] => value.is_empty(),
+            nulls => nulls.iter().any(|null| null == value),
+        };
         fields.enumerate().map(move |(row, (value, quoted))| {
             // What stands within quotes is a text, even an empty one. Other types have no such value.
-            let null = if quoted && is_text {
+            let null = if quoted && rule.quoted {
+                is_null_text(value)
+            } else if rule.never {
+                false
+            } else if quoted && is_text {
                 false
             } else if value.is_empty() {
                 empty_is_null || nulls.iter().any(String::is_empty)

@@ -61,10 +61,47 @@ pub(crate) fn sniff(
             Err(wrong) => return Err(refused(path, &sample, wrong)),
         }
     }
+    if let Some(names) = &options.matched {
+        matches(path, names, &sample, &records)?;
+    }
     let mut layout = layout(&sample, &records, dialect, options, tbl);
     layout.dialect.single =
         options.empty_lines && layout.names.len() == 1 && dialect.backslash.is_none();
     Ok(layout)
+}
+
+/// That the first line holds these names.
+///
+/// # Errors
+/// If it does not.
+fn matches(path: &Path, names: &[String], sample: &str, records: &Records) -> Result<()> {
+    // A line without anything is a field without anything.
+    let width = if records.len() == 0 {
+        1
+    } else {
+        records.width(0)
+    };
+    let failed = |reason| Err(Error::line(path, 1, reason));
+    if width != names.len() {
+        return failed(format!(
+            "wrong number of fields in header line: got {width}, expected {}",
+            names.len()
+        ));
+    }
+    for (at, name) in names.iter().enumerate() {
+        let found = if records.len() == 0 {
+            ""
+        } else {
+            records.field(sample, 0, at)
+        };
+        if found != name {
+            return failed(format!(
+                "column name mismatch in header line field {}: got \"{found}\", expected \"{name}\"",
+                at + 1
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What stands for NULL where backslashes escape.
@@ -286,8 +323,11 @@ fn has_header(
     if mixed {
         return true;
     }
-    let word =
-        |cell: &&str| cell.is_empty() || cell.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    // Names stand without the spaces around them.
+    let word = |cell: &&str| {
+        let name = cell.trim();
+        name.is_empty() || name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    };
     let once = |at: usize| {
         let cell = first[at];
         let again =
@@ -389,6 +429,10 @@ mod tests {
             ("a,,\n1,2,3\n", true),
             ("\u{feff}id,x\r\n1,2\r\n", true),
             ("2019,2020\n1,2\n", false),
+            // Names stand without the spaces around them.
+            ("\"first name\", last \nA,B\nC,D\n", true),
+            ("a , b\nx,y\n", true),
+            (" 1, 2\nx,y\n", false),
         ] {
             assert_eq!(look(text, &Options::default()).header, header, "{text:?}");
         }

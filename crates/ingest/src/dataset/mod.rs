@@ -24,6 +24,7 @@ use crate::dataset::places::{Numbered, field};
 use crate::error::{Error, Result};
 use crate::ipc::IpcFile;
 use crate::json::JsonFile;
+use crate::options::NullRule;
 use crate::parquet::{ParquetFile, RowGroups};
 use crate::piece::{Column, Piece, Pieces, cast_to};
 use crate::stream::Source;
@@ -92,6 +93,8 @@ pub struct Wanted {
     /// Whether the type is declared, and not what the dataset found out: numbers in text may then have zeros before
     /// them, which are lost.
     pub declared: bool,
+    /// Which of its fields are NULL, in text.
+    pub nulls: NullRule,
 }
 
 /// What is to be read of a dataset, and how.
@@ -123,6 +126,7 @@ impl Request {
             column,
             field: Arc::clone(&dataset.schema.fields()[column]),
             declared: !dataset.guesses[column],
+            nulls: NullRule::default(),
         });
         Request {
             columns: wanted.collect(),
@@ -433,6 +437,7 @@ impl Dataset {
                         source,
                         field: Arc::clone(&wanted.field),
                         strict: !wanted.declared,
+                        nulls: wanted.nulls,
                     });
                     Slot::Read(columns.len() - 1)
                 }
@@ -504,6 +509,7 @@ impl Dataset {
             column: self.schema.fields().len() + place,
             field: field(place),
             declared: true,
+            nulls: NullRule::default(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
-use ingest::{Dataset, Format, Options, Request, Wanted};
+use ingest::{Dataset, Format, NullRule, Options, Request, Wanted};
 
 use super::{Folder, gzip, rows};
 
@@ -482,6 +482,7 @@ fn declared_types_may_lose_what_inferred_ones_may_not() {
             column: 0,
             field: Arc::new(Field::new("n", DataType::Int32, true)),
             declared,
+            nulls: NullRule::default(),
         }],
         ..Request::all(&dataset)
     };

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::Field;
+use arrow::datatypes::{Field, Schema};
 use arrow::error::ArrowError;
 use atoll::{Transfer, TransferFormat};
 use sql::Local;
@@ -32,7 +32,7 @@ impl Conversation {
         let mut rows = self.timed(text, |it| it.session.copy_out(transfer))?;
         let schema = Arc::clone(rows.schema());
         let columns = schema.fields().len();
-        let writer = Writer::new(&transfer.format);
+        let writer = Writer::new(&transfer.format, names(&schema));
         let binary = writer.is_binary();
         backend::copying(&mut self.channel.out, b'H', columns, binary);
         let mut head = writer.head(&schema).unwrap_or_default();
@@ -121,6 +121,10 @@ impl Conversation {
     }
 }
 
+fn names(schema: &Schema) -> impl Iterator<Item = &str> {
+    schema.fields().iter().map(|field| field.name().as_str())
+}
+
 /// Most bytes of rows that are made messages of at once, about.
 const PART: usize = 2 << 20;
 
@@ -148,7 +152,8 @@ fn messages(
     local: Local,
     mut head: Vec<u8>,
 ) -> Result<Vec<u8>, ArrowError> {
-    let writer = Writer::new(format);
+    let schema = batch.schema();
+    let writer = Writer::new(format, names(&schema));
     let binary = vec![writer.is_binary(); batch.num_columns()];
     let rows = Rows::new(batch, binary)?.of(local);
     let writers = rows.writers()?;

@@ -85,7 +85,7 @@ pub(super) fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     Ok(text)
 }
 
-/// The fields of a line of the text format.
+/// The fields of a line of the text format, of this many columns if that is known.
 ///
 /// # Errors
 /// If there are more or fewer than columns, or one is no text.
@@ -93,9 +93,9 @@ pub(super) fn text_fields(
     line: &[u8],
     delimiter: u8,
     null: &str,
-    columns: usize,
+    columns: Option<usize>,
 ) -> Result<Vec<Option<String>>, String> {
-    let mut fields = Vec::with_capacity(columns);
+    let mut fields = Vec::with_capacity(columns.unwrap_or(0));
     let mut start = 0;
     let mut at = 0;
     loop {
@@ -111,10 +111,12 @@ pub(super) fn text_fields(
                 });
                 if found.is_none() {
                     // A table without columns has rows without fields.
-                    if columns == 0 && line.is_empty() {
+                    if columns == Some(0) && line.is_empty() {
                         fields.clear();
                     }
-                    counted(fields.len(), columns)?;
+                    if let Some(columns) = columns {
+                        counted(fields.len(), columns)?;
+                    }
                     return Ok(fields);
                 }
                 at += 1;
@@ -124,7 +126,7 @@ pub(super) fn text_fields(
     }
 }
 
-/// The fields of a line of CSV; with delimiter, quote and escape.
+/// The fields of a line of CSV, of this many columns if that is known; with delimiter, quote and escape.
 ///
 /// # Errors
 /// If there are more or fewer than columns, or one is no text.
@@ -132,9 +134,9 @@ pub(super) fn csv_fields(
     line: &[u8],
     (delimiter, quote, escape): (u8, u8, u8),
     null: &str,
-    columns: usize,
+    columns: Option<usize>,
 ) -> Result<Vec<Option<String>>, String> {
-    let mut fields = Vec::with_capacity(columns);
+    let mut fields = Vec::with_capacity(columns.unwrap_or(0));
     let mut at = 0;
     loop {
         let (mut value, mut within, mut had_quotes) = (Vec::new(), false, false);
@@ -170,7 +172,9 @@ pub(super) fn csv_fields(
             Some(utf8(value)?)
         });
         if line.get(at).is_none() {
-            counted(fields.len(), columns)?;
+            if let Some(columns) = columns {
+                counted(fields.len(), columns)?;
+            }
             return Ok(fields);
         }
         at += 1;

@@ -1,7 +1,7 @@
 //! The formats of `copy` to the client: rows as lines of text or CSV, and as binary.
 
 use arrow::datatypes::SchemaRef;
-use atoll::TransferFormat;
+use atoll::{HeaderLine, TransferFormat};
 
 use crate::values::row::Writers;
 use crate::wire::backend;
@@ -11,10 +11,20 @@ pub(crate) struct Writer<'f> {
     format: &'f TransferFormat,
     /// What stands behind a backslash for each byte; 0 for one that stands for itself. In CSV: bytes that need quotes.
     escapes: [u8; 256],
+    /// Columns whose values stand within quotes in any case; none behind the last.
+    quoted: Vec<bool>,
 }
 
 impl<'f> Writer<'f> {
-    pub(crate) fn new(format: &'f TransferFormat) -> Writer<'f> {
+    /// Writes columns of these names.
+    pub(crate) fn new<'n>(
+        format: &'f TransferFormat,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Writer<'f> {
+        let quoted = match format {
+            TransferFormat::Csv { force_quote, .. } => force_quote.of(names),
+            _ => Vec::new(),
+        };
         let mut escapes = [0; 256];
         let mut escape = |byte: u8, letter: u8| escapes[usize::from(byte)] = letter;
         match format {
@@ -41,7 +51,11 @@ impl<'f> Writer<'f> {
             }
             _ => {}
         }
-        Writer { format, escapes }
+        Writer {
+            format,
+            escapes,
+            quoted,
+        }
     }
 
     pub(crate) fn is_binary(&self) -> bool {
@@ -81,16 +95,27 @@ impl<'f> Writer<'f> {
             } => {
                 // What reads as NULL has quotes.
                 let never_null = null.is_empty() || !null.bytes().all(|byte| may_be(&byte));
-                rows.is_numeric(column) && !may_be(delimiter) && !may_be(quote) && never_null
+                rows.is_numeric(column)
+                    && !self.is_quoted(column)
+                    && !may_be(delimiter)
+                    && !may_be(quote)
+                    && never_null
             }
             _ => false,
         }
     }
 
+    /// Whether all values of a column stand within quotes.
+    fn is_quoted(&self, column: usize) -> bool {
+        self.quoted.get(column).copied().unwrap_or(false)
+    }
+
     /// What comes before the first row.
     pub(crate) fn head(&self, schema: &SchemaRef) -> Option<Vec<u8>> {
         let wanted = match self.format {
-            TransferFormat::Text { header, .. } | TransferFormat::Csv { header, .. } => *header,
+            TransferFormat::Text { header, .. } | TransferFormat::Csv { header, .. } => {
+                *header != HeaderLine::Row
+            }
             _ => return Some(b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0".to_vec()),
         };
         if !wanted {
@@ -101,7 +126,7 @@ impl<'f> Writer<'f> {
             if at > 0 {
                 line.push(self.delimiter());
             }
-            self.value(field.name().as_bytes(), false, &mut line);
+            self.value(field.name().as_bytes(), (false, false), &mut line);
         }
         line.push(b'\n');
         Some(line)
@@ -140,30 +165,33 @@ impl<'f> Writer<'f> {
             let start = out.len();
             if !rows.value(column, at, out) {
                 out.extend_from_slice(null);
-            } else if !direct && self.is_special(&out[start..], alone) {
-                let value = out.split_off(start);
-                self.value(&value, alone, out);
+            } else if !direct {
+                let around = (alone, self.is_quoted(column));
+                if self.is_special(&out[start..], around) {
+                    let value = out.split_off(start);
+                    self.value(&value, around, out);
+                }
             }
         }
         out.push(b'\n');
     }
 
-    /// Whether a value, that of the only column if `alone`, does not stand as it is.
-    fn is_special(&self, value: &[u8], alone: bool) -> bool {
+    /// Whether a value, that of the only column if `alone`, does not stand as it is: none does if `always`.
+    fn is_special(&self, value: &[u8], (alone, always): (bool, bool)) -> bool {
         let escapes = value
             .iter()
             .any(|byte| self.escapes[usize::from(*byte)] != 0);
         match self.format {
             TransferFormat::Csv { null, .. } => {
-                escapes || value == null.as_bytes() || (alone && value == b"\\.")
+                always || escapes || value == null.as_bytes() || (alone && value == b"\\.")
             }
             _ => escapes,
         }
     }
 
-    /// Appends a value, of the only column if `alone`.
-    fn value(&self, value: &[u8], alone: bool, out: &mut Vec<u8>) {
-        if !self.is_special(value, alone) {
+    /// Appends a value, of the only column if `alone`, and within quotes if `always`.
+    fn value(&self, value: &[u8], (alone, always): (bool, bool), out: &mut Vec<u8>) {
+        if !self.is_special(value, (alone, always)) {
             out.extend_from_slice(value);
             return;
         }
@@ -201,6 +229,7 @@ mod tests {
     use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 
     use super::*;
+    use crate::client::copy_columns::Columns;
     use crate::client::copy_lines::Cutter;
     use crate::client::copy_rows;
     use crate::values::row::Rows;
@@ -237,7 +266,8 @@ mod tests {
         parts.extend(cutter.rest());
         let (mut found, mut lines) = (Vec::new(), 0);
         for part in parts {
-            let rows = copy_rows::read(&part, format, columns, false);
+            let all = Columns::plain(columns);
+            let rows = copy_rows::read(&part, format, &all, HeaderLine::Row);
             let rows = rows.map_err(|wrong| wrong.told(lines))?;
             lines += rows.lines;
             found.extend(rows.fields());
@@ -316,7 +346,11 @@ mod tests {
             let writers = encoded.writers().unwrap();
             let mut bytes = Vec::new();
             for at in 0..encoded.len() {
-                Writer::new(format).row(&writers, (at, &vec![false; width]), &mut bytes);
+                Writer::new(format, [].into_iter()).row(
+                    &writers,
+                    (at, &vec![false; width]),
+                    &mut bytes,
+                );
             }
             let back = read(format, width, &bytes, random.usize(1..9)).unwrap();
             assert_eq!(
@@ -348,10 +382,13 @@ mod tests {
             ("copy t to stdout (delimiter ' ')", false),
             ("copy t to stdout (format csv, null '7')", false),
             ("copy t to stdout (format csv, null '')", true),
+            ("copy t to stdout (format csv, force_quote (b))", true),
+            ("copy t to stdout (format csv, force_quote (a))", false),
+            ("copy t to stdout (format csv, force_quote *)", false),
             ("copy t to stdout (format csv, quote '1')", false),
         ] {
             let format = format(statement);
-            let writer = Writer::new(&format);
+            let writer = Writer::new(&format, ["a", "b", "c"].into_iter());
             assert_eq!(writer.is_direct(&writers, 0), direct, "{statement}");
             let (mut head, mut found) = (b"head".to_vec(), Vec::new());
             writer.messages(&writers, 3, &mut head, &mut found);

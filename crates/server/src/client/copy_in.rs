@@ -7,10 +7,11 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use atoll::TransferFormat;
+use atoll::{HeaderLine, TransferFormat};
 
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::copy_binary::{BinaryReader, Line};
+use crate::client::copy_columns::Columns;
 use crate::client::copy_lines::{Cutter, PART};
 use crate::client::copy_rows::{self, Rows, Wrong};
 use crate::errors;
@@ -94,9 +95,9 @@ type Found = Result<Rows, Wrong>;
 struct Lines {
     cutter: Cutter,
     format: Arc<TransferFormat>,
-    columns: usize,
-    /// The first line, which has names, was not passed over yet.
-    header: bool,
+    columns: Arc<Columns>,
+    /// What the first line holds that was not read yet.
+    header: HeaderLine,
     /// Parts that are being read, in their order, and the most that there may be.
     reading: VecDeque<Receiver<Found>>,
     most: usize,
@@ -114,15 +115,15 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(format: &TransferFormat, columns: usize, (width, memory): (usize, Growing)) -> Lines {
+    fn new(format: &TransferFormat, columns: Columns, (width, memory): (usize, Growing)) -> Lines {
         let header = match format {
             TransferFormat::Text { header, .. } | TransferFormat::Csv { header, .. } => *header,
-            _ => false,
+            _ => HeaderLine::Row,
         };
         Lines {
             cutter: Cutter::new(format, PART),
             format: Arc::new(format.clone()),
-            columns,
+            columns: Arc::new(columns),
             header,
             reading: VecDeque::new(),
             most: width.clamp(1, READING) + 1,
@@ -194,7 +195,10 @@ impl Lines {
             self.cut = true;
         } else if self.come {
             self.cut = true;
-            let rest = self.cutter.rest().filter(|_| self.given_up.is_none());
+            let rest = self.cutter.rest();
+            // Where nothing comes, there are no names either.
+            let rest = rest.or_else(|| (self.header == HeaderLine::Match).then(Vec::new));
+            let rest = rest.filter(|_| self.given_up.is_none());
             if let Some(rest) = rest {
                 self.read(rest, conversation);
             }
@@ -219,7 +223,7 @@ impl Lines {
     /// Has a worker read a part, or reads it if that is sooner done.
     fn read(&mut self, part: Vec<u8>, conversation: &Conversation) {
         let (tell, found) = mpsc::channel();
-        let (format, columns) = (Arc::clone(&self.format), self.columns);
+        let (format, columns) = (Arc::clone(&self.format), Arc::clone(&self.columns));
         let header = std::mem::take(&mut self.header);
         self.reading.push_back(found);
         if part.len() <= FEW && self.reading.len() == 1 {
@@ -324,7 +328,9 @@ impl<'c> Incoming<'c> {
                     memory,
                 }),
                 lines => {
-                    let lines = Lines::new(lines, columns.fields().len(), (width, memory));
+                    let names = columns.fields().iter();
+                    let names = names.map(|field| field.name().clone()).collect();
+                    let lines = Lines::new(lines, Columns::new(names, lines), (width, memory));
                     Format::Lines(Box::new(lines))
                 }
             },

@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewBuilder};
-use atoll::TransferFormat;
+use atoll::{HeaderLine, TransferFormat};
 use memchr::{memchr, memchr_iter};
 
+use crate::client::copy_columns::Columns;
 use crate::client::copy_fields::{
     counted, csv_end, csv_fields, is_plain, text_end, text_fields, unescaped, utf8, without_return,
 };
@@ -63,16 +64,15 @@ impl Wrong {
     }
 }
 
-/// Reads whole lines, the last of which may lack its end, into this number of columns. `header` says that the first line has
-/// names.
+/// Reads whole lines, the last of which may lack its end, into these columns. `header` says what the first line holds.
 ///
 /// # Errors
 /// The first line that is wrong.
 pub(crate) fn read(
     lines: &[u8],
     format: &TransferFormat,
-    columns: usize,
-    header: bool,
+    columns: &Columns,
+    header: HeaderLine,
 ) -> Result<Rows, Wrong> {
     Reading::new(lines, format, columns).rows(header)
 }
@@ -83,6 +83,7 @@ struct Reading<'p> {
     bytes: &'p [u8],
     /// The same, if it is UTF-8 without zeros.
     text: Option<&'p str>,
+    into: &'p Columns,
     columns: Vec<StringViewBuilder>,
     /// Rows that were read, and lines that were begun.
     count: usize,
@@ -91,7 +92,8 @@ struct Reading<'p> {
 }
 
 impl<'p> Reading<'p> {
-    fn new(lines: &'p [u8], format: &'p TransferFormat, columns: usize) -> Reading<'p> {
+    fn new(lines: &'p [u8], format: &'p TransferFormat, into: &'p Columns) -> Reading<'p> {
+        let columns = into.count();
         // A row has as many bytes as columns, at least.
         let most = memchr_iter(b'\n', lines).count() + 1;
         let most = most.min(lines.len() / columns.max(1) + 1);
@@ -101,6 +103,7 @@ impl<'p> Reading<'p> {
             format,
             bytes: lines,
             text: text.filter(|_| memchr(0, lines).is_none()),
+            into,
             columns: builders.collect(),
             count: 0,
             lines: 0,
@@ -108,7 +111,7 @@ impl<'p> Reading<'p> {
         }
     }
 
-    fn rows(mut self, header: bool) -> Result<Rows, Wrong> {
+    fn rows(mut self, header: HeaderLine) -> Result<Rows, Wrong> {
         if let Err(message) = self.all(header) {
             let line = self.lines;
             return Err(Wrong { line, message });
@@ -123,12 +126,18 @@ impl<'p> Reading<'p> {
         })
     }
 
-    fn all(&mut self, header: bool) -> Result<(), String> {
+    fn all(&mut self, header: HeaderLine) -> Result<(), String> {
         let mut from = 0;
-        if header && let Some((line, next)) = self.line(0)? {
+        if header != HeaderLine::Row {
+            // Where nothing comes, an empty line does.
+            let (line, next) = self.line(0)?.unwrap_or_default();
             self.lines += 1;
             self.ended = line == END;
             from = next;
+            if header == HeaderLine::Match {
+                let line = if self.ended { &line[..0] } else { line };
+                self.check_names(line)?;
+            }
         }
         if self.ended {
             return Ok(());
@@ -143,6 +152,30 @@ impl<'p> Reading<'p> {
                 self.fields_of(text, from, *delimiter, null)
             }
             _ => self.one_by_one(from),
+        }
+    }
+
+    /// That a line holds the names of the columns.
+    fn check_names(&self, line: &[u8]) -> Result<(), String> {
+        match self.format {
+            TransferFormat::Text {
+                delimiter, null, ..
+            } => {
+                let found = text_fields(line, *delimiter, null, None)?;
+                self.into.check_names(&found, null)
+            }
+            TransferFormat::Csv {
+                delimiter,
+                quote,
+                escape,
+                null,
+                ..
+            } => {
+                let marks = (*delimiter, *quote, *escape);
+                let found = csv_fields(line, marks, null, None)?;
+                self.into.check_names(&found, null)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -207,7 +240,7 @@ impl<'p> Reading<'p> {
         }
         if column + 1 != self.columns.len() {
             // This finds what is wrong.
-            let fields = text_fields(whole, delimiter, null, self.columns.len())?;
+            let fields = text_fields(whole, delimiter, null, Some(self.columns.len()))?;
             self.append_row(fields);
             return Ok(());
         }
@@ -231,7 +264,7 @@ impl<'p> Reading<'p> {
                 TransferFormat::Text {
                     delimiter, null, ..
                 } => {
-                    let fields = text_fields(line, *delimiter, null, columns)?;
+                    let fields = text_fields(line, *delimiter, null, Some(columns))?;
                     self.append_row(fields);
                 }
                 TransferFormat::Csv {
@@ -246,7 +279,10 @@ impl<'p> Reading<'p> {
                     }
                     _ => {
                         let marks = (*delimiter, *quote, *escape);
-                        let fields = csv_fields(line, marks, null, columns)?;
+                        let fields = csv_fields(line, marks, null, Some(columns))?;
+                        let fields = fields.into_iter().enumerate();
+                        let fields = fields.map(|(at, field)| self.into.field(at, field, null));
+                        let fields = fields.collect();
                         self.append_row(fields);
                     }
                 },
@@ -265,9 +301,13 @@ impl<'p> Reading<'p> {
             self.columns.len(),
         )?;
         let mut from = 0;
-        for column in &mut self.columns {
+        for (at, column) in self.columns.iter_mut().enumerate() {
             let end = memchr(delimiter, &bytes[from..]).map_or(bytes.len(), |at| from + at);
-            append(column, &line[from..end], false, null)?;
+            if self.into.is_never_null(at) {
+                column.append_value(&line[from..end]);
+            } else {
+                append(column, &line[from..end], false, null)?;
+            }
             from = end + 1;
         }
         self.count += 1;
@@ -387,10 +427,10 @@ mod tests {
     }
 
     /// The same, by what reads lines of any kind.
-    fn one_by_one(lines: &[u8], format: &TransferFormat, columns: usize) -> Result<Rows, Wrong> {
+    fn one_by_one(lines: &[u8], format: &TransferFormat, columns: &Columns) -> Result<Rows, Wrong> {
         let mut reading = Reading::new(lines, format, columns);
         reading.text = None;
-        reading.rows(false)
+        reading.rows(HeaderLine::Row)
     }
 
     #[test]
@@ -429,8 +469,9 @@ mod tests {
                 .collect();
             let format = &formats[case % formats.len()];
             for columns in 0..4 {
-                let found = read(text.as_bytes(), format, columns, false);
-                let wanted = one_by_one(text.as_bytes(), format, columns);
+                let all = Columns::plain(columns);
+                let found = read(text.as_bytes(), format, &all, HeaderLine::Row);
+                let wanted = one_by_one(text.as_bytes(), format, &all);
                 match (found, wanted) {
                     (Ok(found), Ok(wanted)) => {
                         assert_eq!(found.fields(), wanted.fields(), "{text:?}");
@@ -448,7 +489,8 @@ mod tests {
     #[test]
     fn lines_are_counted_and_names_are_passed_over() {
         let text = b"id\tname\n1\tone\r\n\\N\ttwo\\\nlines\n3\tthree";
-        let rows = read(text, &format("header"), 2, true).unwrap();
+        let two = Columns::plain(2);
+        let rows = read(text, &format("header"), &two, HeaderLine::Names).unwrap();
         assert_eq!((rows.count, rows.lines, rows.ended), (3, 4, false));
         let fields = rows.fields();
         assert_eq!(fields[0], [Some("1".to_string()), Some("one".to_string())]);
@@ -457,16 +499,18 @@ mod tests {
             fields[2],
             [Some("3".to_string()), Some("three".to_string())]
         );
-        let ended = read(b"1\t2\n\\.\nx", &format("format text"), 2, false).unwrap();
+        let plain = format("format text");
+        let ended = read(b"1\t2\n\\.\nx", &plain, &two, HeaderLine::Row).unwrap();
         assert_eq!((ended.count, ended.ended), (1, true));
-        let none = read(b"\n\n", &format("format text"), 0, false).unwrap();
+        let none = read(b"\n\n", &plain, &Columns::plain(0), HeaderLine::Row).unwrap();
         assert_eq!((none.count, none.columns.len()), (2, 0));
     }
 
     #[test]
     fn the_first_line_that_is_wrong_is_told() {
         let told = |text: &[u8]| {
-            let wrong = read(text, &format("format text"), 2, false);
+            let two = Columns::plain(2);
+            let wrong = read(text, &format("format text"), &two, HeaderLine::Row);
             wrong.unwrap_err().told(10)
         };
         let missing = "missing data: 1 fields for 2 columns, in line 12 of the copied data";

@@ -6,6 +6,7 @@ pub(crate) mod control;
 pub(crate) mod conversation;
 mod copy;
 mod copy_binary;
+mod copy_columns;
 mod copy_fields;
 mod copy_format;
 mod copy_in;

@@ -17,7 +17,7 @@ use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::begin::ModesStatement;
 use crate::frontend::changes::{Piece, TableChange};
 use crate::frontend::constraints::SetConstraints;
-use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, ThroughWhat, copy};
+use crate::frontend::copy::{Copy, CopyFrom, CopyTo, Through, copy};
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::domains::DomainStatement;
 use crate::frontend::identity::AlterIdentity;
@@ -486,29 +486,51 @@ pub(crate) fn bound(statement: Box<Sql>) -> Result<Statement> {
     sort(Extended::Statement(statement))
 }
 
-/// A `copy` as a statement; its query is rewritten and checked as [`sort`] does it for others.
-fn copied(copy: Copy) -> Result<Statement> {
+/// A `copy` as a statement; its query is treated as others are. What a changing statement returns is copied after it has
+/// run, in one transaction.
+fn copied(mut copy: Copy) -> Result<Statement> {
+    let Some(query) = copy.query_mut().cloned() else {
+        return Ok(of_copy(copy));
+    };
+    let split = match steps::split(query)? {
+        Ok(split) => steps::returned(split)?,
+        Err(query) => Split::of(query),
+    };
+    let whole = |last: Statement| {
+        if let Statement::Sql(sql) = last
+            && let (Sql::Query(query), Some(own)) = (*sql, copy.query_mut())
+        {
+            *own = query;
+            return Ok(of_copy(copy));
+        }
+        Err(steps::into_copied())
+    };
+    Ok(match in_steps(split)? {
+        Statement::Steps {
+            before,
+            last,
+            touched,
+        } => Statement::Steps {
+            before,
+            last: Box::new(whole(*last)?),
+            touched,
+        },
+        last => whole(last)?,
+    })
+}
+
+fn of_copy(copy: Copy) -> Statement {
     match copy {
-        Copy::To(mut copy) => {
-            rewrite::query(&mut copy.query)?;
-            grammar::check(&*copy.query)?;
-            Ok(Statement::CopyTo(copy))
-        }
-        Copy::From(copy) => Ok(Statement::CopyFrom(copy)),
-        Copy::Through(mut copy) => {
-            if let ThroughWhat::Out { query, .. } = &mut copy.what {
-                rewrite::query(query)?;
-                grammar::check(&**query)?;
-            }
-            Ok(Statement::Through(copy))
-        }
+        Copy::To(copy) => Statement::CopyTo(copy),
+        Copy::From(copy) => Statement::CopyFrom(copy),
+        Copy::Through(copy) => Statement::Through(copy),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::copy::FileOptions;
+    use crate::frontend::copy_options::{FileOptions, HeaderLine};
     use crate::frontend::script::split;
 
     fn options(text: &str) -> FileOptions {
@@ -544,7 +566,7 @@ mod tests {
     fn copy_takes_all_spellings() {
         let csv = FileOptions {
             format: Some("csv".into()),
-            header: Some(true),
+            header: Some(HeaderLine::Names),
             delimiter: Some(b'|'),
             ..Default::default()
         };

@@ -23,6 +23,16 @@ pub(super) struct Split {
     pub last: Sql,
 }
 
+impl Split {
+    /// A query that changes nothing.
+    pub(super) fn of(query: Box<Query>) -> Split {
+        Split {
+            before: Vec::new(),
+            last: Sql::Query(query),
+        }
+    }
+}
+
 /// A part of a `with`.
 pub(super) struct Part {
     pub name: String,
@@ -75,6 +85,44 @@ pub(super) fn split(mut query: Box<Query>) -> Result<std::result::Result<Split, 
             .collect::<Result<_>>()?,
         last: whole,
     }))
+}
+
+/// The error for `copy (select ... into table)`.
+pub(super) fn into_copied() -> Error {
+    Error::coded("0A000", "COPY (SELECT INTO) is not supported")
+}
+
+/// The name of what a statement in a `copy` returns.
+const COPIED: &str = "__copied";
+
+/// The parts of a statement whose rows are copied: those that the last part returns, if that changes a table.
+///
+/// # Errors
+/// If it returns none.
+pub(super) fn returned(split: Split) -> Result<Split> {
+    let Split { mut before, last } = split;
+    let returns = match &last {
+        Sql::Insert(insert) => insert.returning.is_some(),
+        Sql::Update(update) => update.returning.is_some(),
+        Sql::Delete(delete) => delete.returning.is_some(),
+        _ => return Ok(Split { before, last }),
+    };
+    if !returns {
+        return Err(Error::coded(
+            "0A000",
+            "COPY query must have a RETURNING clause",
+        ));
+    }
+    before.push(Part {
+        name: COPIED.into(),
+        columns: Vec::new(),
+        statement: last,
+    });
+    let query = plain_query(&format!("select * from \"{COPIED}\""))?;
+    Ok(Split {
+        before,
+        last: Sql::Query(query),
+    })
 }
 
 /// The statement that is the body of a query, or the query itself.

@@ -1,10 +1,12 @@
 //! `copy ... to stdout` and `copy ... from stdin`: what goes through the connection of a client, and in which format.
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Sql};
 
 use crate::error::{Error, Result};
-use crate::frontend::copy::{FileOptions, ThroughWhat};
+use crate::frontend::copy::{RowsOf, Through, ThroughWhat};
+use crate::frontend::copy_options::{FileOptions, Forced, HeaderLine, Kind, not_copied};
 use crate::frontend::parse::{Statement, parse};
+use crate::names::base;
 
 /// A `copy` through the connection.
 #[derive(Clone, Debug)]
@@ -17,9 +19,9 @@ pub struct Transfer {
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Out {
-        query: Box<Query>,
-        /// The table if the statement names one, and no columns.
-        whole: Option<ObjectName>,
+        /// The query, or what runs before it and the query.
+        statement: Box<Statement>,
+        rows: RowsOf,
         depth: usize,
     },
     In {
@@ -38,8 +40,8 @@ pub enum TransferFormat {
         delimiter: u8,
         /// What stands for NULL; `\N` if the statement names nothing.
         null: String,
-        /// Whether a line with the names of the columns comes first.
-        header: bool,
+        /// What the first line holds.
+        header: HeaderLine,
     },
     /// CSV.
     Csv {
@@ -51,8 +53,14 @@ pub enum TransferFormat {
         escape: u8,
         /// What stands for NULL where it has no quotes; nothing if the statement names nothing.
         null: String,
-        /// Whether a line with the names of the columns comes first.
-        header: bool,
+        /// What the first line holds.
+        header: HeaderLine,
+        /// Columns whose values are written within quotes in any case.
+        force_quote: Forced,
+        /// Columns of which the text of NULL is read as NULL within quotes, too.
+        force_null: Forced,
+        /// Columns of which the text of NULL is read as that text.
+        force_not_null: Forced,
     },
     /// PostgreSQL's binary format.
     Binary,
@@ -62,6 +70,43 @@ impl Transfer {
     /// Whether rows come from the client.
     pub fn is_incoming(&self) -> bool {
         matches!(self.what, What::In { .. })
+    }
+
+    /// That the columns that are named to be NULL, or not to be, are among those that are read.
+    ///
+    /// # Errors
+    /// For one that is not; `table` is its name in the catalog and whether all its columns are read.
+    pub(crate) fn check_read(&self, read: &[&str], (table, all): (&str, bool)) -> Result<()> {
+        let TransferFormat::Csv {
+            force_null,
+            force_not_null,
+            ..
+        } = &self.format
+        else {
+            return Ok(());
+        };
+        for (option, columns) in [
+            ("FORCE_NOT_NULL", force_not_null),
+            ("FORCE_NULL", force_null),
+        ] {
+            columns.check(read, |name| {
+                not_copied(option, name, Some(base(table)), !all)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// That the columns that are to be in quotes are among those that are written.
+    ///
+    /// # Errors
+    /// For one that is not.
+    pub(crate) fn check_written(&self, written: &[&str]) -> Result<()> {
+        match (&self.what, &self.format) {
+            (What::Out { rows, .. }, TransferFormat::Csv { force_quote, .. }) => {
+                rows.check_quoted(force_quote, written)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -77,21 +122,40 @@ pub fn transfer(text: &str) -> Result<Option<Transfer>> {
     let (Some(parsed), true) = (statements.pop(), statements.is_empty()) else {
         return Ok(None);
     };
-    let Statement::Through(through) = parsed.statement else {
-        return Ok(None);
-    };
-    let what = match through.what {
-        ThroughWhat::Out { query, whole } => What::Out {
-            query,
-            whole,
-            depth: parsed.depth,
+    let (steps, through) = match parsed.statement {
+        Statement::Through(through) => (None, through),
+        Statement::Steps {
+            before,
+            last,
+            touched,
+        } => match *last {
+            Statement::Through(through) => (Some((before, touched)), through),
+            _ => return Ok(None),
         },
+        _ => return Ok(None),
+    };
+    let Through { what, options } = through;
+    let format = format(&options, matches!(what, ThroughWhat::In { .. }))?;
+    let what = match what {
+        ThroughWhat::Out { query, rows } => {
+            let query = Box::new(Statement::Sql(Box::new(Sql::Query(query))));
+            let statement = match steps {
+                None => query,
+                Some((before, touched)) => Box::new(Statement::Steps {
+                    before,
+                    last: query,
+                    touched,
+                }),
+            };
+            What::Out {
+                statement,
+                rows,
+                depth: parsed.depth,
+            }
+        }
         ThroughWhat::In { table, columns } => What::In { table, columns },
     };
-    Ok(Some(Transfer {
-        what,
-        format: format(&through.options)?,
-    }))
+    Ok(Some(Transfer { what, format }))
 }
 
 fn begins_with_copy(text: &str) -> bool {
@@ -110,70 +174,42 @@ fn no_file_options(options: &FileOptions) -> Result<()> {
     Err(Error::unsupported(told))
 }
 
-fn format(options: &FileOptions) -> Result<TransferFormat> {
-    let FileOptions {
-        format,
-        header,
-        delimiter,
-        quote,
-        escape,
-        null,
-        ..
-    } = options;
+fn format(options: &FileOptions, incoming: bool) -> Result<TransferFormat> {
     no_file_options(options)?;
-    let header = header.unwrap_or(false);
-    let distinct = |given: &[u8]| {
-        let plain = given.iter().all(|b| !matches!(b, b'\r' | b'\n'));
-        if plain && given.first() != given.get(1) {
-            return Ok(());
+    let named = options.format.as_deref().unwrap_or("text");
+    let kind = match named {
+        "text" => Kind::Text,
+        "csv" => Kind::Csv,
+        "binary" => Kind::Binary,
+        other => {
+            return Err(Error::coded(
+                "22023",
+                format!(
+                    "COPY format \"{other}\" not recognized: through a connection it is text, csv or binary"
+                ),
+            ));
         }
-        Err(Error::coded(
-            "22023",
-            "the delimiter and the quote of `copy` are different, and no ends of lines",
-        ))
     };
-    match format.as_deref().unwrap_or("text") {
-        "text" => {
-            if quote.is_some() || escape.is_some() {
-                return Err(Error::coded(
-                    "0A000",
-                    "`quote` and `escape` are for `format csv`",
-                ));
-            }
-            let delimiter = delimiter.unwrap_or(b'\t');
-            if delimiter.is_ascii_alphanumeric() || matches!(delimiter, b'\\' | b'.') {
-                return Err(Error::coded(
-                    "22023",
-                    format!(
-                        "{:?} cannot separate the fields of `copy`",
-                        char::from(delimiter)
-                    ),
-                ));
-            }
-            distinct(&[delimiter])?;
-            let null = null.clone().unwrap_or_else(|| "\\N".into());
-            Ok(TransferFormat::Text {
-                delimiter,
-                null,
-                header,
-            })
-        }
-        "csv" => {
-            let (delimiter, quote) = (delimiter.unwrap_or(b','), quote.unwrap_or(b'"'));
-            distinct(&[delimiter, quote])?;
-            Ok(TransferFormat::Csv {
-                delimiter,
-                quote,
-                escape: escape.unwrap_or(quote),
-                null: null.clone().unwrap_or_default(),
-                header,
-            })
-        }
-        "binary" => Ok(TransferFormat::Binary),
-        other => Err(Error::unsupported(format!(
-            "`copy` through a connection is text, csv or binary, not {other}"
-        ))),
-    }
+    options.check(kind, incoming)?;
+    let header = options.header.unwrap_or_default();
+    Ok(match kind {
+        Kind::Text => TransferFormat::Text {
+            delimiter: options.delimiter.unwrap_or(b'\t'),
+            null: options.null.clone().unwrap_or_else(|| "\\N".into()),
+            header,
+        },
+        Kind::Csv => TransferFormat::Csv {
+            delimiter: options.delimiter(),
+            quote: options.quote(),
+            escape: options.escape.unwrap_or_else(|| options.quote()),
+            null: options.null.clone().unwrap_or_default(),
+            header,
+            force_quote: options.force_quote.clone(),
+            force_null: options.force_null.clone(),
+            force_not_null: options.force_not_null.clone(),
+        },
+        Kind::Binary | Kind::Other => TransferFormat::Binary,
+    })
 }
 
 #[cfg(test)]
@@ -186,7 +222,7 @@ mod tests {
         let text = TransferFormat::Text {
             delimiter: b'\t',
             null: "\\N".into(),
-            header: false,
+            header: HeaderLine::Row,
         };
         assert_eq!(of("copy t from stdin"), Some(text.clone()));
         assert_eq!(of("COPY (select 1) TO STDOUT"), Some(text));
@@ -195,7 +231,10 @@ mod tests {
             quote: b'"',
             escape: b'"',
             null: "-".into(),
-            header: true,
+            header: HeaderLine::Names,
+            force_quote: Forced::None,
+            force_null: Forced::None,
+            force_not_null: Forced::None,
         };
         let wanted = Some(csv);
         assert_eq!(

@@ -36,7 +36,10 @@ impl StatementContext {
         &mut self,
         plan: &'p LogicalPlan,
     ) -> Result<Cow<'p, LogicalPlan>> {
-        let plan = self.with_shared(plan).await?;
+        let plan = match self.with_counts(plan).await? {
+            Cow::Borrowed(plan) => self.with_shared(plan).await?,
+            Cow::Owned(plan) => Cow::Owned(self.with_shared(&plan).await?.into_owned()),
+        };
         let marked = marked(&plan)?;
         if marked.is_empty() {
             return Ok(plan);

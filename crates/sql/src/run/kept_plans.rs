@@ -19,6 +19,7 @@ use workers::Workers;
 
 use crate::error::Result;
 use crate::frontend::ctes::ONCE;
+use crate::optimize::known_limits;
 use crate::scan::provider::Provider;
 use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
@@ -226,9 +227,9 @@ fn is_lasting(plan: &LogicalPlan, parameters: bool) -> Result<bool> {
             | LogicalPlan::Union(_)
             | LogicalPlan::EmptyRelation(_)
             | LogicalPlan::Subquery(_)
-            | LogicalPlan::Limit(_)
             | LogicalPlan::Values(_)
             | LogicalPlan::Distinct(_) => true,
+            LogicalPlan::Limit(limit) => known_limits::is_known(limit),
             _ => false,
         };
         node.apply_expressions(|expr| {

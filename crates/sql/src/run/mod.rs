@@ -29,6 +29,7 @@ mod inserted;
 pub(crate) mod instance;
 pub(crate) mod kept_plans;
 mod kept_values;
+mod limit_counts;
 mod merged;
 pub(crate) mod native;
 pub(crate) mod options;

@@ -30,6 +30,8 @@ pub(crate) struct CsvForm {
     pub null: String,
     /// Whether the first line has the columns' names.
     pub header: bool,
+    /// Columns whose values stand within quotes in any case; none behind the last.
+    pub quoted: Vec<bool>,
 }
 
 impl RowForm {
@@ -43,7 +45,7 @@ impl RowForm {
                 if at > 0 {
                     line.push(form.delimiter);
                 }
-                form.field(name, false, &mut line);
+                form.field(name, (false, false), &mut line);
             }
             line.push(b'\n');
         }
@@ -127,7 +129,8 @@ impl CsvForm {
                 } else {
                     text.clear();
                     format.value(row).write(&mut text)?;
-                    self.field(&text, alone, &mut lines);
+                    let always = self.quoted.get(at).copied().unwrap_or(false);
+                    self.field(&text, (alone, always), &mut lines);
                 }
             }
             lines.push(b'\n');
@@ -136,12 +139,12 @@ impl CsvForm {
     }
 
     /// Appends a value, within quotes if it could be taken for something else: for NULL, for several fields or, `alone`
-    /// on its line, for the end of the data.
-    fn field(&self, text: &str, alone: bool, line: &mut Vec<u8>) {
+    /// on its line, for the end of the data; or `always`.
+    fn field(&self, text: &str, (alone, always): (bool, bool), line: &mut Vec<u8>) {
         let marks = |byte: u8| {
             byte == self.delimiter || byte == self.quote || matches!(byte, b'\n' | b'\r')
         };
-        let odd = text == self.null || alone && text == "\\." || text.bytes().any(marks);
+        let odd = always || text == self.null || alone && text == "\\." || text.bytes().any(marks);
         if !odd {
             line.extend_from_slice(text.as_bytes());
             return;
@@ -170,6 +173,7 @@ mod tests {
             escape: b'"',
             null: String::new(),
             header: true,
+            quoted: Vec::new(),
         }
     }
 
@@ -204,6 +208,11 @@ mod tests {
             written(other, &[Some(""), None, Some("a\\|\""), Some("NIL")]),
             "|0\nNIL|1\n\"a\\\\|\\\"\"|2\n\"NIL\"|3\n"
         );
+        let quoted = CsvForm {
+            quoted: vec![false, true],
+            ..form()
+        };
+        assert_eq!(written(quoted, &[Some("a"), None]), "a,\"0\"\n,\"1\"\n");
     }
 
     #[test]

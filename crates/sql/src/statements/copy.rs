@@ -19,11 +19,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use engine::SpillTo;
 use futures::TryStreamExt;
-use ingest::{Compressing, Compression, Wanted};
+use ingest::{Compressing, Compression, NullRule, Wanted};
 use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
 
 use crate::error::{Error, Result};
-use crate::frontend::copy::{CopyFrom, CopyTo, FileOptions, format_for, options_of};
+use crate::frontend::copy::{CopyFrom, CopyTo, format_for, options_of};
+use crate::frontend::copy_options::{FileOptions, HeaderLine, Kind, not_copied};
 use crate::frontend::expression;
 use crate::functions::arguments::is_bytea;
 use crate::functions::convert::{cast_to, written as as_written};
@@ -31,7 +32,7 @@ use crate::functions::decimals::only_finite;
 use crate::functions::lists::types::is_special;
 use crate::functions::temporal::moments::written_in_file;
 use crate::messages::nearest::unknown_column;
-use crate::names::{column_name, exact, table_name, written};
+use crate::names::{base, column_name, exact, table_name, written};
 use crate::resources::operators;
 use crate::resources::whole_file::{WholeFile, failed, is_stream};
 use crate::run::answer::Answer;
@@ -52,16 +53,19 @@ pub(crate) async fn to(
     let mut context = scope.read(started).await?;
     let CopyTo {
         mut query,
-        whole,
+        rows,
         target,
         options,
     } = statement;
+    let kind = Kind::of(options.format.as_deref(), &target);
+    options.check(kind, false)?;
     if options.dates.is_some() {
         return Err(Error::unsupported(
             "dates are written with year, month and day: use to_char for another form",
         ));
     }
-    if let Some(brought) = whole.map_or(Ok(None), |name| brought_of(&context, &name))? {
+    let whole = rows.whole();
+    if let Some(brought) = whole.map_or(Ok(None), |name| brought_of(&context, name))? {
         query = brought;
     }
     context.rights.check_files(&target, true)?;
@@ -70,7 +74,10 @@ pub(crate) async fn to(
     let compression = compression_of(format, &target, &options)?;
     let input = output::distinctly_named(context.plan(Sql::Query(query), None).await?)?;
     let input = as_in_file(input, format)?;
-    if let Some(form) = row_form(format, &target, &options) {
+    let fields = input.schema().fields().iter();
+    let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+    rows.check_quoted(&options.force_quote, &names)?;
+    if let Some(form) = row_form(format, &target, &options, &names) {
         let plan = context.with_ctes(&input).await?;
         let physical = context.physical(&plan).await?;
         context.clock.planned();
@@ -156,18 +163,19 @@ async fn fill_lines(
 }
 
 /// How lines of this format are written; none of formats that have no lines.
-fn row_form(format: &str, target: &str, options: &FileOptions) -> Option<RowForm> {
+fn row_form(format: &str, target: &str, options: &FileOptions, names: &[&str]) -> Option<RowForm> {
     match format {
         "csv" => {
             let tabs = target.split('.').any(|part| part == "tsv");
-            let quote = options.quote.unwrap_or(b'"');
+            let quote = options.quote();
             let delimiter = if tabs { b'\t' } else { b',' };
             Some(RowForm::Csv(CsvForm {
                 delimiter: options.delimiter.unwrap_or(delimiter),
                 quote,
                 escape: options.escape.unwrap_or(quote),
                 null: options.null.clone().unwrap_or_default(),
-                header: options.header.unwrap_or(true),
+                header: options.header != Some(HeaderLine::Row),
+                quoted: options.force_quote.of(names.iter().copied()),
             }))
         }
         "json" => Some(RowForm::Json),
@@ -350,8 +358,24 @@ pub(crate) async fn from(
     let definition = table.definition();
     let columns = wanted(definition, &statement.columns)?;
     let CopyFrom {
-        source, options, ..
+        source,
+        options,
+        columns: named,
+        ..
     } = statement;
+    options.check(Kind::of(options.format.as_deref(), &source), true)?;
+    let read = columns
+        .iter()
+        .map(|at| definition.columns[*at].name.as_str());
+    let read: Vec<&str> = read.collect();
+    for (option, forced) in [
+        ("FORCE_NOT_NULL", &options.force_not_null),
+        ("FORCE_NULL", &options.force_null),
+    ] {
+        forced.check(&read, |column| {
+            not_copied(option, column, Some(base(&name)), !named.is_empty())
+        })?;
+    }
     context.rights.check_files(&source, false)?;
     let file = open(definition, &columns, &source, &options).await?;
     let defaults = context.defaults_of(definition).await?;
@@ -444,6 +468,8 @@ async fn open(
     source: &str,
     options: &FileOptions,
 ) -> Result<FileTable> {
+    let (force_null, force_not_null) = (&options.force_null, &options.force_not_null);
+    let is_matched = options.header == Some(HeaderLine::Match);
     let mut options = options_of(options)?;
     let wanted = columns.iter().map(|i| &definition.columns[*i]);
     let single = columns.len() == 1
@@ -455,6 +481,12 @@ async fn open(
         options.format = Some(ingest::Format::Text);
     }
     options.expected = wanted.clone().map(|column| column.name.clone()).collect();
+    options.matched = is_matched.then(|| options.expected.clone());
+    let names = || wanted.clone().map(|column| column.name.as_str());
+    let quoted = force_null.of(names());
+    let never = force_not_null.of(names());
+    let nulls = quoted.into_iter().zip(never);
+    let nulls = nulls.map(|(quoted, never)| NullRule { quoted, never });
     let file = FileTable::open_with(source, vec![source.into()], options).await?;
     let dataset = file.dataset();
     let fields = dataset.schema().fields();
@@ -473,7 +505,8 @@ async fn open(
         None => return Err(other_columns(definition, columns, source, &file)),
     };
     let json = dataset.is_json();
-    let read = wanted.zip(&places).map(|(column, place)| {
+    let read = wanted.zip(&places).zip(nulls);
+    let read = read.map(|((column, place), nulls)| {
         let own = fields[*place].data_type();
         let document = json_kind(&column.data_type).is_some() || json_kind(own).is_some();
         // Of what is nested, only JSON is read as it is written.
@@ -497,6 +530,7 @@ async fn open(
             column: *place,
             field: Arc::new(Field::new(&column.name, data_type.clone(), true)),
             declared: true,
+            nulls,
         }
     });
     let read = read.collect();

@@ -25,7 +25,7 @@ use crate::functions::lists::is_quantified;
 use crate::functions::lists::types::{list_of, plain};
 use crate::messages::tags::shown;
 use crate::names;
-use crate::optimize::rules;
+use crate::optimize::{known_limits, rules};
 use crate::run::context::StatementContext;
 use crate::run::kept_plans::Planned;
 use crate::run::{shared_plans, visible};
@@ -247,7 +247,8 @@ pub(crate) async fn planned_query(
     grammar::check(&query)?;
     let plan = context.plan(query, None).await?;
     // Types change while the plan is analysed: two sides of a union get one.
-    let optimised = rules::logical(&context.state, &shared_plans::in_brief(plan.clone())?)?;
+    let brief = shared_plans::in_brief(known_limits::left_out(plan.clone())?)?;
+    let optimised = rules::logical(&context.state, &brief)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
     let fields: Vec<Field> = optimised.schema().fields().iter().map(field).collect();
     let schema = visible::schema(&Arc::new(Schema::new(fields)));

@@ -231,29 +231,32 @@ impl Session {
     pub fn copy_out<'a>(&'a self, transfer: &'a Transfer) -> BoxFuture<'a, Result<AnswerStream>> {
         async move {
             let What::Out {
-                query,
-                whole,
+                statement,
+                rows,
                 depth,
             } = &transfer.what
             else {
                 return Err(no_direction());
             };
-            let mut query = query.clone();
-            if let Some(name) = whole {
+            let mut statement = statement.clone();
+            if let Some(name) = rows.whole() {
                 let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
                 let context = entered.scope().peek(Instant::now())?;
                 if let Some(brought) = copy::brought_of(&context, name)? {
-                    query = brought;
+                    statement = Box::new(Statement::Sql(Box::new(Sql::Query(brought))));
                 }
                 entered.succeed();
             }
-            let statement = Statement::Sql(Box::new(Sql::Query(query)));
             self.check_files(&statement)?;
             let parsed = Parsed {
-                statement,
+                statement: *statement,
                 depth: *depth,
             };
-            self.stream_parsed(parsed, None, Instant::now()).await
+            let rows = self.stream_parsed(parsed, None, Instant::now()).await?;
+            let names = rows.schema().fields().iter();
+            let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
+            transfer.check_written(&names)?;
+            Ok(rows)
         }
         .boxed()
     }
@@ -267,6 +270,7 @@ impl Session {
         let What::In { table, columns } = transfer.what.clone() else {
             return Err(no_direction());
         };
+        let named_none = columns.is_empty();
         let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
         let mut scope = entered.scope();
         let name = scope.own(&written(&table)?)?;
@@ -274,8 +278,12 @@ impl Session {
         let table = context.table(&name)?;
         context.may(&name, Privileges::INSERT)?;
         let wanted = copy::wanted(table.definition(), &columns)?;
+        let columns = Arc::new(table.definition().schema().project(&wanted)?);
+        let read = columns.fields().iter();
+        let read: Vec<&str> = read.map(|field| field.name().as_str()).collect();
+        transfer.check_read(&read, (&name, named_none))?;
         entered.succeed();
-        Ok(Arc::new(table.definition().schema().project(&wanted)?))
+        Ok(columns)
     }
 
     /// Appends the rows of a `copy ... from stdin`: batches of texts, a column for each that the statement fills. They
