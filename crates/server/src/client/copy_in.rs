@@ -227,13 +227,13 @@ impl Lines {
         let header = std::mem::take(&mut self.header);
         self.reading.push_back(found);
         if part.len() <= FEW && self.reading.len() == 1 {
-            let _ = tell.send(copy_rows::read(&part, &format, columns, header));
+            let _ = tell.send(copy_rows::read(&part, &format, &columns, header));
             return;
         }
         let workers = conversation.shared.database.workers();
         workers.handle().spawn(async move {
             // If nobody wants it any more the copy has failed.
-            let _ = tell.send(copy_rows::read(&part, &format, columns, header));
+            let _ = tell.send(copy_rows::read(&part, &format, &columns, header));
         });
     }
 }

@@ -157,13 +157,15 @@ fn is_escaped(bytes: &[u8], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use atoll::{Forced, HeaderLine};
+
     use super::*;
 
     fn text() -> TransferFormat {
         TransferFormat::Text {
             delimiter: b'\t',
             null: "\\N".into(),
-            header: false,
+            header: HeaderLine::Row,
         }
     }
 
@@ -173,7 +175,10 @@ mod tests {
             quote: b'"',
             escape,
             null: String::new(),
-            header: false,
+            header: HeaderLine::Row,
+            force_quote: Forced::None,
+            force_null: Forced::None,
+            force_not_null: Forced::None,
         }
     }
 

@@ -293,3 +293,162 @@ fn what_goes_out_in_binary_begins_with_its_head_and_ends_once() {
         assert_eq!(ends, [format!("COPY {rows}")]);
     }
 }
+
+#[test]
+fn options_are_those_of_postgresql() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int, b text, c text)");
+    client.ask("insert into t values (1, '', null), (2, 'a\"b', 'x')");
+    let mut out = |options: &str| {
+        let all = client.ask(&format!("copy t to stdout {options}"));
+        let data = all.iter().filter(|told| told.kind == 'd');
+        let data = data.flat_map(|told| told.body.clone()).collect::<Vec<u8>>();
+        String::from_utf8(data).unwrap()
+    };
+    assert_eq!(
+        out("(format csv, header, force_quote *, null 'NIL')"),
+        "a,b,c\n\"1\",\"\",NIL\n\"2\",\"a\"\"b\",\"x\"\n"
+    );
+    assert_eq!(
+        out("csv force quote b, c quote '''' escape '/' encoding 'utf8'"),
+        "1,'',\n2,'a\"b','x'\n"
+    );
+    assert_eq!(
+        out("(null 'q', format csv, encoding \"utf8\")"),
+        "1,,q\n2,\"a\"\"b\",x\n"
+    );
+    for (text, code) in [
+        ("copy t to stdout (format xml)", "22023"),
+        ("copy t to stdout (foo 1)", "42601"),
+        ("copy t to stdout (format csv, format csv)", "42601"),
+        ("copy t to stdout (format csv, header match)", "0A000"),
+        ("copy t to stdout (format csv, header 2)", "42601"),
+        ("copy t to stdout (encoding 'foo')", "22023"),
+        ("copy t to stdout (encoding 'latin1')", "0A000"),
+        ("copy t to stdout (format binary, delimiter ',')", "42601"),
+        ("copy t to stdout (format binary, null 'x')", "42601"),
+        ("copy t to stdout (format binary, header)", "0A000"),
+        ("copy t to stdout (delimiter 'ab')", "0A000"),
+        ("copy t to stdout (delimiter E'\\n')", "22023"),
+        ("copy t to stdout (null E'\\n')", "22023"),
+        ("copy t to stdout (delimiter 'x')", "22023"),
+        ("copy t to stdout (quote 'x')", "0A000"),
+        ("copy t to stdout (format csv, quote ',')", "22023"),
+        ("copy t to stdout (force_quote *)", "0A000"),
+        ("copy t from stdin (format csv, force_quote *)", "0A000"),
+        ("copy t to stdout (format csv, force_not_null (a))", "0A000"),
+        ("copy t to stdout csv force null a", "0A000"),
+        ("copy t from stdin (format csv, force_null *)", "22023"),
+        ("copy t from stdin (format csv, force_null (z))", "42703"),
+        (
+            "copy t (a) from stdin (format csv, force_not_null (b))",
+            "42P10",
+        ),
+        ("copy t to stdout (format csv, force_quote (z))", "42703"),
+        (
+            "copy t (a) to stdout (format csv, force_quote (b))",
+            "42P10",
+        ),
+        (
+            "copy (select 1 as x) to stdout (format csv, force_quote (b))",
+            "42703",
+        ),
+        ("copy t to stdout (format csv, force_quote (a, a))", "42701"),
+        ("copy t to stdout (null 'a,b', delimiter ',')", "0A000"),
+        ("copy t from stdin (format text, freeze 3)", "42601"),
+    ] {
+        assert_eq!(client.code(text), code, "{text}");
+    }
+    client.ask("truncate t");
+    let csv = "copy t from stdin (format csv, null 'N', force_null (b, c), force_not_null (b))";
+    client.send(&[query(csv), data(b"1,N,\"N\"\n2,\"N\",N\n3,\"\",\n"), done()].concat());
+    assert_eq!(client.answers()[1].text(), "COPY 3");
+    let all = "select string_agg(coalesce(b, 'null') || '/' || coalesce(c, 'null'), ' ' order by a) from t";
+    assert_eq!(client.value(all), "N/null null/null /");
+    for (text, lines, message) in [
+        (
+            "copy t from stdin (format csv, header match)",
+            &b"a,b,d\n1,2,3\n"[..],
+            "column name mismatch in header line field 3: got \"d\", expected \"c\"",
+        ),
+        (
+            "copy t (c, a) from stdin (header match)",
+            b"c\ta\tb\n",
+            "wrong number of fields in header line: got 3, expected 2",
+        ),
+        (
+            "copy t from stdin (format csv, header match)",
+            b"",
+            "wrong number of fields in header line: got 1, expected 3",
+        ),
+    ] {
+        client.send(&[query(text), data(lines), done()].concat());
+        let all = client.answers();
+        let error = all.iter().find(|told| told.kind == 'E').unwrap();
+        assert_eq!(error.part(b'C'), "22P04");
+        assert!(error.part(b'M').contains(message), "{}", error.part(b'M'));
+    }
+    let named = "copy t (c, a) from stdin (header match)";
+    client.send(&[query(named), data(b"c\ta\nx\t7\n"), done()].concat());
+    assert_eq!(client.answers()[1].text(), "COPY 1");
+    assert_eq!(client.value("select c from t where a = 7"), "x");
+}
+
+#[test]
+fn what_statements_return_goes_out() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int primary key, b text)");
+    let out = |client: &mut crate::client::Client, text: &str| {
+        let all = client.ask(text);
+        let data = all.iter().filter(|told| told.kind == 'd');
+        let data = data.flat_map(|told| told.body.clone()).collect::<Vec<u8>>();
+        let end = all.iter().find(|told| told.kind == 'C').unwrap();
+        (String::from_utf8(data).unwrap(), end.text())
+    };
+    for (text, rows, tag) in [
+        (
+            "copy (insert into t values (1, 'x'), (2, null) returning a, b) to stdout",
+            "1\tx\n2\t\\N\n",
+            "COPY 2",
+        ),
+        (
+            "copy (update t set a = a + 10 where b = 'x' returning a) to stdout (format csv, header)",
+            "a\n11\n",
+            "COPY 1",
+        ),
+        (
+            "copy (with x as (insert into t values (5, 'y') returning a) select a * 2 as d from x) to stdout csv",
+            "10\n",
+            "COPY 1",
+        ),
+        (
+            "copy (with x as (select 6 as n) insert into t select n from x returning *) to stdout",
+            "6\t\\N\n",
+            "COPY 1",
+        ),
+        (
+            "copy (delete from t where a > 4 and a < 7 returning b is null) to stdout csv force quote *",
+            "\"f\"\n\"t\"\n",
+            "COPY 2",
+        ),
+    ] {
+        let (found, end) = out(&mut client, text);
+        assert_eq!((found.as_str(), end.as_str()), (rows, tag), "{text}");
+    }
+    assert_eq!(
+        client.value("select string_agg(a::text, ' ' order by a) from t"),
+        "2 11"
+    );
+    for text in [
+        "copy (insert into t values (7, 'x')) to stdout",
+        "copy (update t set a = 1) to stdout",
+        "copy (delete from t) to stdout",
+        "copy (with x as (select 1) delete from t) to stdout",
+        "copy (select 1 into u) to stdout",
+    ] {
+        assert_eq!(client.code(text), "0A000", "{text}");
+    }
+    assert_eq!(client.value("select count(*) from t"), "2");
+}

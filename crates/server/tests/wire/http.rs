@@ -481,6 +481,7 @@ fn plans_and_the_machine_are_data() {
     );
     let query = "select b, sum(c) from t join u on t.a = u.a group by b order by 2 desc limit 5";
     let told = sql(&served, &format!("explain (analyze, format json) {query}")).json();
+    assert_eq!(told["columns"][0]["name"], "QUERY PLAN");
     let text = told["rows"][0][0].as_str().unwrap();
     let plan: Value = serde_json::from_str(text).unwrap();
     assert_eq!(plan[0]["Rows"], 5, "{text}");

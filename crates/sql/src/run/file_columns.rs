@@ -4,9 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, Query,
     Select, SelectItem, SetExpr, Statement as Sql, TableAlias, TableAliasColumnDef, TableFactor,
@@ -18,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};
 use crate::frontend::walk::{Walk, WalkMut};
 use crate::names::{column_name, is_literal, looks_like_file};
+use crate::run::from_sources::{self, Walk as FromWalk, table_of};
 use crate::run::shared_columns::{Lookup, only};
 use crate::scan::files::table::FileTable;
 
@@ -125,28 +124,8 @@ pub(super) fn write_out<N: ContextProvider>(
     }))
 }
 
-/// What a `from` names.
-struct Source {
-    /// What it is called there.
-    called: Vec<Ident>,
-    is_file: bool,
-    /// The names of its columns; none if they are not known.
-    columns: Option<Vec<String>>,
-}
-
-impl Source {
-    fn has(&self, name: &str) -> bool {
-        let columns = self.columns.as_ref();
-        columns.is_none_or(|all| all.iter().any(|own| own == name))
-    }
-
-    /// Whether it is what is written so: by its alias, or its name.
-    fn is(&self, table: &[Ident]) -> bool {
-        let mut own = self.called.iter().rev().map(column_name);
-        let mut written = table.iter().rev().map(column_name);
-        written.all(|part| own.next() == Some(part))
-    }
-}
+/// What a `from` names, and whether it is read from files.
+type Source = from_sources::Source<bool>;
 
 struct Written<'n, 'l, N> {
     lookup: &'l Lookup<'n, N>,
@@ -204,7 +183,7 @@ impl<N: ContextProvider> VisitorMut for Written<'_, '_, N> {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Box<Error>> {
-        if self.is_file(factor)
+        if table_of(factor).is_some_and(|name| self.is_file(name))
             && let TableFactor::Table {
                 alias: Some(TableAlias { columns, .. }),
                 ..
@@ -241,7 +220,7 @@ impl<N: ContextProvider> Written<'_, '_, N> {
             if !mention.is_call && sources().any(|source| source.has(mention.called)) {
                 return Ok(None);
             }
-            let mut files = sources().filter(|source| source.is_file);
+            let mut files = sources().filter(|source| source.of);
             let Some(file) = files.next() else {
                 continue;
             };
@@ -258,91 +237,30 @@ impl<N: ContextProvider> Written<'_, '_, N> {
                     ),
                 ));
             }
-            let mut parts = file.called.clone();
-            parts.push(Ident::with_quote('"', mention.hidden));
-            return Ok(Some(Expr::CompoundIdentifier(parts)));
+            return Ok(Some(file.column(mention.hidden)));
         }
         Ok(None)
     }
 
     fn sources(&self, select: &Select) -> Vec<Source> {
+        let walk = FromWalk {
+            lookup: self.lookup,
+            of: |name: Option<&ObjectName>| name.is_some_and(|name| self.is_file(name)),
+        };
         let mut found = Vec::new();
         for from in &select.from {
-            self.of_from(from, &mut found);
+            walk.of_from(from, &mut found);
         }
         found
     }
 
-    fn of_from(&self, from: &TableWithJoins, found: &mut Vec<Source>) {
-        let joined = from.joins.iter().map(|join| &join.relation);
-        for factor in std::iter::once(&from.relation).chain(joined) {
-            match factor {
-                TableFactor::NestedJoin {
-                    table_with_joins,
-                    alias: None,
-                } => self.of_from(table_with_joins, found),
-                factor => found.push(self.source(factor)),
-            }
-        }
-    }
-
-    fn source(&self, factor: &TableFactor) -> Source {
-        let columns = self.lookup.factor(factor);
-        let columns = columns.map(|all| all.wanted.into_iter().map(|own| own.name).collect());
-        let (name, alias) = match factor {
-            TableFactor::Table { name, alias, .. } => (Some(name), alias),
-            TableFactor::Derived { alias, .. }
-            | TableFactor::Function { alias, .. }
-            | TableFactor::UNNEST { alias, .. }
-            | TableFactor::TableFunction { alias, .. }
-            | TableFactor::NestedJoin { alias, .. } => (None, alias),
-            _ => (None, &None),
-        };
-        let called = match (alias, name) {
-            (Some(alias), _) => vec![alias.name.clone()],
-            (None, Some(name)) => {
-                let parts = name.0.iter().filter_map(|part| part.as_ident());
-                // A path in single quotes is a text where an expression stands.
-                parts
-                    .map(|part| {
-                        if is_literal(part) {
-                            Ident::with_quote('"', &part.value)
-                        } else {
-                            part.clone()
-                        }
-                    })
-                    .collect()
-            }
-            (None, None) => Vec::new(),
-        };
-        Source {
-            called,
-            is_file: self.is_file(factor),
-            columns,
-        }
-    }
-
     /// Whether a table is read from files with the hidden columns.
-    fn is_file(&self, factor: &TableFactor) -> bool {
-        match factor {
-            TableFactor::Table {
-                name, args: None, ..
-            } => self.provider_has_places(name).unwrap_or(false),
-            _ => false,
-        }
-    }
-
-    fn provider_has_places(&self, name: &ObjectName) -> Option<bool> {
-        let single = only(name);
-        let mut hiding = self.lookup.known.iter();
-        if hiding.any(|cte| single.as_ref() == Some(&cte.name)) {
-            return None;
-        }
-        let reference = object_name_to_table_reference(name.clone(), true).ok()?;
-        let source = self.lookup.names.get_table_source(reference).ok()?;
-        let provider = source_as_provider(&source).ok()?;
-        let table = provider.downcast_ref::<FileTable>()?;
-        Some(table.has_places())
+    fn is_file(&self, name: &ObjectName) -> bool {
+        let provider = from_sources::provider(self.lookup, name);
+        provider.is_some_and(|(_, provider)| {
+            let table = provider.downcast_ref::<FileTable>();
+            table.is_some_and(FileTable::has_places)
+        })
     }
 
     /// Writes `natural join` as a join by the names that both sides have, without the hidden ones.

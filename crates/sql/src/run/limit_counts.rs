@@ -107,11 +107,16 @@ fn wanted(plan: &LogicalPlan) -> Result<Vec<(Clause, Expr)>> {
 
 /// Whether an expression has a value of its own, without a row or a parameter.
 fn is_alone(expr: &Expr) -> Planned<bool> {
-    if expr.contains_outer() {
-        return Ok(false);
-    }
-    let open = expr.exists(|expr| Ok(matches!(expr, Expr::Placeholder(_))))?;
-    Ok(!open)
+    let depends = expr.exists(|expr| {
+        Ok(match expr {
+            Expr::Placeholder(_) | Expr::OuterReferenceColumn(..) => true,
+            Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
+            Expr::Exists(exists) => !exists.subquery.outer_ref_columns.is_empty(),
+            Expr::InSubquery(membership) => !membership.subquery.outer_ref_columns.is_empty(),
+            _ => false,
+        })
+    })?;
+    Ok(!depends)
 }
 
 /// Refuses what has no value of its own.

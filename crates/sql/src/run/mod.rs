@@ -21,6 +21,7 @@ mod environment;
 mod file_columns;
 pub(crate) mod file_store;
 pub(crate) mod frames;
+mod from_sources;
 mod functions;
 pub(crate) mod generated;
 pub(crate) mod generic_plans;

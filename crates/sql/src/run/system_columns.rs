@@ -5,14 +5,11 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, Expr, FromTable, Ident, Join, JoinOperator, ObjectName, Query,
-    Select, SelectItem, SetExpr, Statement as Sql, TableFactor, TableWithJoins, Value, Visitor,
-    VisitorMut,
+    BinaryOperator, CaseWhen, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
+    Statement as Sql, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };
 use table::ROW_COLUMN;
 
@@ -21,7 +18,8 @@ use crate::frontend::walk::{Walk, WalkMut};
 use crate::functions::catalog::ROW_PLACE;
 use crate::messages::numbers::table_number;
 use crate::names::{PG_CATALOG, base, column_name, table_name};
-use crate::run::shared_columns::{Lookup, only};
+use crate::run::from_sources::{self, Walk as FromWalk, makes_rows};
+use crate::run::shared_columns::Lookup;
 use crate::scan::provider::Provider;
 
 const TABLE: &str = "tableoid";
@@ -100,16 +98,6 @@ pub(super) fn reads_places(statement: &Sql) -> bool {
     statement.walk(&mut Places::default()).is_break()
 }
 
-/// Whether a join may make rows of NULLs of what stands before it, and of what it joins.
-fn makes_rows(join: &Join) -> (bool, bool) {
-    match join.join_operator {
-        JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (false, true),
-        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (true, false),
-        JoinOperator::FullOuter(_) => (true, true),
-        _ => (false, false),
-    }
-}
-
 fn has_outer(from: &TableWithJoins) -> bool {
     let joined = from.joins.iter().map(|join| &join.relation);
     let mut factors = std::iter::once(&from.relation).chain(joined);
@@ -138,51 +126,21 @@ impl Visitor for Mentioned {
     }
 }
 
-/// What a `from` names.
-struct Source {
-    /// What it is called there.
-    called: Vec<Ident>,
-    /// The number of the table, and whether it is read with places of rows; none of what is no table.
-    table: Option<(i64, bool)>,
-    /// The names of its columns; none if they are not known.
-    columns: Option<Vec<String>>,
-    /// Whether an outer join may make rows of NULLs of it.
-    outer: bool,
-}
+/// What a `from` names, and of a table its number and whether it is read with places of rows.
+type Source = from_sources::Source<Option<(i64, bool)>>;
 
-impl Source {
-    fn has(&self, name: &str) -> bool {
-        let columns = self.columns.as_ref();
-        columns.is_none_or(|all| all.iter().any(|own| own == name))
+/// Whether a row is none of a table, but one that an outer join has made; none where rows are not told apart.
+fn is_made(source: &Source, has_places: bool) -> Option<Expr> {
+    let is_null = |name: &str| Expr::IsNull(Box::new(source.column(name)));
+    if has_places {
+        return Some(is_null(ROW_COLUMN));
     }
-
-    /// Its column of that name.
-    fn column(&self, name: &str) -> Expr {
-        let mut parts = self.called.clone();
-        parts.push(Ident::with_quote('"', name));
-        Expr::CompoundIdentifier(parts)
-    }
-
-    /// Whether a row is none of it, but one that an outer join has made; none where rows are not told apart.
-    fn is_made(&self, has_places: bool) -> Option<Expr> {
-        let is_null = |name: &str| Expr::IsNull(Box::new(self.column(name)));
-        if has_places {
-            return Some(is_null(ROW_COLUMN));
-        }
-        let columns = self.columns.iter().flatten().map(|name| is_null(name));
-        columns.reduce(|left, right| Expr::BinaryOp {
-            left: Box::new(left),
-            op: BinaryOperator::And,
-            right: Box::new(right),
-        })
-    }
-
-    /// Whether it is what is written so: by its alias, or its name with or without its schema.
-    fn is(&self, table: &[Ident]) -> bool {
-        let mut own = self.called.iter().rev().map(column_name);
-        let mut written = table.iter().rev().map(column_name);
-        written.all(|part| own.next() == Some(part))
-    }
+    let columns = source.columns.iter().flatten().map(|name| is_null(name));
+    columns.reduce(|left, right| Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::And,
+        right: Box::new(right),
+    })
 }
 
 /// NULL where a condition holds, and else a value.
@@ -209,26 +167,14 @@ impl<N: ContextProvider> VisitorMut for Written<'_, '_, N> {
     type Break = Infallible;
 
     fn pre_visit_statement(&mut self, statement: &mut Sql) -> ControlFlow<Infallible> {
-        let mut sources = Vec::new();
-        match statement {
-            Sql::Delete(delete) => {
-                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
-                    &delete.from;
-                let others = delete.using.iter().flatten();
-                for from in from.iter().chain(others) {
-                    self.of_from(from, &mut sources);
-                }
-            }
-            Sql::Update(update) => self.of_from(&update.table, &mut sources),
-            _ => {}
-        }
+        let sources = self.of_changed(statement);
         self.scopes.push(sources);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         let mut sources = Vec::new();
-        self.of_body(&query.body, &mut sources);
+        self.walk().of_body(&query.body, &mut sources);
         self.scopes.push(sources);
         ControlFlow::Continue(())
     }
@@ -273,9 +219,9 @@ impl<N: ContextProvider> Written<'_, '_, N> {
             if sources.iter().any(|source| source.has(&name)) {
                 return None;
             }
-            let of_table = |source: &&&Source| source.table.is_some();
+            let of_table = |source: &&&Source| source.of.is_some();
             let source = sources.iter().find(of_table)?;
-            let (number, has_places) = source.table?;
+            let (number, has_places) = source.of?;
             if name == PLACE {
                 let place = || call(ROW_PLACE, vec![source.column(ROW_COLUMN)]);
                 return has_places.then(place);
@@ -283,7 +229,7 @@ impl<N: ContextProvider> Written<'_, '_, N> {
             let fixed = FIXED.iter().find(|(own, _)| *own == name);
             let value = fixed.map_or(number, |(_, value)| *value);
             let value = Expr::value(Value::Number(value.to_string(), false));
-            let made = source.outer.then(|| source.is_made(has_places)).flatten();
+            let made = source.outer.then(|| is_made(source, has_places)).flatten();
             return Some(match made {
                 Some(condition) => null_where(condition, value),
                 None => value,
@@ -292,97 +238,39 @@ impl<N: ContextProvider> Written<'_, '_, N> {
         None
     }
 
-    fn of_body(&self, body: &SetExpr, found: &mut Vec<Source>) {
-        match body {
-            SetExpr::Select(select) => {
-                for from in &select.from {
-                    self.of_from(from, found);
+    /// What a statement names that changes a table.
+    fn of_changed(&self, statement: &Sql) -> Vec<Source> {
+        let mut sources = Vec::new();
+        let walk = self.walk();
+        match statement {
+            Sql::Delete(delete) => {
+                let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) =
+                    &delete.from;
+                let others = delete.using.iter().flatten();
+                for from in from.iter().chain(others) {
+                    walk.of_from(from, &mut sources);
                 }
             }
-            SetExpr::SetOperation { left, right, .. } => {
-                self.of_body(left, found);
-                self.of_body(right, found);
-            }
+            Sql::Update(update) => walk.of_from(&update.table, &mut sources),
             _ => {}
         }
+        sources
     }
 
-    fn of_from(&self, from: &TableWithJoins, found: &mut Vec<Source>) {
-        let first = found.len();
-        self.of_factor(&from.relation, found);
-        for join in &from.joins {
-            let (before, after) = makes_rows(join);
-            let middle = found.len();
-            self.of_factor(&join.relation, found);
-            for (at, source) in found.iter_mut().enumerate().skip(first) {
-                source.outer |= if at < middle { before } else { after };
-            }
-        }
-    }
-
-    fn of_factor(&self, factor: &TableFactor, found: &mut Vec<Source>) {
-        match factor {
-            TableFactor::NestedJoin {
-                table_with_joins,
-                alias: None,
-            } => self.of_from(table_with_joins, found),
-            factor => found.push(self.source(factor)),
-        }
-    }
-
-    fn source(&self, factor: &TableFactor) -> Source {
-        let columns = self.lookup.factor(factor);
-        let columns = columns.map(|all| {
-            all.wanted
-                .into_iter()
-                .map(|own| own.name)
-                .collect::<Vec<_>>()
-        });
-        let (name, alias) = match factor {
-            TableFactor::Table {
-                name,
-                alias,
-                args: None,
-                ..
-            } => (Some(name), alias),
-            TableFactor::Table { alias, .. }
-            | TableFactor::Derived { alias, .. }
-            | TableFactor::Function { alias, .. }
-            | TableFactor::UNNEST { alias, .. }
-            | TableFactor::TableFunction { alias, .. }
-            | TableFactor::NestedJoin { alias, .. } => (None, alias),
-            _ => (None, &None),
-        };
-        let called = match (alias, name) {
-            (Some(alias), _) => vec![alias.name.clone()],
-            (None, Some(name)) => {
-                let parts = name.0.iter().filter_map(|part| part.as_ident());
-                parts.cloned().collect()
-            }
-            (None, None) => Vec::new(),
-        };
-        Source {
-            called,
-            table: name.and_then(|name| self.table(name)),
-            columns,
-            outer: false,
+    fn walk(&self) -> FromWalk<'_, '_, N, impl Fn(Option<&ObjectName>) -> Option<(i64, bool)>> {
+        FromWalk {
+            lookup: self.lookup,
+            of: |name: Option<&ObjectName>| self.table(name?),
         }
     }
 
     /// The number of the table of that name, and whether it is read with places of rows.
     fn table(&self, name: &ObjectName) -> Option<(i64, bool)> {
-        let single = only(name);
-        let mut hiding = self.lookup.known.iter();
-        if hiding.any(|cte| single.as_ref() == Some(&cte.name)) {
-            return None;
-        }
-        let reference = object_name_to_table_reference(name.clone(), true).ok()?;
+        let (reference, provider) = from_sources::provider(self.lookup, name)?;
         let of_system = match reference.schema() {
             Some(schema) => schema == PG_CATALOG,
             None => reference.table().starts_with("pg_"),
         };
-        let source = self.lookup.names.get_table_source(reference).ok()?;
-        let provider = source_as_provider(&source).ok()?;
         let (known, has_places) = match provider.downcast_ref::<Provider>() {
             Some(provider) => {
                 let known = provider.table().definition().name.clone();

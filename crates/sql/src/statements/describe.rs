@@ -31,7 +31,7 @@ use crate::run::kept_plans::Planned;
 use crate::run::{shared_plans, visible};
 use crate::settings::DateSettings;
 use crate::statements::parameter_types::of_columns;
-use crate::statements::{assigned, beside, dml, merge, steps};
+use crate::statements::{assigned, beside, dml, merge, plan_json, steps};
 
 /// Texts whose types nothing tells.
 const TEXT: DataType = DataType::Utf8View;
@@ -184,7 +184,7 @@ async fn of_statement(
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     };
     match statement {
-        Statement::Explain { .. } => Ok(Some(texts(&["plan"]))),
+        Statement::Explain { .. } => Ok(Some(texts(&[plan_json::COLUMN]))),
         Statement::Columns(asked) => Ok(Some(summarize::schema(asked.told))),
         Statement::Role(RoleStatement::Show(name)) => Ok(Some(texts(&[name]))),
         Statement::Schema(SchemaStatement::ShowPath) => Ok(Some(texts(&["search_path"]))),

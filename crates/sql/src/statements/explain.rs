@@ -21,6 +21,7 @@ use crate::run::context::StatementContext;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome};
 use crate::run::shared_plans;
+use crate::statements::plan_json::COLUMN;
 use crate::statements::{assigned, dml, plan_json, ways};
 
 /// How a statement is explained.
@@ -141,11 +142,11 @@ pub(crate) async fn program(
     shown(context, lines)
 }
 
-/// The answer whose one column, `plan`, is these lines.
+/// The answer whose one column, [`COLUMN`], is these lines.
 pub(crate) fn shown(context: &StatementContext, lines: Vec<String>) -> Result<Answer> {
     let lines: Vec<String> = lines.iter().map(|line| plain::plan(line)).collect();
     Answer::of_columns(
-        vec![("plan", Arc::new(StringArray::from(lines)) as ArrayRef)],
+        vec![(COLUMN, Arc::new(StringArray::from(lines)) as ArrayRef)],
         &context.clock,
     )
 }

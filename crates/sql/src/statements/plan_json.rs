@@ -22,6 +22,9 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::native::{self, NativePlan, Profiled};
 
+/// What the only column of an explanation is called, as in PostgreSQL.
+pub(crate) const COLUMN: &str = "QUERY PLAN";
+
 /// The answer whose one value is the plan of a statement as JSON; `title` says what the statement does with the rows of
 /// `plan`, if it writes.
 pub(crate) async fn explain(
@@ -92,7 +95,7 @@ fn shown(
         message: e.to_string(),
     })?;
     let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
-    Answer::of_columns(vec![("plan", column)], &context.clock)
+    Answer::of_columns(vec![(COLUMN, column)], &context.clock)
 }
 
 /// Milliseconds with three digits behind the point: more is not measured.

@@ -14,6 +14,7 @@ mod composed;
 mod escapes;
 mod exact;
 mod expanded;
+mod fetched;
 mod folders;
 mod fractions;
 mod framed;
@@ -47,6 +48,7 @@ mod tree;
 
 pub(crate) use bare_select::bare_select;
 pub(crate) use calls::names;
+pub(crate) use fetched::fetched;
 pub(crate) use framed::framed;
 pub(crate) use joined::{alias_of, constraint, marked, using_alias};
 pub(crate) use locks::locks;

@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Fetch, Function, GroupByExpr, Ident, LimitClause, NamedWindowDefinition,
     NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, SetOperator, Value, VisitorMut, WildcardAdditionalOptions, WindowSpec,
-    WindowType,
+    SelectItem, SetExpr, SetOperator, UnaryOperator, Value, VisitorMut, WildcardAdditionalOptions,
+    WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::rewrite::fetched::IN_LIMIT;
 use crate::frontend::rewrite::framed;
 use crate::frontend::rewrite::leftmost::leftmost;
 use crate::frontend::walk::WalkMut;
@@ -167,6 +168,35 @@ fn ranked(select: &Select, keys: Vec<OrderByExpr>) -> Option<Vec<OrderByExpr>> {
     Some(ranked)
 }
 
+/// Whether the number of rows of a `fetch` stands in the limit.
+fn is_in_limit(quantity: Option<&Expr>) -> bool {
+    match quantity {
+        Some(Expr::Value(value)) => {
+            matches!(&value.value, Value::SingleQuotedString(text) if text == IN_LIMIT)
+        }
+        _ => false,
+    }
+}
+
+/// That the number of rows before the ties is none that can be seen to be none.
+///
+/// # Errors
+/// For NULL, and less than nothing.
+fn check_ties(quantity: Option<&Expr>) -> Result<(), Error> {
+    let message = match quantity {
+        Some(Expr::Nested(inner)) => return check_ties(Some(inner)),
+        Some(Expr::Value(value)) if value.value == Value::Null => {
+            "row count cannot be null in FETCH FIRST ... WITH TIES clause"
+        }
+        Some(Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        }) if matches!(**expr, Expr::Value(_)) => "LIMIT must not be negative",
+        _ => return Ok(()),
+    };
+    Err(Error::coded("2201W", message))
+}
+
 /// `fetch first 2 rows with ties`: the rows whose rank in the order is among the first.
 ///
 /// # Errors
@@ -180,6 +210,16 @@ fn ties(query: &mut Query) -> Result<(), Error> {
     else {
         return Ok(());
     };
+    let mut quantity = quantity.clone();
+    if is_in_limit(quantity.as_ref())
+        && let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause
+    {
+        quantity = limit.take();
+        if offset.is_none() {
+            query.limit_clause = None;
+        }
+    }
+    check_ties(quantity.as_ref())?;
     let keys = match query.order_by.as_ref().map(|order| &order.kind) {
         Some(OrderByKind::Expressions(keys)) => keys.clone(),
         Some(OrderByKind::All(_)) => return Ok(()),
@@ -205,7 +245,7 @@ fn ties(query: &mut Query) -> Result<(), Error> {
         return refused();
     };
     let one = || Expr::value(Value::Number("1".into(), false));
-    let rows = quantity.clone().unwrap_or_else(one);
+    let rows = quantity.unwrap_or_else(one);
     let most = match &query.limit_clause {
         None => rows,
         Some(LimitClause::LimitOffset {
