@@ -295,7 +295,7 @@ fn what_goes_out_in_binary_begins_with_its_head_and_ends_once() {
 }
 
 #[test]
-fn options_are_those_of_postgresql() {
+fn values_stand_within_quotes_where_they_are_forced_to() {
     let served = Served::new();
     let mut client = served.client();
     client.ask("create table t (a int, b text, c text)");
@@ -318,6 +318,13 @@ fn options_are_those_of_postgresql() {
         out("(null 'q', format csv, encoding \"utf8\")"),
         "1,,q\n2,\"a\"\"b\",x\n"
     );
+}
+
+#[test]
+fn options_that_are_wrong_have_the_codes_of_postgresql() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int, b text, c text)");
     for (text, code) in [
         ("copy t to stdout (format xml)", "22023"),
         ("copy t to stdout (foo 1)", "42601"),
@@ -360,7 +367,13 @@ fn options_are_those_of_postgresql() {
     ] {
         assert_eq!(client.code(text), code, "{text}");
     }
-    client.ask("truncate t");
+}
+
+#[test]
+fn null_is_what_options_say_and_names_match() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.ask("create table t (a int, b text, c text)");
     let csv = "copy t from stdin (format csv, null 'N', force_null (b, c), force_not_null (b))";
     client.send(&[query(csv), data(b"1,N,\"N\"\n2,\"N\",N\n3,\"\",\n"), done()].concat());
     assert_eq!(client.answers()[1].text(), "COPY 3");

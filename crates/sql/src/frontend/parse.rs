@@ -492,10 +492,8 @@ fn copied(mut copy: Copy) -> Result<Statement> {
     let Some(query) = copy.query_mut().cloned() else {
         return Ok(of_copy(copy));
     };
-    let split = match steps::split(query)? {
-        Ok(split) => steps::returned(split)?,
-        Err(query) => Split::of(query),
-    };
+    let split = steps::split(query)?;
+    let split = split.map_or_else(|query| Ok(Split::of(query)), steps::returned)?;
     let whole = |last: Statement| {
         if let Statement::Sql(sql) = last
             && let (Sql::Query(query), Some(own)) = (*sql, copy.query_mut())

@@ -92,10 +92,12 @@ fn clause(tokens: &[TokenWithSpan], whole: &[usize], at: usize) -> Option<Clause
         return None;
     }
     let with_ties = is(last + 2, &["with"]) && is(last + 3, &["ties"]);
-    let end = match with_ties {
-        true => last + 3,
-        false if is(last + 2, &["only"]) => last + 2,
-        false => return None,
+    let end = if with_ties {
+        last + 3
+    } else if is(last + 2, &["only"]) {
+        last + 2
+    } else {
+        return None;
     };
     Some(Clause {
         start: *whole.get(at)?,
