@@ -463,5 +463,8 @@ fn what_statements_return_goes_out() {
     ] {
         assert_eq!(client.code(text), "0A000", "{text}");
     }
+    let unknown =
+        "copy (insert into t values (7, 'x') returning a) to stdout (format csv, force_quote (z))";
+    assert_eq!(client.code(unknown), "42703");
     assert_eq!(client.value("select count(*) from t"), "2");
 }

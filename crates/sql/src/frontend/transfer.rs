@@ -96,6 +96,17 @@ impl Transfer {
         Ok(())
     }
 
+    /// Whether it names columns that are to be in quotes.
+    pub(crate) fn names_written(&self) -> bool {
+        matches!(
+            &self.format,
+            TransferFormat::Csv {
+                force_quote: Forced::Columns(_),
+                ..
+            }
+        )
+    }
+
     /// That the columns that are to be in quotes are among those that are written.
     ///
     /// # Errors

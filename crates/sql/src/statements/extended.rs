@@ -248,15 +248,21 @@ impl Session {
                 entered.succeed();
             }
             self.check_files(&statement)?;
+            if transfer.names_written() {
+                // Before anything is changed.
+                let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
+                let mut context = entered.scope().peek(Instant::now())?;
+                let columns = describe::columns(&mut context, (*statement).clone()).await?;
+                let fields = columns.iter().flat_map(|columns| columns.fields().iter());
+                let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+                transfer.check_written(&names)?;
+                entered.succeed();
+            }
             let parsed = Parsed {
                 statement: *statement,
                 depth: *depth,
             };
-            let rows = self.stream_parsed(parsed, None, Instant::now()).await?;
-            let names = rows.schema().fields().iter();
-            let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
-            transfer.check_written(&names)?;
-            Ok(rows)
+            self.stream_parsed(parsed, None, Instant::now()).await
         }
         .boxed()
     }
