@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Fetch, Function, GroupByExpr, Ident, LimitClause, NamedWindowDefinition,
-    NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor,
-    SelectItem, SetExpr, SetOperator, UnaryOperator, Value, VisitorMut, WildcardAdditionalOptions,
-    WindowSpec, WindowType,
+    BinaryOperator, Distinct, Expr, Fetch, Function, GroupByExpr, Ident, LimitClause,
+    NamedWindowDefinition, NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, Query,
+    Select, SelectFlavor, SelectItem, SetExpr, SetOperator, TableFactor, UnaryOperator, Value,
+    VisitorMut, WildcardAdditionalOptions, WindowSpec, WindowType,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::fetched::IN_LIMIT;
 use crate::frontend::rewrite::framed;
 use crate::frontend::rewrite::leftmost::leftmost;
@@ -197,6 +198,32 @@ fn check_ties(quantity: Option<&Expr>) -> Result<(), Error> {
     Err(Error::coded("2201W", message))
 }
 
+/// Whether rows are ordered by output columns alone, of a union or of distinct rows: these have a rank once they are made.
+fn is_of_outputs(body: &SetExpr, keys: &[OrderByExpr]) -> bool {
+    let is_made = match body {
+        SetExpr::Select(select) => matches!(select.distinct, Some(Distinct::Distinct)),
+        SetExpr::SetOperation { .. } => true,
+        _ => false,
+    };
+    is_made
+        && keys
+            .iter()
+            .all(|key| matches!(key.expr, Expr::Identifier(_)))
+}
+
+/// Makes `select * from (body)` of a body.
+fn put_into_from(body: &mut SetExpr) -> Result<(), Error> {
+    let mut outer = plain_query("select * from (select 1) as __tied")?;
+    if let SetExpr::Select(select) = outer.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+        && let TableFactor::Derived { subquery, .. } = &mut from.relation
+    {
+        std::mem::swap(subquery.body.as_mut(), body);
+        std::mem::swap(outer.body.as_mut(), body);
+    }
+    Ok(())
+}
+
 /// `fetch first 2 rows with ties`: the rows whose rank in the order is among the first.
 ///
 /// # Errors
@@ -232,9 +259,12 @@ fn ties(query: &mut Query) -> Result<(), Error> {
     };
     let refused = || {
         Err(Error::unsupported(
-            "`fetch ... with ties` is supported for a plain `select` without `distinct` alone: put the query into `from`",
+            "`fetch ... with ties` is supported for a `select`, and by names of columns for unions and `distinct`: put the query into `from`",
         ))
     };
+    if is_of_outputs(&query.body, &keys) {
+        put_into_from(&mut query.body)?;
+    }
     let SetExpr::Select(select) = query.body.as_mut() else {
         return refused();
     };
