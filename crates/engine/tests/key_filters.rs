@@ -22,6 +22,32 @@ enum Kind {
     Left,
 }
 
+/// `scan` joined with `other` where `own` equals `key`, which is `outer` behind an outer join.
+fn joined(kind: Kind, scan: Rel, other: Rel, (own, key, outer): (usize, usize, usize)) -> Rel {
+    let (equal, residual) = (vec![(own, key)], vec![]);
+    match kind {
+        Kind::Inner => Rel::Join {
+            inputs: vec![scan, other],
+            equal,
+            residual,
+        },
+        Kind::Semi | Kind::Anti => Rel::Semi {
+            input: Box::new(scan),
+            other: Box::new(other),
+            equal,
+            residual,
+            anti: kind == Kind::Anti,
+        },
+        Kind::Left => Rel::Left {
+            left: Box::new(scan),
+            right: Box::new(other),
+            equal,
+            residual,
+            outer: vec![(key, outer)],
+        },
+    }
+}
+
 /// Joins the table with `keys` on one of its columns and gives the number of rows, the sum of the first column, and
 /// what the executor told.
 fn run(
@@ -54,28 +80,7 @@ fn run(
         vars: vec![key],
         batch: batch.unwrap(),
     };
-    let (equal, residual) = (vec![(own, key)], vec![]);
-    let input = match kind {
-        Kind::Inner => Rel::Join {
-            inputs: vec![scan, other],
-            equal,
-            residual,
-        },
-        Kind::Semi | Kind::Anti => Rel::Semi {
-            input: Box::new(scan),
-            other: Box::new(other),
-            equal,
-            residual,
-            anti: kind == Kind::Anti,
-        },
-        Kind::Left => Rel::Left {
-            left: Box::new(scan),
-            right: Box::new(other),
-            equal,
-            residual,
-            outer: vec![(key, outer)],
-        },
-    };
+    let input = joined(kind, scan, other, (own, key, outer));
     let fold = |var, function, arg| Fold { var, function, arg };
     let root = Rel::Fold {
         input: Box::new(input),
@@ -165,7 +170,7 @@ proptest! {
         kind in prop::sample::select(vec![Kind::Inner, Kind::Semi, Kind::Anti, Kind::Left]),
     ) {
         let (table, _folder) = table(2);
-        let runtime = runtime::on("live", 2);
+        let runtime = runtime::on("2x2", 4);
         let (count, sum) = expected((column, kind), &keys);
         for execution in executions() {
             let (own, total, _) = run(&table, (column, kind), &keys, &runtime, &execution);
