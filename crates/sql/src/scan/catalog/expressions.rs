@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::frontend::fixed;
 use crate::messages::numbers::type_title;
 use crate::names::{self, base, quoted};
-use crate::scan::catalog::tables::typed;
+use crate::scan::catalog::types::typed;
 use crate::search_path::SearchPath;
 
 /// The default of a column. A string literal is told with the type of the column, as PostgreSQL keeps it, but for a number, a

@@ -9,8 +9,7 @@ use table::{Column, Definition, Privileges, Tables, is_enum};
 use crate::frontend::lengths;
 use crate::frontend::views::query_text;
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, column_modifier, enum_number, schema_number,
-    table_number, type_number, type_of_column,
+    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, enum_number, schema_number, table_number, type_number,
 };
 use crate::names::{
     self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
@@ -20,7 +19,7 @@ use crate::scan::catalog::expressions::default;
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
-use crate::scan::catalog::types::storage;
+use crate::scan::catalog::types::{storage, typed};
 
 /// The names of all schemas.
 fn schemas(all: &Tables) -> Vec<&str> {
@@ -277,23 +276,6 @@ fn length(column: &Column) -> i32 {
     let number = i64::from(type_number(&column.data_type));
     let known = TYPES.iter().find(|known| known.number == number);
     known.map_or(-1, |known| known.length)
-}
-
-/// The number of the type of a column, and what PostgreSQL keeps beside it.
-pub(super) fn typed(all: &Tables, table: &str, column: &Column) -> (i64, i64) {
-    let definition = all.get(table).map(|table| table.definition());
-    let length = definition.and_then(|own| lengths::of_column(own, &column.name));
-    match length {
-        // Four bytes more, as PostgreSQL stores texts.
-        Some((most, of_char)) if column.domain.is_none() => {
-            let modifier = i64::try_from(most).map_or(-1, |most| most + 4);
-            (if of_char { 1042 } else { 1043 }, modifier)
-        }
-        _ => (
-            type_of_column(column, all).into(),
-            column_modifier(column).into(),
-        ),
-    }
 }
 
 pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::DataType;
-use table::{Domain, EnumType, Label, Tables, is_enum, json_kind};
+use table::{Column, Domain, EnumType, Label, Tables, is_enum, json_kind};
 
 use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, enum_array_number, enum_number, role_number,
-    schema_number, table_number, type_modifier, type_named, type_number, type_title,
+    CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, column_modifier, enum_array_number, enum_number,
+    role_number, schema_number, table_number, type_modifier, type_named, type_number,
+    type_of_column, type_title,
 };
 use crate::names::{PG_CATALOG, SCHEMA, base, schema_of};
 use crate::rights;
@@ -430,6 +431,23 @@ pub(super) fn labels(all: &Tables) -> Built {
 /// How PostgreSQL stores values of so many bytes; -1 if they differ.
 pub(super) fn storage(length: i32) -> &'static str {
     if length < 0 { "x" } else { "p" }
+}
+
+/// The number of the type of a column, and what PostgreSQL keeps beside it.
+pub(super) fn typed(all: &Tables, table: &str, column: &Column) -> (i64, i64) {
+    let definition = all.get(table).map(|table| table.definition());
+    let length = definition.and_then(|own| lengths::of_column(own, &column.name));
+    match length {
+        // Four bytes more, as PostgreSQL stores texts.
+        Some((most, of_char)) if column.domain.is_none() => {
+            let modifier = i64::try_from(most).map_or(-1, |most| most + 4);
+            (if of_char { 1042 } else { 1043 }, modifier)
+        }
+        _ => (
+            type_of_column(column, all).into(),
+            column_modifier(column).into(),
+        ),
+    }
 }
 
 #[cfg(test)]
