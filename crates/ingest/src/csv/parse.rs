@@ -291,9 +291,7 @@ impl<'a> Cells<'a> {
             // What stands within quotes is a text, even an empty one. Other types have no such value.
             let null = if quoted && rule.quoted {
                 is_null_text(value)
-            } else if rule.never {
-                false
-            } else if quoted && is_text {
+            } else if rule.never || (quoted && is_text) {
                 false
             } else if value.is_empty() {
                 empty_is_null || nulls.iter().any(String::is_empty)

@@ -117,7 +117,7 @@ impl Kind {
     /// That of a format by its name, or else by that of its file; CSV if nothing tells.
     pub(crate) fn of(format: Option<&str>, file: &str) -> Kind {
         let named = match format {
-            Some(format) if format == "binary" => return Kind::Binary,
+            Some("binary") => return Kind::Binary,
             Some(format) => Format::named(format),
             None => Format::of_name(file),
         };

@@ -28,6 +28,10 @@ use crate::resources::guard;
 
 /// A statement that has been read.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few at a time, and each is moved once"
+)]
 pub(crate) enum Readied {
     /// One without parameters.
     Whole(Parsed),

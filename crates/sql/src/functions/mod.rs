@@ -93,8 +93,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let alike = ["coalesce", "nullif", "greatest", "least"];
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
     let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
-    let rounding = rounding.into_iter().flatten();
-    let rounding = rounding.map(|inner| places::rounding(&inner));
+    let rounding = rounding.iter().flatten().map(places::rounding);
     let rounding: Vec<_> = rounding.collect();
     let measured: Vec<_> = measured::all(state).collect();
     let finite = temporal::finite::NAMES

@@ -224,7 +224,7 @@ fn whole(value: f64) -> Result<i64> {
     /// Two to the power of 63, which no `bigint` is.
     const END: f64 = 9_223_372_036_854_775_808.0;
     let value = value.round_ties_even();
-    if value.is_nan() || value < -END || value >= END {
+    if !(-END..END).contains(&value) {
         return Err(out_of_range());
     }
     Ok(value as i64)

@@ -257,6 +257,7 @@ impl<N: ContextProvider> Written<'_, '_, N> {
         sources
     }
 
+    #[expect(clippy::type_complexity, reason = "the type of a closure has no name")]
     fn walk(&self) -> FromWalk<'_, '_, N, impl Fn(Option<&ObjectName>) -> Option<(i64, bool)>> {
         FromWalk {
             lookup: self.lookup,

@@ -140,6 +140,23 @@ fn composite_of<'t>(tables: &'t Tables, column: &Column) -> Option<(bool, &'t st
     own.composite.then_some((is_list, own.name.as_str()))
 }
 
+/// The default of a column, its names as far as the session's search path does not tell them.
+fn shown_default(seen: &Seen<'_>, table: &str, column: &Column) -> Option<String> {
+    let text = catalog::default(seen.tables, table, column)?;
+    Some(match seen.path {
+        Some(path) => catalog::seen_expression(seen.tables, path, &text),
+        None => text,
+    })
+}
+
+/// How many digits of seconds a column has.
+fn second_digits(column: &Column) -> Option<i32> {
+    match column.digits {
+        Some(digits) if !matches!(column.data_type, DataType::List(_)) => Some(digits.into()),
+        _ => types::second_digits(&column.data_type),
+    }
+}
+
 /// `information_schema.columns`, of tables and of these views.
 fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
     let tables = seen.tables;
@@ -165,13 +182,7 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
         (
             "column_default",
-            texts(&|(table, _, c)| {
-                let text = catalog::default(tables, table, c)?;
-                Some(match seen.path {
-                    Some(path) => catalog::seen_expression(tables, path, &text),
-                    None => text,
-                })
-            }),
+            texts(&|(table, _, c)| shown_default(seen, table, c)),
         ),
         ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
         (
@@ -206,13 +217,7 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
             "numeric_scale",
             numbers(&|(_, _, c)| digits(c).and_then(|d| d.scale)),
         ),
-        (
-            "datetime_precision",
-            numbers(&|(_, _, c)| match c.digits {
-                Some(digits) if !matches!(c.data_type, DataType::List(_)) => Some(digits.into()),
-                _ => types::second_digits(&c.data_type),
-            }),
-        ),
+        ("datetime_precision", numbers(&|(_, _, c)| second_digits(c))),
     ];
     let arrays = arrays
         .into_iter()

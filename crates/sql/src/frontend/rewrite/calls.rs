@@ -122,11 +122,8 @@ impl VisitorMut for Calls {
             *expr = rounded;
             return ControlFlow::Continue(());
         }
-        match exact::typed(expr).and_then(|()| special::expr(expr)) {
-            Ok(Some(new)) => *expr = new,
-            Ok(None) => {}
-            Err(e) => return ControlFlow::Break(Box::new(e)),
-        }
+        let of_type = exact::typed(expr).and_then(|()| special::expr(expr));
+        put(expr, of_type)?;
         let rewritten = match expr {
             Expr::Identifier(ident) if ident.quote_style.is_none() => value(ident),
             Expr::Function(function) => call(function),
@@ -181,13 +178,18 @@ impl VisitorMut for Calls {
             ))),
             _ => Ok(None),
         };
-        match rewritten {
-            Ok(Some(new)) => *expr = new,
-            Ok(None) => {}
-            Err(e) => return ControlFlow::Break(Box::new(e)),
-        }
-        ControlFlow::Continue(())
+        put(expr, rewritten)
     }
+}
+
+/// Puts what an expression was rewritten to in its place, if it was.
+fn put(expr: &mut Expr, rewritten: Result<Option<Expr>, Error>) -> ControlFlow<Box<Error>> {
+    match rewritten {
+        Ok(Some(new)) => *expr = new,
+        Ok(None) => {}
+        Err(e) => return ControlFlow::Break(Box::new(e)),
+    }
+    ControlFlow::Continue(())
 }
 
 fn is_power(expr: &Expr) -> bool {

@@ -289,22 +289,27 @@ fn ties(query: &mut Query) -> Result<(), Error> {
         },
         Some(_) => return refused(),
     };
-    let mut rank = crate::frontend::call::call("rank", vec![]);
-    if let Expr::Function(function) = &mut rank {
-        function.over = Some(WindowType::WindowSpec(WindowSpec {
-            window_name: None,
-            partition_by: vec![],
-            order_by: ranked,
-            window_frame: None,
-        }));
-    }
     select.qualify = Some(Expr::BinaryOp {
-        left: Box::new(rank),
+        left: Box::new(rank_by(ranked)),
         op: BinaryOperator::LtEq,
         right: Box::new(most),
     });
     query.fetch = None;
     Ok(())
+}
+
+/// `rank() over (order by keys)`.
+fn rank_by(keys: Vec<OrderByExpr>) -> Expr {
+    let mut rank = crate::frontend::call::call("rank", vec![]);
+    if let Expr::Function(function) = &mut rank {
+        function.over = Some(WindowType::WindowSpec(WindowSpec {
+            window_name: None,
+            partition_by: vec![],
+            order_by: keys,
+            window_frame: None,
+        }));
+    }
+    rank
 }
 
 /// Replaces `order by all` by the numbers of all columns, unless `*` hides how many there are.

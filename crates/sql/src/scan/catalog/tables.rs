@@ -278,10 +278,9 @@ fn length(column: &Column) -> i32 {
     known.map_or(-1, |known| known.length)
 }
 
-pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
-    let places = columns(all, views);
-    let rows = places.len();
-    identities(all, &places)
+/// The names and types of attributes.
+fn attribute_types(all: &Tables, places: &[Place<'_>]) -> Built {
+    identities(all, places)
         .numbers(
             "attrelid",
             places.iter().map(|(table, _, _)| table_number(table)),
@@ -310,6 +309,12 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
                 .iter()
                 .map(|(table, _, column)| typed(all, table, column).1),
         )
+}
+
+pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
+    let places = columns(all, views);
+    let rows = places.len();
+    attribute_types(all, &places)
         .truths(
             "attnotnull",
             places.iter().map(|(_, _, column)| !column.nullable),
