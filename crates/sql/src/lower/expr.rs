@@ -6,13 +6,15 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Operator, Subquery};
+use datafusion::physical_expr::create_physical_expr;
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
 
 use crate::lower::call::{Function, Same, failed};
 use crate::lower::lowering::Lowering;
-use crate::optimize::checked::operands;
+use crate::optimize::checked::{operands, type_of};
 
 /// What names stand for: the columns of a schema, and the vector of each.
 #[derive(Clone, Copy)]
@@ -139,7 +141,7 @@ impl Lowering<'_> {
 
     /// The functions that have kernels.
     fn function(&mut self, function: &ScalarFunction, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
-        let data = e.get_type(scope.schema).map_err(failed)?;
+        let data = type_of(e, scope.schema).map_err(failed)?;
         match (function.func.name(), &function.args[..]) {
             ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
                 engine::year(self.expr(date, scope)?, &data)
@@ -205,7 +207,7 @@ impl Lowering<'_> {
         if has_subquery(e) || e.is_volatile() {
             return Err(Error::Unsupported(format!("the expression {e}")));
         }
-        let data = e.get_type(scope.schema).map_err(failed)?;
+        let data = type_of(e, scope.schema).map_err(failed)?;
         let mut positions = Vec::new();
         for column in e.column_refs() {
             positions.push(scope.schema.index_of_column(column).map_err(failed)?);
@@ -221,10 +223,15 @@ impl Lowering<'_> {
             .map(|(table, field)| (table.cloned(), Arc::clone(field)))
             .collect();
         let schema = DFSchema::new_with_metadata(fields, Default::default()).map_err(failed)?;
-        let expr = self
-            .state
-            .create_physical_expr(e.clone(), &schema)
-            .map_err(failed)?;
+        // The rules for plans have given all of `e` its types: to look for them again at each level takes the fourth power of the
+        // number of levels in time.
+        let expr = create_physical_expr(
+            e,
+            &schema,
+            self.state.execution_props(),
+            &PhysicalPlanningContext::default(),
+        )
+        .map_err(failed)?;
         // A cast that changes no number leaves the vector what it was; the function wants what the schema says.
         let arg = |p: &usize| {
             let mut arg = self.query.expr(scope.vars[*p]);

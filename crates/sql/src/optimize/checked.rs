@@ -56,7 +56,7 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         },
         Expr::Negative(inner) if is_decimal256(&inner, schema) => Transformed::yes(negated(*inner)),
         Expr::Negative(inner) => {
-            let data = type_of(&inner, schema).filter(DataType::is_integer);
+            let data = type_of(&inner, schema).ok().filter(DataType::is_integer);
             match data.and_then(|data| ScalarValue::new_zero(&data).ok()) {
                 Some(zero) => Transformed::yes(MINUS.call(vec![lit(zero), *inner])),
                 None => Transformed::no(Expr::Negative(inner)),
@@ -67,7 +67,7 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
 }
 
 fn is_decimal256(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(type_of(expr, schema), Some(DataType::Decimal256(..)))
+    matches!(type_of(expr, schema), Ok(DataType::Decimal256(..)))
 }
 
 /// The checked operator that must replace `binary`, if any.
@@ -81,8 +81,8 @@ fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<Scala
         Operator::Modulo => (&REST, false),
         _ => return None,
     };
-    let left = type_of(&binary.left, schema)?;
-    let right = type_of(&binary.right, schema)?;
+    let left = type_of(&binary.left, schema).ok()?;
+    let right = type_of(&binary.right, schema).ok()?;
     let needed = match (&left, &right) {
         (DataType::Decimal128(..), DataType::Decimal128(..)) => {
             let result = BinaryTypeCoercer::new(&left, &binary.op, &right).get_result_type();
@@ -101,13 +101,16 @@ fn function(binary: &BinaryExpr, schema: &DFSchema) -> Option<&'static Arc<Scala
 
 /// The type of `expr`. Looks through checked operators itself because DataFusion, to find the type of a function, first
 /// writes out its name with all that is in it.
-fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
+///
+/// # Errors
+/// If a column is not in `schema`, or an operator is for other types.
+pub(crate) fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
     match operands(expr) {
         Some((operator, left, right)) => {
             let (left, right) = (type_of(left, schema)?, type_of(right, schema)?);
-            result_of(operator, &left, &right).ok()
+            result_of(operator, &left, &right)
         }
-        None => expr.get_type(schema).ok(),
+        None => expr.get_type(schema),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
 //!   [`order`], [`special`], [`multiset`], [`undefined`], [`hex`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`likes`], [`casts`], [`keys`], [`checked`],
-//!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`].
+//!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`], [`nested`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`volatile`] and [`nullsafe`].
 //! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
 //! * All of them are [`stoppable`].
@@ -30,6 +30,7 @@ pub(crate) mod lengths;
 pub(crate) mod likes;
 pub(crate) mod membership;
 pub(crate) mod multiset;
+pub(crate) mod nested;
 mod nullsafe;
 pub(crate) mod numbers;
 pub(crate) mod order;

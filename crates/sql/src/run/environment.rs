@@ -32,6 +32,7 @@ use crate::optimize::lengths::Lengths;
 use crate::optimize::likes::Likes;
 use crate::optimize::membership::Memberships;
 use crate::optimize::multiset::{Multisets, SidesAgree};
+use crate::optimize::nested::Nested;
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::order::Orders;
 use crate::optimize::ordered_aggregates::OrderedAggregates;
@@ -103,6 +104,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(NumbersOfValues));
     rules.push(Arc::new(OnlyFinite));
     rules.push(Arc::new(OrderedAggregates));
+    rules.push(Arc::new(Nested));
     let rules = rules.into_iter();
     rules.map(|rule| Arc::new(Stoppable(rule)) as _).collect()
 }

@@ -1,0 +1,429 @@
+//! Expressions within each other, many levels deep, of the kinds that are written out several times while they are planned.
+//!
+//! DataFusion turns `a between b and c` into two comparisons with a copy of `a` in each, a `case` of booleans into operators with
+//! several copies of each condition, and `coalesce` into a `case` with two of each argument; and it asks a cast, `like` or `case` for
+//! what is in it twice, once for its type and once whether it may be NULL. With every level around them all of these multiply.
+//! So [`Nested`] puts every few levels of such an expression into a [function](Enclosed) of the columns that they read: a copy of
+//! it is a copy of a pointer, what it is is known without a look into it, and it has only a few levels of its own. It is
+//! computed where and when the levels would be, and only for the rows that reach it.
+//!
+//! Expressions of at most [`MOST`] levels stay as they are.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result, internal_err};
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use parking_lot::Mutex;
+
+use crate::optimize::checked::operands;
+use crate::optimize::stoppable::check;
+
+/// The most levels of an expression that is left as it is.
+const MOST: usize = 12;
+
+/// How many levels go into a function.
+const STEP: usize = 6;
+
+/// The analyzer rule. It must be the last: the others look into expressions.
+#[derive(Debug)]
+pub(crate) struct Nested;
+
+impl AnalyzerRule for Nested {
+    fn name(&self) -> &str {
+        "nested_expressions"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        Ok(plan.transform_up_with_subqueries(node)?.data)
+    }
+}
+
+/// A node of a plan without expressions of more than [`MOST`] levels. Its columns keep their names.
+fn node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut deepest = 0;
+    plan.apply_expressions(|expr| {
+        deepest = deepest.max(levels(expr)?);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if deepest <= MOST {
+        return Ok(Transformed::no(plan));
+    }
+    // What a scan is asked for, it looks into.
+    if matches!(plan, LogicalPlan::TableScan(_)) {
+        return Ok(Transformed::no(plan));
+    }
+    let schema = merge_schema(&plan.inputs());
+    let names = NamePreserver::new(&plan);
+    let whole = |expr: Expr| {
+        let name = names.save(&expr);
+        Ok(Transformed::yes(name.restore(cut(expr, &schema)?.expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        Expr::GroupingSet(_) => expr.map_children(whole),
+        expr => whole(expr),
+    })
+}
+
+/// How many levels an expression counts for itself.
+fn weight(expr: &Expr) -> usize {
+    match expr {
+        Expr::Case(case) => case.when_then_expr.len().clamp(1, 2),
+        Expr::ScalarFunction(_) => usize::from(operands(expr).is_none()),
+        Expr::Between(_)
+        | Expr::Like(_)
+        | Expr::SimilarTo(_)
+        | Expr::InList(_)
+        | Expr::Cast(_)
+        | Expr::TryCast(_) => 1,
+        _ => 0,
+    }
+}
+
+/// How many levels there are in an expression.
+fn levels(expr: &Expr) -> Result<usize> {
+    let mut most = 0;
+    expr.apply_children(|child| {
+        most = most.max(levels(child)?);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(most + weight(expr))
+}
+
+/// An expression in which functions stand for what is deep inside.
+struct Cut {
+    expr: Expr,
+    /// Its levels, without those in functions.
+    levels: usize,
+    /// Whether a function can stand for it.
+    is_closed: bool,
+    /// Whether it reads a column.
+    reads: bool,
+}
+
+/// Whether a node, and not what is in it, can be computed by a function of columns.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_)
+        | Expr::OuterReferenceColumn(..)
+        | Expr::Literal(..)
+        | Expr::BinaryExpr(_)
+        | Expr::Like(_)
+        | Expr::SimilarTo(_)
+        | Expr::Not(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::Negative(_)
+        | Expr::Between(_)
+        | Expr::Case(_)
+        | Expr::Cast(_)
+        | Expr::TryCast(_)
+        | Expr::InList(_) => true,
+        // Other rules look for those, such as `nextval`.
+        Expr::ScalarFunction(call) => call.func.signature().volatility != Volatility::Volatile,
+        Expr::Placeholder(placeholder) => placeholder.field.is_some(),
+        _ => false,
+    }
+}
+
+/// Whether a node is an argument of the function that it goes into.
+fn is_argument(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::Placeholder(_)
+    )
+}
+
+/// `expr` with a function in place of every [`STEP`] levels in it, from the leaves up.
+fn cut(expr: Expr, schema: &DFSchema) -> Result<Cut> {
+    check()?;
+    let (mut levels, mut is_closed) = (0, is_plain(&expr));
+    let mut reads = is_argument(&expr);
+    let own = weight(&expr);
+    let children = expr.map_children(|child| {
+        let child = cut(child, schema)?;
+        levels = levels.max(child.levels);
+        is_closed &= child.is_closed;
+        reads |= child.reads;
+        Ok(Transformed::yes(child.expr))
+    })?;
+    let (expr, levels) = (children.data, levels + own);
+    let is_function = own > 0 && levels >= STEP && is_closed && reads;
+    Ok(Cut {
+        expr: if is_function {
+            enclosed(expr, schema)?
+        } else {
+            expr
+        },
+        levels: if is_function { 0 } else { levels },
+        is_closed,
+        reads,
+    })
+}
+
+/// A function that stands for `expr`, called with what `expr` reads.
+fn enclosed(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let field = expr.to_field(schema)?.1;
+    let returns = Field::new("", field.data_type().clone(), field.is_nullable());
+    let mut volatility = Volatility::Immutable;
+    let mut arguments: Vec<Expr> = Vec::new();
+    let (mut fields, mut nullable) = (Vec::new(), Vec::new());
+    let body = expr.transform_up(|part| {
+        if let Expr::ScalarFunction(call) = &part {
+            volatility = volatility.max(call.func.signature().volatility);
+        }
+        if !is_argument(&part) {
+            return Ok(Transformed::no(part));
+        }
+        let at = match arguments.iter().position(|known| *known == part) {
+            Some(at) => at,
+            None => {
+                let data = part.get_type(schema)?;
+                fields.push(Field::new(fields.len().to_string(), data, true));
+                nullable.push(part.nullable(schema)?);
+                arguments.push(part);
+                arguments.len() - 1
+            }
+        };
+        let column = Column::new_unqualified(at.to_string());
+        Ok(Transformed::yes(Expr::Column(column)))
+    })?;
+    let function = Enclosed::new(
+        body.data,
+        Arc::new(DFSchema::try_from(Schema::new(fields))?),
+        nullable,
+        Arc::new(returns),
+        Signature::user_defined(volatility),
+        false,
+    );
+    Ok(Arc::new(ScalarUDF::from(function)).call(arguments))
+}
+
+/// An expression as a function of the columns in it, whose names are `0`, `1` and so on. Two are equal if their marks are: to
+/// compare all that is in them, with the functions in it, would take as long as what they are made to avoid.
+struct Enclosed {
+    body: Expr,
+    /// The columns, each of which may be NULL as far as the body knows.
+    columns: Arc<DFSchema>,
+    /// Whether each of them could be NULL where the function was made.
+    nullable: Vec<bool>,
+    returns: FieldRef,
+    signature: Signature,
+    /// Whether the body is simplified.
+    is_simple: bool,
+    /// A hash of all of it.
+    mark: [u64; 2],
+    compiled: Mutex<Option<Compiled>>,
+}
+
+impl fmt::Debug for Enclosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = self.mark;
+        write!(f, "nested#{first:016x}{second:016x}")
+    }
+}
+
+/// What computes a body, under some settings.
+struct Compiled {
+    settings: Arc<ConfigOptions>,
+    expr: Arc<dyn PhysicalExpr>,
+}
+
+impl PartialEq for Enclosed {
+    fn eq(&self, other: &Enclosed) -> bool {
+        self.mark == other.mark
+    }
+}
+
+impl Eq for Enclosed {}
+
+impl Hash for Enclosed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.mark.hash(state);
+    }
+}
+
+impl Enclosed {
+    fn new(
+        body: Expr,
+        columns: Arc<DFSchema>,
+        nullable: Vec<bool>,
+        returns: FieldRef,
+        signature: Signature,
+        is_simple: bool,
+    ) -> Enclosed {
+        let hashed = |seed: u64| {
+            let mut hasher = DefaultHasher::new();
+            (
+                seed,
+                is_simple,
+                &body,
+                columns.fields(),
+                &nullable,
+                &returns,
+            )
+                .hash(&mut hasher);
+            hasher.finish()
+        };
+        Enclosed {
+            mark: [hashed(1), hashed(2)],
+            body,
+            columns,
+            nullable,
+            returns,
+            signature,
+            is_simple,
+            compiled: Mutex::new(None),
+        }
+    }
+
+    /// The same with a simple body.
+    fn simple(&self, context: &SimplifyContext) -> Result<Enclosed> {
+        check()?;
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(&self.columns))
+            .with_config_options(Arc::clone(context.config_options()))
+            .with_query_execution_start_time(context.query_execution_start_time())
+            .build();
+        let body = ExprSimplifier::new(context).simplify(self.body.clone())?;
+        Ok(Enclosed::new(
+            body,
+            Arc::clone(&self.columns),
+            self.nullable.clone(),
+            Arc::clone(&self.returns),
+            self.signature.clone(),
+            true,
+        ))
+    }
+
+    /// What computes the body.
+    fn compile(&self, settings: &Arc<ConfigOptions>) -> Result<Arc<dyn PhysicalExpr>> {
+        let mut kept = self.compiled.lock();
+        if let Some(compiled) = &*kept
+            && Arc::ptr_eq(&compiled.settings, settings)
+        {
+            return Ok(Arc::clone(&compiled.expr));
+        }
+        let simple;
+        let body = if self.is_simple {
+            &self.body
+        } else {
+            let context = SimplifyContext::builder()
+                .with_config_options(Arc::clone(settings))
+                .build();
+            simple = self.simple(&context)?;
+            &simple.body
+        };
+        let mut props = ExecutionProps::new();
+        props.config_options = Some(Arc::clone(settings));
+        let expr = create_physical_expr(
+            body,
+            &self.columns,
+            &props,
+            &PhysicalPlanningContext::default(),
+        )?;
+        *kept = Some(Compiled {
+            settings: Arc::clone(settings),
+            expr: Arc::clone(&expr),
+        });
+        Ok(expr)
+    }
+}
+
+impl ScalarUDFImpl for Enclosed {
+    fn name(&self) -> &str {
+        "nested"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let args = args.iter().map(|arg| arg.schema_name().to_string());
+        let args: Vec<String> = args.collect();
+        let [first, second] = self.mark;
+        Ok(format!(
+            "nested#{first:016x}{second:016x}({})",
+            args.join(",")
+        ))
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.returns.data_type().clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let mut columns = args.arg_fields.iter().zip(&self.nullable);
+        // A column that could not be NULL and now can, such as one behind an outer join.
+        let is_new = columns.any(|(now, then)| now.is_nullable() && !then);
+        Ok(if is_new {
+            let returns = self.returns.as_ref().clone();
+            Arc::new(returns.with_nullable(true))
+        } else {
+            Arc::clone(&self.returns)
+        })
+    }
+
+    fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        if self.is_simple {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        let simple = self.simple(context)?;
+        Ok(ExprSimplifyResult::Simplified(
+            Arc::new(ScalarUDF::from(simple)).call(args),
+        ))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        check()?;
+        let rows = arguments.number_rows;
+        let schema = self.columns.inner();
+        if arguments.args.len() != schema.fields().len() {
+            return internal_err!("a nested expression over other columns");
+        }
+        let columns = arguments.args.iter().zip(schema.fields());
+        let columns = columns.map(|(column, field)| {
+            let column = column.to_array(rows)?;
+            if column.data_type() == field.data_type() {
+                return Ok(column);
+            }
+            // Such as the value of a parameter.
+            Ok(cast(&column, field.data_type())?)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
+        let expr = self.compile(&arguments.config_options)?;
+        Ok(ColumnarValue::Array(
+            expr.evaluate(&batch)?.into_array(rows)?,
+        ))
+    }
+}
