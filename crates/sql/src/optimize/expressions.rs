@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use crate::functions::convert::conversion;
 use crate::functions::lists::types::{is_list, is_map, is_struct};
 use crate::messages::types::type_name;
+use crate::optimize::stoppable::check;
 
 /// `plan` with `rewrite` applied to every expression in it and its subqueries, from the leaves up. `rewrite` also gets
 /// the columns that the expression sees.
@@ -36,7 +37,10 @@ pub(super) fn rewritten_node(
     let names = NamePreserver::new(&plan);
     let whole = |expr: Expr| {
         let name = names.save(&expr);
-        let changed = expr.transform_up(|expr| rewrite(expr, &schema))?;
+        let changed = expr.transform_up(|expr| {
+            check()?;
+            rewrite(expr, &schema)
+        })?;
         Ok(changed.update_data(|expr| name.restore(expr)))
     };
     plan.map_expressions(|expr| match expr {

@@ -35,6 +35,7 @@ use parking_lot::Mutex;
 
 use crate::optimize::checked::operands;
 use crate::optimize::stoppable::check;
+use crate::resources::guard;
 
 /// The most levels of an expression that is left as it is.
 const MOST: usize = 12;
@@ -76,9 +77,12 @@ fn node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         Ok(Transformed::yes(name.restore(cut(expr, &schema)?.expr)))
     };
-    plan.map_expressions(|expr| match expr {
-        Expr::GroupingSet(_) => expr.map_children(whole),
-        expr => whole(expr),
+    guard::with_room(guard::ROOMY, || {
+        plan.map_expressions(|expr| match expr {
+            // Its columns are those of the keys in it, which have names of their own.
+            Expr::GroupingSet(_) => expr.map_children(whole),
+            expr => whole(expr),
+        })
     })
 }
 
