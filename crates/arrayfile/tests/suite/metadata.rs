@@ -74,7 +74,7 @@ fn what_is_said_comes_in_and_goes_out_in_all_formats() {
         ("edition".to_owned(), MetadataValue::Numbers(vec![3.into()])),
         text("title", "A sea"),
     ];
-    let of_t = vec![
+    let of_t = [
         (
             "flags".to_owned(),
             MetadataValue::Numbers(vec![1.0.into(), 2.5.into()]),

@@ -243,7 +243,7 @@ impl Session {
                 let mut entered = Entered::new(Arc::clone(self.instance()), self.shared()).await?;
                 let context = entered.scope().peek(Instant::now())?;
                 if let Some(brought) = copy::brought_of(&context, name)? {
-                    statement = Box::new(Statement::Sql(Box::new(Sql::Query(brought))));
+                    *statement = Statement::Sql(Box::new(Sql::Query(brought)));
                 }
                 entered.succeed();
             }
