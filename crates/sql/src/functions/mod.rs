@@ -69,6 +69,7 @@ pub(crate) mod temporal;
 mod texts;
 mod truncate;
 pub(crate) mod unknown;
+mod unordered;
 pub(crate) mod user;
 pub(crate) mod uuid;
 pub(crate) mod widened;
@@ -95,7 +96,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
     let rounding = rounding.iter().flatten().map(places::rounding);
     let rounding: Vec<_> = rounding.collect();
-    let measured: Vec<_> = measured::all(state).collect();
+    let measured: Vec<_> = measured::all(state).chain(unordered::all(state)).collect();
     let finite = temporal::finite::NAMES
         .map(|name| Some((name, state.scalar_functions().get(name).cloned()?)));
     let finite = finite.into_iter().flatten();
