@@ -94,8 +94,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let alike = ["coalesce", "nullif", "greatest", "least"];
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
     let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
-    let rounding = rounding.iter().flatten().map(places::rounding);
-    let rounding: Vec<_> = rounding.collect();
+    let rounding: Vec<_> = rounding.iter().flatten().map(places::rounding).collect();
     let measured: Vec<_> = measured::all(state).chain(unordered::all(state)).collect();
     let finite = temporal::finite::NAMES
         .map(|name| Some((name, state.scalar_functions().get(name).cloned()?)));
