@@ -6,13 +6,11 @@ mod stored;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use engine::{
-    Execution, Executor, Fold, Function, NumaPolicy, Output, Query, Rel, Runtime, Scan, Type,
-};
+use arrow::array::{Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
+use engine::{Execution, Executor, NumaPolicy, Query, Rel, Runtime, Scan, Type};
 use proptest::prelude::*;
-use stored::{ROWS, shuffled, table};
+use stored::{ROWS, counted, shuffled, table};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -60,11 +58,9 @@ fn run(
     let int = Type::of(&DataType::Int64, true)
         .unwrap()
         .within((-1 << 40, 1 << 40));
-    let long = Type::of(&DataType::Int64, true).unwrap();
     let mut query = Query::default();
     let (a, own) = (query.add("a", int.clone()), query.add("own", int.clone()));
     let (key, outer) = (query.add("key", int.clone()), query.add("outer", int));
-    let (count, sum) = (query.add("count", long.clone()), query.add("sum", long));
     let scan = Rel::Scan(Scan {
         table: table.clone(),
         alias: "t".into(),
@@ -81,33 +77,7 @@ fn run(
         batch: batch.unwrap(),
     };
     let input = joined(kind, scan, other, (own, key, outer));
-    let fold = |var, function, arg| Fold { var, function, arg };
-    let root = Rel::Fold {
-        input: Box::new(input),
-        keys: vec![],
-        folds: vec![
-            fold(count, Function::Count, None),
-            fold(sum, Function::Sum, Some(a)),
-        ],
-    };
-    let fields = ["count", "sum"].map(|name| Field::new(name, DataType::Int64, true));
-    let schema = Arc::new(Schema::new(fields.to_vec()));
-    let vars = vec![count, sum];
-    let prepared = engine::prepare(query, root, Output { vars, schema }).unwrap();
-    let (runs, how) = (runtime.clone(), execution.clone());
-    let (batches, told) = runtime
-        .workers
-        .block_on(async move { prepared.run_by(&runs, &how).await })
-        .unwrap();
-    let value = |column: usize| {
-        let column = batches[0].column(column).as_primitive::<Int64Type>();
-        if column.is_valid(0) {
-            column.value(0)
-        } else {
-            0
-        }
-    };
-    (value(0), value(1), told.join("\n"))
+    counted(query, input, a, runtime, execution)
 }
 
 /// What [`run`] should say.

@@ -5,12 +5,10 @@ mod stored;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use engine::{
-    Execution, Executor, Fold, Function, Key, NumaPolicy, Output, Query, Rel, Runtime, Scan, Type,
-};
-use stored::{ROWS, shuffled, table};
+use engine::{Execution, Executor, Key, NumaPolicy, Output, Query, Rel, Runtime, Scan, Type};
+use stored::{ROWS, counted, shuffled, table};
 use table::{Filter, Form, Test};
 
 /// Values in a range; the form says the same.
@@ -43,15 +41,10 @@ fn run(table: &Arc<table::Table>, runtime: &Runtime, execution: &Execution) -> (
     let int = Type::of(&DataType::Int64, false)
         .unwrap()
         .within((0, 1 << 20));
-    let long = Type::of(&DataType::Int64, false).unwrap();
     // All but one row of a hundred, and a hundredth of all: the second is to be tested first.
     let filters = vec![filter(0, 3_000, ROWS), filter(1, 0, 9)];
     let mut query = Query::default();
     let (a, b) = (query.add("a", int.clone()), query.add("b", int.clone()));
-    let (count, sum) = (
-        query.add("count", long.clone()),
-        query.add("sum", long.clone()),
-    );
     let scan = Scan {
         table: table.clone(),
         alias: "t".into(),
@@ -60,30 +53,7 @@ fn run(table: &Arc<table::Table>, runtime: &Runtime, execution: &Execution) -> (
         shown: vec!["a >= 3000".into(), "b < 10".into()],
         expected: 3_000.0,
     };
-    let fold = |var, function, arg| Fold { var, function, arg };
-    let root = Rel::Fold {
-        input: Box::new(Rel::Scan(scan)),
-        keys: vec![],
-        folds: vec![
-            fold(count, Function::Count, None),
-            fold(sum, Function::Sum, Some(a)),
-        ],
-    };
-    let fields = ["count", "sum"].map(|name| Field::new(name, DataType::Int64, true));
-    let schema = Arc::new(Schema::new(fields.to_vec()));
-    let vars = vec![count, sum];
-    let prepared = engine::prepare(query, root, Output { vars, schema }).unwrap();
-    let (runs, how) = (runtime.clone(), execution.clone());
-    let (batches, told) = runtime
-        .workers
-        .block_on(async move { prepared.run_by(&runs, &how).await })
-        .unwrap();
-    let value = |column: usize| {
-        let column = batches[0].column(column);
-        assert!(column.is_valid(0));
-        column.as_primitive::<Int64Type>().value(0)
-    };
-    (value(0), value(1), told.join("\n"))
+    counted(query, Rel::Scan(scan), a, runtime, execution)
 }
 
 /// What [`run`] should say.
