@@ -65,7 +65,7 @@ fn objects_come_at_every_depth() {
         let text = shown(&objects(&connection, depth, None, None, None));
         for part in [
             "column_name: name, ordinal_position: 2, remarks: as on the map, ",
-            "xdbc_type_name: character varying",
+            "xdbc_type_name: text",
             "xdbc_column_size: 8, xdbc_decimal_digits: 2, xdbc_num_prec_radix: 10, xdbc_nullable: 1, xdbc_column_def: 1.5",
             "xdbc_is_autoincrement: true",
             "xdbc_is_generatedcolumn: true",
