@@ -193,7 +193,7 @@ impl Graph {
         {
             return 1.0;
         }
-        let rows = self.nodes[of].expected.1;
+        let rows = self.nodes[of].expected.1.max(1.0);
         let values = |var: &Var| planner.query.ty(*var).most_values();
         let keys: f64 = pairs.iter().map(|(_, own)| values(own)).product();
         rows / keys.clamp(1.0, rows)
