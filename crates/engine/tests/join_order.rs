@@ -32,6 +32,39 @@ fn relation(
     (rel, vars)
 }
 
+/// How many rows `inputs` have together where pairs of vectors are `equal`, and the program.
+fn counted(mut query: Query, inputs: Vec<Rel>, equal: Vec<(usize, usize)>) -> (i64, String) {
+    let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
+    let root = Rel::Fold {
+        input: Box::new(Rel::Join {
+            inputs,
+            equal,
+            residual: vec![],
+        }),
+        keys: vec![],
+        folds: vec![Fold {
+            var: count,
+            function: Function::Count,
+            arg: None,
+        }],
+    };
+    let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
+    let output = Output {
+        vars: vec![count],
+        schema: Arc::new(schema),
+    };
+    let prepared = engine::prepare(query, root, output).unwrap();
+    let program = prepared.explain().join("\n");
+    let runtime = runtime::on("live", 2);
+    let running = runtime.clone();
+    let (batches, _) = runtime
+        .workers
+        .block_on(async move { prepared.run_by(&running, &Execution::default()).await })
+        .unwrap();
+    let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
+    (found, program)
+}
+
 /// A sale names a shop and a customer; both lie in one of three towns, the customer by an address. Asked are sales in
 /// the customer's town: an address is found by the customer's key, and not by the shop's town, where a third of all
 /// addresses lie.
@@ -47,47 +80,63 @@ fn a_relation_hangs_where_its_key_finds_it() {
     let (customer_rel, [customer_key, address]) =
         relation(&mut query, "customer", [600, 600], &customers);
     let (address_rel, [address_key, town]) = relation(&mut query, "address", [600, 3], &addresses);
-    let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
-    let join = Rel::Join {
-        inputs: vec![sale, shop_rel, customer_rel, address_rel],
-        equal: vec![
-            (shop, shop_key),
-            (shop_town, town),
-            (customer, customer_key),
-            (address, address_key),
-        ],
-        residual: vec![],
-    };
-    let root = Rel::Fold {
-        input: Box::new(join),
-        keys: vec![],
-        folds: vec![Fold {
-            var: count,
-            function: Function::Count,
-            arg: None,
-        }],
-    };
-    let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
-    let output = Output {
-        vars: vec![count],
-        schema: Arc::new(schema),
-    };
-    let prepared = engine::prepare(query, root, output).unwrap();
-    let program = prepared.explain().join("\n");
+    let equal = vec![
+        (shop, shop_key),
+        (shop_town, town),
+        (customer, customer_key),
+        (address, address_key),
+    ];
+    let inputs = vec![sale, shop_rel, customer_rel, address_rel];
+    let (found, program) = counted(query, inputs, equal);
     assert!(
         program.contains("join hash table by (address.0)"),
         "addresses are found by their key:\n{program}"
     );
-    let runtime = runtime::on("live", 2);
-    let running = runtime.clone();
-    let (batches, _) = runtime
-        .workers
-        .block_on(async move { prepared.run_by(&running, &Execution::default()).await })
-        .unwrap();
     let expected = sales.iter().filter(|[shop, customer]| {
         let own = customers[*customer as usize][1];
         shops[*shop as usize][1] == addresses[own as usize][1]
     });
-    let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
     assert_eq!(found, expected.count() as i64);
+}
+
+/// Stock of items by day, and sales of items by day, both in the same week: a sale's day is found by its key below the
+/// sale, although its week would find it below the day of the stock before the sale is there.
+#[test]
+fn a_relation_waits_for_the_one_that_finds_it() {
+    let stock: Vec<[i64; 2]> = (0..4_000).map(|i| [i % 50, i % 80]).collect();
+    let days: Vec<[i64; 2]> = (0..80).map(|i| [i, i / 7]).collect();
+    let sales: Vec<[i64; 2]> = (0..1_000).map(|i| [i * 7 % 50, i * 11 % 80]).collect();
+    let mut query = Query::default();
+    let (stock_rel, [item, day]) = relation(&mut query, "stock", [50, 80], &stock);
+    let (day_rel, [day_key, week]) = relation(&mut query, "day", [80, 12], &days);
+    let (sale_rel, [sold, sold_day]) = relation(&mut query, "sale", [50, 80], &sales);
+    let (other_rel, [other_key, other_week]) = relation(&mut query, "other", [80, 12], &days);
+    let equal = vec![
+        (item, sold),
+        (day, day_key),
+        (week, other_week),
+        (sold_day, other_key),
+    ];
+    let inputs = vec![stock_rel, day_rel, other_rel, sale_rel];
+    let (found, program) = counted(query, inputs, equal);
+    assert!(
+        program.contains("join hash table by (other.0)"),
+        "the day of a sale is found by its key:\n{program}"
+    );
+    let pairs = stock
+        .iter()
+        .flat_map(|own| sales.iter().map(move |sale| (own, sale)));
+    let expected = pairs.filter(|([item, day], [sold, sold_day])| {
+        item == sold && days[*day as usize][1] == days[*sold_day as usize][1]
+    });
+    assert_eq!(found, expected.count() as i64);
+}
+
+#[test]
+fn relations_without_rows_join() {
+    let mut query = Query::default();
+    let (some, [key, _]) = relation(&mut query, "some", [5, 5], &[[1, 1], [2, 2]]);
+    let (none, [other, _]) = relation(&mut query, "none", [5, 5], &[]);
+    let (found, _) = counted(query, vec![some, none], vec![(key, other)]);
+    assert_eq!(found, 0);
 }

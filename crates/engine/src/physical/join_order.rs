@@ -152,30 +152,39 @@ impl Graph {
         Ok(())
     }
 
-    /// The relation to hang next, below one that is `reached`: the first that is found by a key of its own, otherwise the
-    /// one with the fewest matches. Returns its parent and it.
+    /// The relation to hang next, below one that is `reached`: the first that is found by a key of its own. If there is
+    /// none, one that no relation still to come finds so, with the fewest matches. Returns its parent and it.
     fn next_relation(
         &self,
         planner: &Planner<'_>,
         reached: &[usize],
         edges: &Edges,
     ) -> Option<(usize, usize)> {
-        let mut best: Option<(f64, (usize, usize))> = None;
+        let open: Vec<usize> = (0..self.nodes.len())
+            .filter(|i| !reached.contains(i))
+            .collect();
+        // The matches of a relation below another; `None` if no equality connects the two.
+        let matches = |parent: usize, child: usize| {
+            let pairs = edges.iter().filter_map(|edge| pair(edge, parent, child));
+            let pairs: Vec<(Var, Var)> = pairs.collect();
+            (!pairs.is_empty()).then(|| self.fan_out(planner, child, &pairs))
+        };
+        let is_found_later = |child: usize| {
+            let mut later = open.iter().filter(|other| **other != child);
+            later.any(|other| matches(*other, child).is_some_and(|fan_out| fan_out < ONE))
+        };
+        let mut best: Option<((bool, f64), (usize, usize))> = None;
         for parent in reached {
-            for child in (0..self.nodes.len()).filter(|i| !reached.contains(i)) {
-                let pairs: Vec<(Var, Var)> = edges
-                    .iter()
-                    .filter_map(|edge| pair(edge, *parent, child))
-                    .collect();
-                if pairs.is_empty() {
+            for child in &open {
+                let Some(fan_out) = matches(*parent, *child) else {
                     continue;
-                }
-                let fan_out = self.fan_out(planner, child, &pairs);
+                };
                 if fan_out < ONE {
-                    return Some((*parent, child));
+                    return Some((*parent, *child));
                 }
-                if best.is_none_or(|(least, _)| fan_out < least) {
-                    best = Some((fan_out, (*parent, child)));
+                let rank = (is_found_later(*child), fan_out);
+                if best.is_none_or(|(least, _)| rank < least) {
+                    best = Some((rank, (*parent, *child)));
                 }
             }
         }
