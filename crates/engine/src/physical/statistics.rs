@@ -63,8 +63,7 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
     }
 }
 
-/// Whether no two rows of `rel` have the same values of `vars`, as far as is known: they include a declared key or all
-/// that it is grouped by.
+/// Whether `vars` are known to be unique in `rel`: they include a declared key, or all grouping keys.
 pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
     match rel {
         Rel::Scan(scan) => {

@@ -47,7 +47,7 @@ fn grows(expr: &RawWindowExpr) -> bool {
     GROWING.contains(&expr.func_def.name())
 }
 
-/// The type that PostgreSQL gives what numbers rows, which DataFusion counts without a sign.
+/// The type of `row_number`, `rank` and their kin in PostgreSQL; in DataFusion it is unsigned.
 fn number_of(name: &str) -> Option<DataType> {
     match name {
         "dense_rank" | "rank" | "row_number" => Some(DataType::Int64),
