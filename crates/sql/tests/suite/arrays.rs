@@ -1,8 +1,5 @@
 //! Arrays in queries: a row for each cell, and no chunk is read that filters rule out.
 
-mod answers;
-mod fixture;
-
 use std::sync::Arc;
 
 use array::{
@@ -11,7 +8,8 @@ use array::{
 };
 use sql::{Answer, Executor};
 
-use answers::rows;
+use crate::answers::rows;
+use crate::fixture;
 
 const EXECUTORS: [Executor; 3] = [Executor::DataFusion, Executor::Fused, Executor::Stream];
 

@@ -1,14 +1,12 @@
 //! Maps of all types: what is written comes back, from the store, from files of every format, and under each key.
 
-mod answers;
-mod fixture;
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use sql::Answer;
 
-use answers::rows;
+use crate::answers::rows;
+use crate::fixture;
 
 struct Fixture {
     directory: tempfile::TempDir,

@@ -1,11 +1,10 @@
 //! Time zones and styles of dates: what sessions set, and that all that depends on it follows.
 
-#[path = "../fixture/mod.rs"]
-mod fixture;
-
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
+
+use crate::fixture;
 
 struct Database {
     workers: Arc<workers::Workers>,
@@ -50,7 +49,7 @@ impl Database {
 
 /// Expressions drawn at random in sessions drawn at random, and what PostgreSQL 15 makes of them: a line with `#` tells the
 /// zone, the style of dates and that of intervals of those that follow, each with its answer as a text.
-const ANSWERS: &str = include_str!("answers.tsv");
+const ANSWERS: &str = include_str!("zones/answers.tsv");
 
 #[test]
 fn random_expressions_are_those_of_postgresql() {

@@ -1,9 +1,7 @@
 //! Queries over files on Atoll's own engine: each executor gives DataFusion's answers, however blocks are cut. Errors
 //! name files that are damaged, cut off, or changed while they are read.
 
-mod answers;
-mod file_columns;
-mod fixture;
+mod columns;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +14,8 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use sql::{Answer, Error, Executor};
 
-use answers::rows;
+use crate::answers::rows;
+use crate::fixture;
 
 struct Fixture {
     directory: Arc<tempfile::TempDir>,

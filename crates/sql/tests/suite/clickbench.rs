@@ -4,14 +4,13 @@
 //! Where a `limit` cuts rows of equal rank any of them may come, so rows are compared without it; and as few rows are
 //! as many as the benchmark asks for (`count(*) > 100000`), more than ten are asked for instead.
 
-#[path = "../fixture/mod.rs"]
-mod fixture;
-
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use crate::fixture;
 
 struct Database {
     workers: Arc<workers::Workers>,
@@ -87,12 +86,12 @@ fn unlimited(query: &str) -> String {
 
 fn answers_as_duckdb_does(executor: sql::Executor) {
     let database = Database::new(executor);
-    database.rows(include_str!("data.sql"));
-    let queries: Vec<&str> = include_str!("queries.sql")
+    database.rows(include_str!("clickbench/data.sql"));
+    let queries: Vec<&str> = include_str!("clickbench/queries.sql")
         .trim()
         .split_terminator(';')
         .collect();
-    let expected: Vec<Vec<&str>> = include_str!("expected.txt")
+    let expected: Vec<Vec<&str>> = include_str!("clickbench/expected.txt")
         .lines()
         .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()))
         .map(|line| line.split(' ').collect())

@@ -1,10 +1,9 @@
 //! The page of functions in the documents, made of what is registered.
 
-#[path = "fixture/mod.rs"]
-mod fixture;
-
 use std::collections::BTreeSet;
 use std::path::Path;
+
+use crate::fixture;
 
 /// Functions that PostgreSQL's manual lists, by the sections of its chapter 9.
 const SECTIONS: [(&str, &str); 17] = [
@@ -142,7 +141,7 @@ fn the_page_of_functions_is_what_is_registered() {
     let line = wanted.lines().zip(found.lines()).position(|(a, b)| a != b);
     assert!(
         wanted == found,
-        "docs/reference/functions.md differs from line {} on; write it anew with `UPDATE_FUNCTIONS=1 cargo test -p sql --test functions`",
+        "docs/reference/functions.md differs from line {} on; write it anew with `UPDATE_FUNCTIONS=1 cargo test -p sql --test suite functions`",
         line.map_or(0, |line| line + 1)
     );
 }

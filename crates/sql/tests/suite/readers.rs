@@ -1,8 +1,5 @@
 //! Files in queries: what `from 'file'`, `read_csv(...)` and `copy` take, and that statistics decide nothing wrongly.
 
-mod answers;
-mod fixture;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +8,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use sql::{Answer, Executor};
 
-use answers::rows;
+use crate::answers::rows;
+use crate::fixture;
 
 const EXECUTORS: [Executor; 3] = [Executor::DataFusion, Executor::Fused, Executor::Stream];
 

@@ -1,7 +1,7 @@
 //! The columns of files that no `*` returns: the name of the file, and the number of the row in it.
 
-use super::answers::rows;
 use super::{Fixture, directory, executors};
+use crate::answers::rows;
 
 /// Runs `check` with each executor over files of two folders, and one that has a column `filename`; it is given what asks for
 /// rows, and the database.

@@ -1,11 +1,11 @@
 //! Large expressions are planned in a time that fits their size.
 
-mod fixture;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sql::Executor;
+
+use crate::fixture;
 
 const STACK: usize = 16 << 20;
 
@@ -106,25 +106,23 @@ fn chains_of_many_terms() {
 }
 
 /// Functions and operators within each other that are written out, or asked, several times while they are planned. With forty
-/// levels, and twice in each, no machine would come to an end. What is written out so that its value is computed twice has ten
-/// levels here: of forty, planning ends soon, and then the statement runs until it is stopped.
+/// levels, and twice in each, no machine would come to an end, neither of planning nor of computing the values.
 #[test]
 fn what_is_copied_is_not_copied_at_each_level() {
     let is_one = "(i = 1)";
     let levels = |before: &str, inside: &str, after: &str| within(before, inside, after, 40);
-    let few = |before: &str, inside: &str, after: &str| within(before, inside, after, 10);
     let two_arms = ") then i > {k} when i = 4 then i > 5 else i = 9 end";
     let of_booleans = [
-        few("(", is_one, " between false and (i > {k}))"),
-        few("case when ", is_one, " then 1 end = 1"),
+        levels("(", is_one, " between false and (i > {k}))"),
+        levels("case when ", is_one, " then 1 end = 1"),
         levels("(", is_one, "::text like 'tr%')"),
         levels("(", is_one, " is distinct from (i = {k}))"),
         levels("(", is_one, " in (true, i > {k}))"),
-        format!("not {}", few("case when (", is_one, two_arms)),
+        format!("not {}", levels("case when (", is_one, two_arms)),
     ];
     let of_numbers = [
         (
-            few("case when coalesce(", "i", ", 1) > 3 then i else 4 end"),
+            levels("case when coalesce(", "i", ", 1) > 3 then i else 4 end"),
             "1",
         ),
         (levels("(1 + coalesce(", "i", ", {k}))"), "41"),

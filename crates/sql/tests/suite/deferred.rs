@@ -1,12 +1,12 @@
 //! Random transactions on tables with foreign keys that are looked at when they end, against a model: what each leaves, and
 //! which are refused, where.
 
-mod fixture;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
+
+use crate::fixture;
 
 /// Rows of `p`, and rows of `c` and `d` with the keys of rows of `p`, and whether those of `d` are looked at later.
 #[derive(Clone, Debug, Default, PartialEq)]

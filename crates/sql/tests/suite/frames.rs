@@ -1,8 +1,6 @@
 //! Data frames as tables: whichever executor runs a statement, beside tables of the store, in transactions, and where they
 //! are not seen.
 
-mod fixture;
-
 use std::sync::Arc;
 
 use arrow::array::*;
@@ -10,6 +8,8 @@ use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use sql::{Executor, Frames, Session};
+
+use crate::fixture;
 
 struct Fixture {
     _directory: tempfile::TempDir,

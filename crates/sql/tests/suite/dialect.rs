@@ -1,8 +1,8 @@
 //! Names of columns, texts of errors and plans: what people see of a statement beside its rows.
 
-mod fixture;
-
 use std::sync::Arc;
+
+use crate::fixture;
 
 struct Database {
     workers: Arc<workers::Workers>,

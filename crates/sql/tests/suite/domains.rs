@@ -1,11 +1,11 @@
 //! Random statements on columns of domains and on the domains, against a model: what each leaves, and which are refused.
 
-mod fixture;
-
 use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
+
+use crate::fixture;
 
 /// What is said of a domain: its checks by name, as least, most and a divisor that is none, whether NULL is refused, and the
 /// default.

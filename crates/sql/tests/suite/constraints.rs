@@ -1,11 +1,11 @@
 //! Random statements on tables with constraints, against a model: what each leaves, and which are refused.
 
-mod fixture;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
+
+use crate::fixture;
 
 /// Rows of `p`: the primary key, and a unique number or NULL. Rows of `c`: the primary key, and that of a row of `p`.
 #[derive(Clone, Debug, Default, PartialEq)]

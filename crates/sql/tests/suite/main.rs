@@ -1,0 +1,19 @@
+//! Tests of statements, a module for each part of the dialect. One program, as each has all of the database in it: 300 MB
+//! that are linked anew whenever a crate changes.
+
+mod answers;
+mod arrays;
+mod clickbench;
+mod constraints;
+mod deferred;
+mod dialect;
+mod domains;
+mod files;
+#[path = "../fixture/mod.rs"]
+mod fixture;
+mod frames;
+mod functions;
+mod maps;
+mod planning;
+mod readers;
+mod zones;
