@@ -310,6 +310,9 @@ impl Lowering<'_> {
                 (Function::Min | Function::Max, Some(arg)) => {
                     self.query.ty(arg).clone().nullable(true)
                 }
+                (Function::Sum | Function::SumDistinct, Some(arg)) => {
+                    within_sums(ty, self.query.ty(arg).bounds)
+                }
                 _ if counts => ty.within((0, i64::MAX.into())),
                 _ => ty,
             };
@@ -472,11 +475,28 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether 128 bits hold every partial sum of numbers within `bounds`, for more rows than any table has.
+/// More rows than any table has.
+const ROWS: i128 = 1 << 36;
+
+/// Whether 128 bits hold every partial sum of numbers within `bounds`.
 fn has_room(bounds: (i128, i128)) -> bool {
-    const ROWS: u128 = 1 << 36;
     let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
-    most < (1 << 127) / ROWS
+    most < (1 << 127) / ROWS.unsigned_abs()
+}
+
+/// The type of a sum of numbers within `bounds`, of the same kind as `ty`: sums of such sums have room then.
+fn within_sums(ty: Type, bounds: (i128, i128)) -> Type {
+    let wide = ty.kind == Kind::Wide;
+    // A wide number is one that may be out of 64 bits.
+    let (low, high) = if wide {
+        (i128::from(i64::MIN) * 2, i128::from(i64::MAX) * 2)
+    } else {
+        (0, 0)
+    };
+    match (bounds.0.checked_mul(ROWS), bounds.1.checked_mul(ROWS)) {
+        (Some(least), Some(most)) => ty.within((least.min(low), most.max(high))),
+        _ => ty,
+    }
 }
 
 /// The rows of `rel` for which `predicate` is true.
