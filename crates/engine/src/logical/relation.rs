@@ -287,6 +287,25 @@ impl Rel {
         }
     }
 
+    /// Calls `f` with each relation that this one reads.
+    pub(crate) fn each_input(&self, f: &mut dyn FnMut(&Rel)) {
+        match self {
+            Rel::Scan(_) | Rel::Read(_) | Rel::Values { .. } => {}
+            Rel::Filter { input, .. }
+            | Rel::Map { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Fold { input, .. } => f(input),
+            Rel::Reduced(reduced) => f(&reduced.input),
+            Rel::Shared { input, .. } => f(input),
+            Rel::Join { inputs, .. } => inputs.iter().for_each(f),
+            Rel::Union { inputs, .. } => inputs.iter().for_each(|(input, _)| f(input)),
+            Rel::Semi { input, other, .. } => [input, other].into_iter().for_each(|input| f(input)),
+            Rel::Left { left, right, .. } | Rel::Full { left, right, .. } => {
+                [left, right].into_iter().for_each(|input| f(input));
+            }
+        }
+    }
+
     /// Whether this relation has the vector `var`.
     pub fn gives(&self, var: Var) -> bool {
         let mut found = false;

@@ -5,6 +5,7 @@
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`shared`] and [`expr`] its methods.
+//! [`refusal`] tells at first sight what is refused, and [`subplans`] what a plan has more than once.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
@@ -14,6 +15,8 @@ pub(crate) mod hybrid;
 mod join;
 mod lowering;
 pub(crate) mod plan;
+mod refusal;
 mod rel;
 mod shared;
 mod source;
+mod subplans;

@@ -22,14 +22,15 @@ use crate::optimize::keys;
 use crate::scan::files::external::Files;
 
 impl Lowering<'_> {
-    pub fn rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+    /// Lowers `plan` by itself, also if its rows are shared.
+    pub(super) fn own_rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
         match plan {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::SubqueryAlias(alias) => self.rel(&alias.input),
             LogicalPlan::Subquery(subquery) => self.rel(&subquery.subquery),
             LogicalPlan::Filter(filter) => self.filter(filter),
             LogicalPlan::Projection(projection) => self.projection(projection),
-            LogicalPlan::Aggregate(aggregate) => self.groups(plan, aggregate),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
                 let (rel, vars) = self.rel(input)?;
                 let rel = Rel::Fold {
@@ -152,7 +153,7 @@ impl Lowering<'_> {
 
     /// An external scan of files. All filters are evaluated above it: those of the scan only tell what need not be
     /// read.
-    fn files(&mut self, files: Files) -> Result<Lowered> {
+    fn files(&mut self, files: &Arc<Files>) -> Result<Lowered> {
         let mut columns = Vec::with_capacity(files.schema.fields().len());
         for (position, field) in files.schema.fields().iter().enumerate() {
             let Some(mut ty) = Type::of(field.data_type(), files.nullable[position]) else {
@@ -164,13 +165,12 @@ impl Lowering<'_> {
             columns.push((self.query.add(field.name(), ty), position));
         }
         let vars = columns.iter().map(|(var, _)| *var).collect();
-        let files = Arc::new(files);
         for (var, position) in &columns {
-            self.external.insert(*var, (Arc::clone(&files), *position));
+            self.external.insert(*var, (Arc::clone(files), *position));
         }
         let reading = ExternalScan {
             rows: files.rows,
-            source: files,
+            source: Arc::clone(files) as _,
             columns,
         };
         Ok((Rel::Read(reading), vars))
@@ -179,10 +179,10 @@ impl Lowering<'_> {
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
         // A fetch of the scan is only a hint: the limit stands above it.
         let key = std::ptr::from_ref(scan) as usize;
-        if let Some(files) = self.files.remove(&key) {
+        if let Some(files) = self.files.get(&key) {
             return self.files(files);
         }
-        let Some(source) = self.sources.remove(&key) else {
+        let Some(source) = self.sources.get(&key).cloned() else {
             return unsupported("a scan that was not prepared");
         };
         let table = source.provider.table().clone();
@@ -207,16 +207,17 @@ impl Lowering<'_> {
         let own = schema.project(&fields)?;
         let own = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &own);
         let own = own.map_err(failed)?;
-        let (mut filters, mut shown, mut predicates) = (source.filters, source.shown, vec![]);
-        for (test, compiled) in source.tests {
+        let (mut filters, mut shown) = (source.filters.clone(), source.shown.clone());
+        let mut predicates = vec![];
+        for (test, compiled) in &source.tests {
             let scope = Scope {
                 schema: &own,
                 vars: &all,
             };
-            match self.conjuncts(&test, scope) {
+            match self.conjuncts(test, scope) {
                 Ok(some) => predicates.extend(some),
                 Err(Error::Unsupported(_)) => {
-                    filters.extend(compiled);
+                    filters.extend(compiled.iter().cloned());
                     shown.push(test.to_string());
                 }
                 Err(e) => return Err(e),
@@ -356,13 +357,8 @@ impl Lowering<'_> {
             Sql::AggregateFunction(call) => call,
             other => return unsupported(format!("the aggregate {other}")),
         };
-        let function = match call.func.name() {
-            "count" => Function::Count,
-            "sum" => Function::Sum,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            "avg" => Function::Avg,
-            other => return unsupported(format!("the aggregate {other}")),
+        let Some(function) = aggregate_function(call.func.name()) else {
+            return unsupported(format!("the aggregate {}", call.func.name()));
         };
         let params = &call.params;
         if params.null_treatment.is_some() {
@@ -473,6 +469,18 @@ impl Lowering<'_> {
             vars,
         ))
     }
+}
+
+/// The engine's function of that name.
+pub(super) fn aggregate_function(name: &str) -> Option<Function> {
+    Some(match name {
+        "count" => Function::Count,
+        "sum" => Function::Sum,
+        "min" => Function::Min,
+        "max" => Function::Max,
+        "avg" => Function::Avg,
+        _ => return None,
+    })
 }
 
 /// More rows than any table has.

@@ -4,6 +4,7 @@
 mod answers;
 mod arrays;
 mod clickbench;
+mod common_subplans;
 mod constraints;
 mod deferred;
 mod dialect;
