@@ -2,3 +2,4 @@
 
 pub(crate) mod external;
 pub(crate) mod relation;
+pub(crate) mod row_order;

@@ -12,6 +12,7 @@ use table::{Filter, Table};
 
 use crate::expr::Expr;
 use crate::logical::external::ExternalScan;
+use crate::logical::row_order::RowOrder;
 use crate::vector::value::{Type, Var};
 
 /// A whole query.
@@ -147,7 +148,7 @@ pub enum Rel {
         /// For each vector of either side that is read: that vector, and the one that holds its value or NULL.
         outer: Vec<(Var, Var)>,
     },
-    /// Aggregation: one row per group.
+    /// Aggregation: one row per group; with functions of the first few rows of an order, one for each of those.
     Fold {
         /// The rows to group.
         input: Box<Rel>,
@@ -225,7 +226,7 @@ pub struct Fold {
     pub arg: Option<Var>,
 }
 
-/// An aggregate function. It ignores NULLs.
+/// An aggregate function. Unless it is said, it ignores NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The number of values, or of rows if there is no argument.
@@ -244,6 +245,36 @@ pub enum Function {
     SumDistinct,
     /// The average of the distinct values.
     AvgDistinct,
+    /// The value, or the NULL, in the first row of an order. If the order keeps several rows, all functions of the
+    /// aggregation must have that order, and a group has a row for each of them.
+    First(RowOrder),
+    /// The number of the row in an order: 1 for the first. The function has no argument.
+    RowNumber(RowOrder),
+}
+
+impl Function {
+    /// The order of rows, if the function has one.
+    pub fn order(&self) -> Option<&RowOrder> {
+        match self {
+            Function::First(order) | Function::RowNumber(order) => Some(order),
+            _ => None,
+        }
+    }
+
+    /// Whether a group may have several rows.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.order().is_some_and(|order| order.most() > 1)
+    }
+}
+
+impl Fold {
+    /// Calls `f` with each vector that the function reads.
+    pub(crate) fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        self.arg.iter().for_each(|arg| f(*arg));
+        if let Some(order) = self.function.order() {
+            order.each_var(f);
+        }
+    }
 }
 
 /// A sort key.

@@ -233,6 +233,22 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
 
 fn fold(fold: &Fold, columns: &[Column]) -> String {
     let arg = fold.arg.map_or("*", |arg| &columns[arg].name);
+    if let Some(order) = fold.function.order() {
+        let what = match fold.arg {
+            Some(_) => format!("first({arg})"),
+            None => "row_number".into(),
+        };
+        let keys = order.keys().iter().map(|key| {
+            let name = &columns[key.var].name;
+            format!("{name}{}", if key.descending { " desc" } else { "" })
+        });
+        let keys: Vec<String> = keys.collect();
+        let most = match order.most() {
+            1 => String::new(),
+            most => format!(" of {most}"),
+        };
+        return format!("{what}{most} in order of ({})", keys.join(", "));
+    }
     format!("{}({arg})", format!("{:?}", fold.function).to_lowercase())
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::{Fold, Output, Query, Reduced, Rel};
 use crate::physical::program::{
@@ -282,14 +282,28 @@ impl Planner<'_> {
         folds: Vec<Fold>,
         required: &Required,
     ) -> Result<Vec<Pipeline>> {
-        let folds: Vec<Fold> = folds
-            .into_iter()
-            .filter(|f| required.contains(&f.var))
-            .collect();
+        let is_of_many = folds.iter().any(|fold| fold.function.is_of_many());
+        let order = folds.first().and_then(|fold| fold.function.order());
+        let alike = |fold: &Fold| fold.function.order() == order;
+        if is_of_many && !folds.iter().all(alike) {
+            return Err(Error::unsupported(
+                "aggregates of different numbers of rows",
+            ));
+        }
+        // If nobody reads any, one still says how many rows a group has.
+        let last = folds.last().filter(|_| is_of_many).cloned();
+        let mut folds = folds;
+        folds.retain(|fold| required.contains(&fold.var));
+        if folds.is_empty() {
+            folds.extend(last);
+        }
         let mut more: Required = keys.iter().copied().collect();
-        more.extend(folds.iter().filter_map(|f| f.arg));
+        for fold in &folds {
+            fold.each_var(&mut |var| _ = more.insert(var));
+        }
         let mut pipelines = self.pipelines(input, &more)?;
-        let group_join = if keys.is_empty() {
+        // The rows of a join table are one of each group.
+        let group_join = if keys.is_empty() || is_of_many {
             None
         } else {
             self.group_join(&mut pipelines, &keys)

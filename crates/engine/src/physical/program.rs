@@ -216,7 +216,10 @@ impl Sink {
                 folds,
                 group_join,
             } => {
-                let mut required: Required = folds.iter().filter_map(|fold| fold.arg).collect();
+                let mut required = Required::new();
+                for fold in folds {
+                    fold.each_var(&mut |var| _ = required.insert(var));
+                }
                 match group_join {
                     Some(by) if found_by_row => {
                         required.insert(by.row);

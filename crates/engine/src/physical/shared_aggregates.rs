@@ -2,6 +2,7 @@
 //! the number of rows. So accumulators are kept apart from the functions that read them.
 
 use crate::logical::relation::{Fold, Function};
+use crate::logical::row_order::RowOrder;
 use crate::vector::value::{Type, Var};
 
 /// What is accumulated for each group.
@@ -28,6 +29,8 @@ pub(crate) enum Accumulation {
         /// Whether the sum is asked for.
         sum: bool,
     },
+    /// The first rows of an order, with all their columns that are asked for.
+    First(RowOrder),
 }
 
 /// The accumulators that the result of a function is computed from, by index in the list of accumulators.
@@ -85,6 +88,13 @@ pub(crate) fn accumulated(
                     },
                     *arg,
                 );
+                ResultParts {
+                    values,
+                    counts: None,
+                }
+            }
+            Function::First(order) | Function::RowNumber(order) => {
+                let values = place(Accumulation::First(*order), None);
                 ResultParts {
                     values,
                     counts: None,

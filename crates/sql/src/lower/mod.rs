@@ -4,13 +4,14 @@
 //! that it can ([`hybrid`]), and DataFusion the rest. Functions without a kernel are no reason to refuse: they are
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
-//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`shared`] and [`expr`] its methods.
-//! [`refusal`] tells at first sight what is refused, and [`subplans`] what a plan has more than once.
+//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`first_rows`], [`shared`] and [`expr`]
+//! its methods. [`refusal`] tells at first sight what is refused, and [`subplans`] what a plan has more than once.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
 mod call;
 mod expr;
+mod first_rows;
 pub(crate) mod hybrid;
 mod join;
 mod lowering;

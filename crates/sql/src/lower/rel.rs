@@ -16,6 +16,7 @@ use table::Zone;
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
+use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 use crate::lower::source::Source;
 use crate::optimize::keys;
@@ -76,6 +77,9 @@ impl Lowering<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Lowered> {
+        if let Some(lowered) = self.first_rows(filter)? {
+            return Ok(lowered);
+        }
         let (mut rel, vars) = self.rel(&filter.input)?;
         let scope = Scope {
             schema: filter.input.schema(),
@@ -285,14 +289,14 @@ impl Lowering<'_> {
         if fields.len() != keys.len() + aggregate.aggr_expr.len() {
             return unsupported("groups with other columns than their keys and functions");
         }
-        let mut exprs = Vec::new();
+        let mut computed = Computed::default();
         let mut out = Vec::with_capacity(fields.len());
         for (e, field) in keys.iter().zip(fields) {
             if matches!(e, Sql::GroupingSet(_)) {
                 return unsupported("grouping sets");
             }
             let e = self.expr(e, scope)?;
-            out.push(self.var(e, field.name(), &mut exprs));
+            out.push(self.var(e, field.name(), &mut computed.exprs));
         }
         let keys = once(&out);
         self.narrow(&keys);
@@ -302,7 +306,10 @@ impl Lowering<'_> {
             .iter()
             .zip(fields.iter().skip(out.len()))
         {
-            let (function, arg) = self.fold(e, scope, &mut exprs)?;
+            let (function, arg) = match self.first(e, scope, &keys, &mut computed)? {
+                Some(found) => found,
+                None => self.fold(e, scope, &mut computed.exprs)?,
+            };
             let counts = matches!(function, Function::Count | Function::CountDistinct);
             let Some(ty) = Type::of(field.data_type(), !counts) else {
                 return unsupported(format!("values of type {}", field.data_type()));
@@ -314,6 +321,13 @@ impl Lowering<'_> {
                 (Function::Sum | Function::SumDistinct, Some(arg)) => {
                     within_sums(ty, self.query.ty(arg).bounds)
                 }
+                // A group without keys may have no rows, and any group none that count.
+                (Function::First(order), Some(arg)) => {
+                    let own = self.query.ty(arg).clone();
+                    let empty = keys.is_empty() || order.only().is_some();
+                    let nullable = own.nullable || empty;
+                    own.nullable(nullable)
+                }
                 _ if counts => ty.within((0, i64::MAX.into())),
                 _ => ty,
             };
@@ -322,7 +336,7 @@ impl Lowering<'_> {
         }
         out.extend(folds.iter().map(|fold| fold.var));
         let rel = Rel::Fold {
-            input: Box::new(mapped(rel, exprs)),
+            input: Box::new(mapped(rel, computed.exprs)),
             keys,
             folds,
         };
@@ -331,7 +345,7 @@ impl Lowering<'_> {
 
     /// Finds out between what values keys lie of which that is not known: groups of keys that are near each other are
     /// found without hashing.
-    fn narrow(&mut self, keys: &[Var]) {
+    pub(super) fn narrow(&mut self, keys: &[Var]) {
         for key in keys {
             let (kind, bounds) = (self.query.ty(*key).kind, self.query.ty(*key).bounds);
             let Some((files, column)) = self.external.get(key) else {
@@ -508,7 +522,7 @@ fn within_sums(ty: Type, bounds: (i128, i128)) -> Type {
 }
 
 /// The rows of `rel` for which `predicate` is true.
-fn filtered(rel: Rel, predicate: Expr) -> Rel {
+pub(super) fn filtered(rel: Rel, predicate: Expr) -> Rel {
     Rel::Filter {
         input: Box::new(rel),
         predicate,

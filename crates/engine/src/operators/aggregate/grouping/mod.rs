@@ -5,11 +5,11 @@ use algebra::filter::positions;
 use algebra::krao::{Groups, numbers};
 
 use crate::error::{Error, Result};
-use crate::logical::relation::Fold;
+use crate::logical::relation::{Fold, Function};
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
-use crate::operators::aggregate::factory::accumulator;
+use crate::operators::aggregate::factory::{accumulator, row_accumulator};
 use crate::operators::aggregate::result::result;
 use crate::operators::aggregate::sorted::SortedGroups;
 use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts, accumulated};
@@ -109,9 +109,10 @@ impl Grouping {
     ) -> Result<Grouping> {
         let one = matches!(by, GroupedBy::Keys([]));
         let (accumulated, parts) = accumulated(folds, types, one);
-        let states = accumulated
-            .iter()
-            .map(|own| accumulator(*own, own.arg.map(types).as_ref(), one));
+        let states = accumulated.iter().map(|own| match &own.what {
+            Accumulation::First(order) => Ok(row_accumulator(order, folds, types)),
+            _ => accumulator(*own, own.arg.map(types).as_ref(), one),
+        });
         let states = states.collect::<Result<Vec<_>>>()?;
         let key_index = match by {
             GroupedBy::Row(rows) => KeyIndex::Row {
@@ -162,6 +163,10 @@ impl Grouping {
             _ => Some(&self.numbers[..]),
         };
         for (state, own) in self.states.iter_mut().zip(&self.accumulated) {
+            if matches!(own.what, Accumulation::First(_)) {
+                state.add_rows(groups, batch)?;
+                continue;
+            }
             let arg = own.arg.map(|var| batch.get(var)).transpose()?;
             state.add(groups, batch.rows, arg)?;
         }
@@ -384,6 +389,14 @@ impl Grouping {
         }
     }
 
+    /// The rows of the result: the group of each, and its place in the accumulators. These are the same, unless a group
+    /// may have several rows.
+    pub fn entries(&self) -> (Vec<u32>, Vec<u32>) {
+        let groups = self.numbers();
+        let rows = self.states.iter().find_map(|state| state.entries(&groups));
+        rows.unwrap_or_else(|| (groups.clone(), groups))
+    }
+
     /// The keys of the groups `some`; none for a group join.
     pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
         match &self.key_index {
@@ -415,7 +428,8 @@ impl Grouping {
         }
     }
 
-    /// Adds groups with these keys. `states` has, for each accumulator, the vectors of [`Accumulator::state`].
+    /// Adds groups with these keys, of which several may be equal. `states` has, for each accumulator, the vectors of
+    /// [`Accumulator::state`].
     pub fn absorb(
         &mut self,
         keys: &[&Vector],
@@ -456,13 +470,24 @@ impl Grouping {
 
     /// The keys (for a group join: the row numbers) and results of all groups that occurred.
     pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
-        let groups = self.numbers();
+        let (groups, places) = self.entries();
         let keys = self.keys(&groups)?;
         let rows = self.is_by_row().then(|| groups.clone());
         let mut results = Vec::with_capacity(folds.len());
         for (parts, fold) in self.parts.iter().zip(folds) {
             let scale = fold.arg.map_or(0, |arg| types(arg).scale());
             let values = self.states[parts.values].as_ref();
+            match (fold.function, fold.arg) {
+                (Function::First(_), Some(arg)) => {
+                    results.push(values.row_values(arg, &places)?);
+                    continue;
+                }
+                (Function::RowNumber(_), _) => {
+                    results.push(Vector::new(Values::Int(row_numbers(&groups))));
+                    continue;
+                }
+                _ => {}
+            }
             let counts = parts.counts.and_then(|place| self.states[place].counts());
             results.push(result(
                 fold.function,
@@ -490,6 +515,17 @@ pub(crate) struct Finished {
     /// For a group join, the rows of the join table that the groups are.
     pub rows: Option<Vec<u32>>,
     pub results: Vec<Vector>,
+}
+
+/// Numbers rows from 1 in each run of equal groups.
+fn row_numbers(groups: &[u32]) -> Vec<i64> {
+    let (mut last, mut number) = (None, 0);
+    let numbers = groups.iter().map(|group| {
+        number = if last == Some(*group) { number + 1 } else { 1 };
+        last = Some(*group);
+        number
+    });
+    numbers.collect()
 }
 
 fn set(seen: &[bool]) -> Vec<u32> {

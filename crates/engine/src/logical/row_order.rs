@@ -1,0 +1,60 @@
+//! Orders of the rows of a group, for aggregates that keep its first rows.
+
+use crate::logical::relation::Key;
+use crate::vector::value::Var;
+
+/// Which rows of a group an aggregate keeps: the first few of an order. Of rows that are equal in the order, any may be
+/// the first; all functions with the same order take their values from the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowOrder {
+    /// Those behind the first `count` mean nothing.
+    keys: [Key; RowOrder::MOST_KEYS],
+    count: usize,
+    only: Option<Var>,
+    most: usize,
+}
+
+impl RowOrder {
+    /// Most keys of an order.
+    pub const MOST_KEYS: usize = 8;
+
+    /// The first `most` rows in the order of `keys` (most significant first; without any, the order is arbitrary).
+    /// With `only`, a vector of booleans, rows where that is not true do not count. `None` for more keys than an order
+    /// can have, or no rows.
+    pub fn new(keys: &[Key], only: Option<Var>, most: usize) -> Option<RowOrder> {
+        let none = Key {
+            var: 0,
+            descending: false,
+            nulls_first: false,
+        };
+        let mut own = [none; RowOrder::MOST_KEYS];
+        own.get_mut(..keys.len())?.copy_from_slice(keys);
+        (most > 0).then_some(RowOrder {
+            keys: own,
+            count: keys.len(),
+            only,
+            most,
+        })
+    }
+
+    /// The keys, most significant first.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys[..self.count]
+    }
+
+    /// The vector that is true in the rows that count; `None` if all do.
+    pub fn only(&self) -> Option<Var> {
+        self.only
+    }
+
+    /// How many rows of a group are kept.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Calls `f` with each vector that decides which rows are kept.
+    pub(crate) fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        self.keys().iter().for_each(|key| f(key.var));
+        self.only.iter().for_each(|var| f(*var));
+    }
+}
