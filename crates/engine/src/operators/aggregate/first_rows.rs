@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
     AccumulatedValues, Accumulator, grow, other_state, pairs, same,
 };
-use crate::operators::aggregate::kept_rows::{Cells, KeptRows, RowShape};
+use crate::operators::aggregate::kept_columns::Cells;
+use crate::operators::aggregate::kept_rows::{KeptRows, RowShape};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Values, Var, Vector};
 

@@ -8,6 +8,7 @@ pub(crate) mod factory;
 pub(crate) mod first_row;
 pub(crate) mod first_rows;
 pub(crate) mod grouping;
+pub(crate) mod kept_columns;
 pub(crate) mod kept_rows;
 pub(crate) mod result;
 pub(crate) mod sorted;
