@@ -102,6 +102,8 @@ struct Case {
     sorts: Vec<Sort>,
     most: usize,
     only: bool,
+    /// Whether rows stay that are equal to the last one; then numbers are ranks.
+    ties: bool,
 }
 
 fn text<T: ToString>(value: Option<T>) -> String {
@@ -125,7 +127,16 @@ fn wanted(case: &Case, rows: &[Row]) -> Vec<String> {
     let mut all = Vec::new();
     for mut group in groups.into_values() {
         group.sort_by(|a, b| compared(a, b, &case.sorts));
-        for (row, number) in group.into_iter().zip(1..=case.most) {
+        let mut rank = 1;
+        for (place, row) in group.iter().enumerate() {
+            let is_tie = place > 0 && compared(group[place - 1], row, &case.sorts).is_eq();
+            if !(case.ties && is_tie) {
+                rank = place + 1;
+            }
+            if rank > case.most {
+                break;
+            }
+            let number = rank;
             let (key, value, words) = (text(row.key), text(row.value), text(row.text.as_ref()));
             all.push(format!("{}|{key}|{value}|{words}|{number}", row.id));
         }
@@ -171,7 +182,10 @@ fn prepared(case: &Case, rows: &[Row]) -> Arc<Prepared> {
             nulls_first: *nulls_first,
         })
         .collect();
-    let order = RowOrder::new(&sorts, case.only.then_some(counts), case.most).unwrap();
+    let mut order = RowOrder::new(&sorts, case.only.then_some(counts), case.most).unwrap();
+    if case.ties {
+        order = order.with_ties();
+    }
     let groups = case.groups.iter().map(var).collect();
     let vars = columns.iter().map(|(var, _, _)| *var).collect();
     let batch = columns
@@ -254,6 +268,23 @@ fn cases() -> Vec<Case> {
                     sorts: sorts.clone(),
                     most,
                     only,
+                    ties: false,
+                });
+            }
+        }
+        for sort in [
+            (Column::Value, true, true),
+            (Column::Text, true, false),
+            (Column::Float, false, false),
+            (Column::Key, false, false),
+        ] {
+            for most in [1, 2, 9] {
+                cases.push(Case {
+                    groups: groups.clone(),
+                    sorts: vec![sort],
+                    most,
+                    only: false,
+                    ties: true,
                 });
             }
         }
@@ -295,6 +326,7 @@ fn groups_may_have_no_row_that_counts() {
         sorts: vec![(Column::Id, false, false)],
         most: 2,
         only: true,
+        ties: false,
     };
     let execution = Execution::default();
     let some = wanted(&case, &rows);

@@ -248,7 +248,8 @@ pub enum Function {
     /// The value, or the NULL, in the first row of an order. If the order keeps several rows, all functions of the
     /// aggregation must have that order, and a group has a row for each of them.
     First(RowOrder),
-    /// The number of the row in an order: 1 for the first. The function has no argument.
+    /// The number of the row in an order: 1 for the first. Where rows are kept that are equal to the last one, it is the
+    /// rank: one more than the number of rows before it that are not equal to it. The function has no argument.
     RowNumber(RowOrder),
 }
 
@@ -263,7 +264,7 @@ impl Function {
 
     /// Whether a group may have several rows.
     pub(crate) fn is_of_many(&self) -> bool {
-        self.order().is_some_and(|order| order.most() > 1)
+        self.order().is_some_and(RowOrder::is_of_many)
     }
 }
 

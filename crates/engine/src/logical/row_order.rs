@@ -12,6 +12,7 @@ pub struct RowOrder {
     count: usize,
     only: Option<Var>,
     most: usize,
+    ties: bool,
 }
 
 impl RowOrder {
@@ -34,7 +35,13 @@ impl RowOrder {
             count: keys.len(),
             only,
             most,
+            ties: false,
         })
+    }
+
+    /// The same order, of which all rows are kept that are equal to the last one: those with the first ranks.
+    pub fn with_ties(self) -> RowOrder {
+        RowOrder { ties: true, ..self }
     }
 
     /// The keys, most significant first.
@@ -47,7 +54,17 @@ impl RowOrder {
         self.only
     }
 
-    /// How many rows of a group are kept.
+    /// Whether all rows are kept that are equal to the last one.
+    pub fn ties(&self) -> bool {
+        self.ties
+    }
+
+    /// Whether several rows of a group may be kept.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.most > 1 || self.ties
+    }
+
+    /// How many rows of a group are kept, besides those equal to the last one.
     pub fn most(&self) -> usize {
         self.most
     }

@@ -243,9 +243,11 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
             format!("{name}{}", if key.descending { " desc" } else { "" })
         });
         let keys: Vec<String> = keys.collect();
-        let most = match order.most() {
-            1 => String::new(),
-            most => format!(" of {most}"),
+        let (most, ties) = (order.most(), if order.ties() { " and ties" } else { "" });
+        let most = if order.is_of_many() {
+            format!(" of {most}{ties}")
+        } else {
+            String::new()
         };
         return format!("{what}{most} in order of ({})", keys.join(", "));
     }

@@ -1,5 +1,5 @@
 //! Lowering of what keeps the first rows of groups: aggregates that take a value from the first row of an order, and
-//! filters of `row_number()` that keep the first few rows.
+//! filters of `row_number()` or `rank()` that keep the first few rows.
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
@@ -129,7 +129,7 @@ impl Lowering<'_> {
         Ok(Some(self.var(all, "rows that count", &mut computed.exprs)))
     }
 
-    /// The rows of a filter that keeps the first rows of groups by their number; `None` for other filters.
+    /// The rows of a filter that keeps the first rows of groups by their number or rank; `None` for other filters.
     pub(super) fn first_rows(&mut self, filter: &Filter) -> Result<Option<Lowered>> {
         let Some(numbered) = numbered(filter).map_err(failed)? else {
             return Ok(None);
@@ -164,6 +164,14 @@ impl Lowering<'_> {
         }
         sorts.retain(|sort| !keys.contains(&sort.var));
         let order = RowOrder::new(&sorts, None, most);
+        let ties = |order: RowOrder| {
+            if numbered.is_rank {
+                order.with_ties()
+            } else {
+                order
+            }
+        };
+        let order = order.map(ties);
         let order = order.ok_or_else(|| Error::Unsupported("such an order of rows".into()))?;
         let mut folds: Vec<Fold> = Vec::new();
         let mut out = Vec::with_capacity(vars.len() + 1);

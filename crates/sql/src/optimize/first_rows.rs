@@ -58,7 +58,9 @@ impl OptimizerRule for FirstRows {
 
 /// The filter of a window's rows as an aggregate, if it keeps the first row of each group.
 fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPlan>> {
-    let Some(numbered) = numbered(filter)?.filter(|numbered| numbered.most == 1) else {
+    let Some(numbered) =
+        numbered(filter)?.filter(|numbered| numbered.most == 1 && !numbered.is_rank)
+    else {
         return Ok(None);
     };
     let Numbered { number, others, .. } = numbered;
@@ -115,9 +117,11 @@ fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPla
 
 /// A filter that keeps the first rows of groups by their number.
 pub(crate) struct Numbered<'f> {
-    /// The window below the filter. Its only function is `row_number()`.
+    /// The window below the filter.
     pub window: &'f Window,
+    /// Its only function: `row_number()`, or `rank()`.
     pub function: WindowFunction,
+    pub is_rank: bool,
     /// The column of the numbers.
     number: Column,
     /// The greatest number that may pass.
@@ -134,6 +138,7 @@ pub(crate) fn numbered(filter: &Filter) -> Result<Option<Numbered<'_>>> {
     let Some(function) = row_number(window)? else {
         return Ok(None);
     };
+    let is_rank = function.fun.name() == "rank";
     let before = window.input.schema().fields().len();
     let number = Column::from(window.schema.qualified_field(before));
     let (mut most, mut others) = (i128::MAX, Vec::new());
@@ -163,13 +168,14 @@ pub(crate) fn numbered(filter: &Filter) -> Result<Option<Numbered<'_>>> {
     Ok((1..i128::MAX).contains(&most).then_some(Numbered {
         window,
         function,
+        is_rank,
         number,
         most,
         others,
     }))
 }
 
-/// The window's function, if that is a single `row_number()` of groups that can be keys of an aggregate.
+/// The window's function, if that is a single `row_number()` or `rank()` of groups that can be keys of an aggregate.
 fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
     let [one] = &window.window_expr[..] else {
         return Ok(None);
@@ -181,7 +187,7 @@ fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
         return Ok(None);
     };
     let params = &own.params;
-    let is_plain = function.name() == "row_number"
+    let is_plain = matches!(function.name(), "row_number" | "rank")
         && params.filter.is_none()
         && !params.partition_by.is_empty()
         && !params.partition_by.iter().any(Expr::is_volatile);

@@ -10,6 +10,7 @@ mod deferred;
 mod dialect;
 mod domains;
 mod files;
+mod first_rows;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod frames;

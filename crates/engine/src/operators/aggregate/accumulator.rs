@@ -86,6 +86,15 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         Err(not_of_rows())
     }
 
+    /// The number in the order of each kept row, of an accumulator of rows: as [`entries`](Accumulator::entries) gives
+    /// groups and places.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn row_numbers(&self, _groups: &[u32], _places: &[u32]) -> Result<Vec<i64>> {
+        Err(not_of_rows())
+    }
+
     /// For an accumulator that may keep several rows of a group: of each row of `groups`, its group and its place, the
     /// rows of a group behind each other in their order. [`state`](Accumulator::state) then takes places.
     fn entries(&self, _groups: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {

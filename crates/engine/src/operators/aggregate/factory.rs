@@ -25,9 +25,10 @@ pub(crate) fn row_accumulator(
     types: &dyn Fn(Var) -> Type,
 ) -> Box<dyn Accumulator> {
     let shape = Arc::new(RowShape::of(order, folds, types));
-    match order.most() {
-        1 => Box::new(FirstRow::new(shape)),
-        most => Box::new(FirstRows::new(shape, most)),
+    if order.is_of_many() {
+        Box::new(FirstRows::new(shape, order.most(), order.ties()))
+    } else {
+        Box::new(FirstRow::new(shape))
     }
 }
 

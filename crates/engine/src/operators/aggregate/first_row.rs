@@ -108,6 +108,10 @@ impl Accumulator for FirstRow {
         AccumulatedValues::Counts
     }
 
+    fn row_numbers(&self, groups: &[u32], _: &[u32]) -> Result<Vec<i64>> {
+        Ok(vec![1; groups.len()])
+    }
+
     fn row_values(&self, var: Var, places: &[u32]) -> Result<Vector> {
         let column = self.rows.shape.column(var)?;
         let mut vector = self.rows.vector(column, places);

@@ -11,50 +11,61 @@ use crate::operators::aggregate::kept_rows::{KeptRows, RowShape};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
-/// The first rows of each group, at most `most`.
+/// The first rows of each group, at most `most`, or with those that are equal to the last of these.
 #[derive(Debug)]
 pub(crate) struct FirstRows {
     most: usize,
+    ties: bool,
     rows: KeptRows,
-    /// For each group the places of its rows, in the order.
+    /// Places that rows have left.
+    free: Vec<u32>,
+    /// For each group the places of its rows, in the order. Invariant: those beyond the first `most` are equal to the
+    /// last of these.
     groups: Vec<Vec<u32>>,
-    /// For each group that has as many rows as it may have, the [number](KeptRows::number) of the last: rows beyond it
+    /// For each group with at least `most` rows, the [number](KeptRows::number) of the last of these: rows beyond it
     /// need not be compared any further.
     limits: Vec<i64>,
 }
 
 impl FirstRows {
     /// Without groups.
-    pub fn new(shape: Arc<RowShape>, most: usize) -> FirstRows {
+    pub fn new(shape: Arc<RowShape>, most: usize, ties: bool) -> FirstRows {
         FirstRows {
             most,
+            ties,
             rows: KeptRows::new(shape),
+            free: vec![],
             groups: vec![],
             limits: vec![],
         }
     }
 
-    /// Takes the row into its group, if it is one of the first. The last of them leaves its place to it if there are
-    /// enough.
+    /// Takes the row into its group, if it is one of the first.
     fn offer(&mut self, columns: &[impl Cells], row: usize, group: usize) -> Result<()> {
         let (rows, list) = (&mut self.rows, &mut self.groups[group]);
-        let place = match list.last().copied() {
-            Some(last) if list.len() >= self.most => {
-                if rows.compare(columns, row, last as usize).is_ge() {
-                    return Ok(());
-                }
-                list.pop();
-                last
+        if let Some(last) = list.get(self.most - 1) {
+            let order = rows.compare(columns, row, *last as usize);
+            if order.is_gt() || order.is_eq() && !self.ties {
+                return Ok(());
             }
-            _ => rows.push(),
-        };
+            if !self.ties {
+                self.free.extend(list.pop());
+            }
+        }
+        let place = self.free.pop().unwrap_or_else(|| rows.push());
         let before =
             list.partition_point(|kept| rows.compare(columns, row, *kept as usize).is_ge());
         rows.take(columns, row, place as usize)?;
         list.insert(before, place);
-        if let Some(last) = list.last().filter(|_| list.len() >= self.most) {
-            self.limits[group] = rows.number(*last as usize);
+        let Some(last) = list.get(self.most - 1).map(|last| *last as usize) else {
+            return Ok(());
+        };
+        if let Some(beyond) = list.get(self.most)
+            && rows.compare(rows.columns(), *beyond as usize, last).is_ne()
+        {
+            self.free.extend(list.drain(self.most..));
         }
+        self.limits[group] = rows.number(last);
         Ok(())
     }
 }
@@ -62,7 +73,7 @@ impl FirstRows {
 impl Accumulator for FirstRows {
     fn fresh(&self) -> Result<Box<dyn Accumulator>> {
         let shape = Arc::clone(&self.rows.shape);
-        Ok(Box::new(FirstRows::new(shape, self.most)))
+        Ok(Box::new(FirstRows::new(shape, self.most, self.ties)))
     }
 
     fn resize(&mut self, groups: usize) {
@@ -118,6 +129,8 @@ impl Accumulator for FirstRows {
         let shape = Arc::clone(&self.rows.shape);
         Ok(Box::new(FirstRows {
             most: self.most,
+            ties: self.ties,
+            free: vec![],
             rows: KeptRows::of_vectors(shape, rows, state)?,
             groups: (0..rows as u32).map(|row| vec![row]).collect(),
             limits: vec![i64::MAX; rows],
@@ -127,6 +140,7 @@ impl Accumulator for FirstRows {
     fn memory(&self) -> usize {
         // A list has room for up to twice its places, and for four if it has any.
         let lists = size_of::<Vec<u32>>() * self.groups.capacity() + 16 * self.rows.len();
+        let lists = lists + 4 * self.free.capacity();
         self.rows.memory() + lists + 8 * self.limits.capacity()
     }
 
@@ -141,6 +155,29 @@ impl Accumulator for FirstRows {
     fn row_values(&self, var: Var, places: &[u32]) -> Result<Vector> {
         let column = self.rows.shape.column(var)?;
         Ok(self.rows.vector(column, places))
+    }
+
+    fn row_numbers(&self, groups: &[u32], places: &[u32]) -> Result<Vec<i64>> {
+        let mut numbers = Vec::with_capacity(places.len());
+        // The row before this one in its group, its place in the order, and its number.
+        let mut last: Option<(u32, u32, i64, i64)> = None;
+        for (group, place) in groups.iter().zip(places) {
+            let (nth, number) = match last {
+                Some((own, before, nth, number)) if own == *group => {
+                    let (before, place) = (before as usize, *place as usize);
+                    let is_tie = self.ties
+                        && self
+                            .rows
+                            .compare(self.rows.columns(), before, place)
+                            .is_eq();
+                    (nth + 1, if is_tie { number } else { nth + 1 })
+                }
+                _ => (1, 1),
+            };
+            numbers.push(number);
+            last = Some((*group, *place, nth, number));
+        }
+        Ok(numbers)
     }
 
     fn entries(&self, groups: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {

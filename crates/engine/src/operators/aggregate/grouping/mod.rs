@@ -483,7 +483,8 @@ impl Grouping {
                     continue;
                 }
                 (Function::RowNumber(_), _) => {
-                    results.push(Vector::new(Values::Int(row_numbers(&groups))));
+                    let numbers = values.row_numbers(&groups, &places)?;
+                    results.push(Vector::new(Values::Int(numbers)));
                     continue;
                 }
                 _ => {}
@@ -515,17 +516,6 @@ pub(crate) struct Finished {
     /// For a group join, the rows of the join table that the groups are.
     pub rows: Option<Vec<u32>>,
     pub results: Vec<Vector>,
-}
-
-/// Numbers rows from 1 in each run of equal groups.
-fn row_numbers(groups: &[u32]) -> Vec<i64> {
-    let (mut last, mut number) = (None, 0);
-    let numbers = groups.iter().map(|group| {
-        number = if last == Some(*group) { number + 1 } else { 1 };
-        last = Some(*group);
-        number
-    });
-    numbers.collect()
 }
 
 fn set(seen: &[bool]) -> Vec<u32> {
