@@ -232,6 +232,36 @@ impl Sink {
     }
 }
 
+impl Sink {
+    /// For an aggregation of nothing but first rows of one order: the vectors that decide which rows are kept, if it
+    /// reads more than these.
+    pub fn decides(&self, found_by_row: bool) -> Option<Vec<Var>> {
+        let Sink::Fold {
+            keys,
+            folds,
+            group_join,
+        } = self
+        else {
+            return None;
+        };
+        let order = folds.first()?.function.order()?;
+        if !folds
+            .iter()
+            .all(|fold| fold.function.order() == Some(order))
+        {
+            return None;
+        }
+        let mut vars = match group_join {
+            Some(by) if found_by_row => vec![by.row],
+            _ => keys.clone(),
+        };
+        order.each_var(&mut |var| vars.push(var));
+        let all = self.reads(found_by_row);
+        let more = all.iter().any(|var| !vars.contains(var));
+        more.then_some(vars)
+    }
+}
+
 impl Pipeline {
     /// Calls `f` with the stage of each join table that the pipeline probes or reads.
     pub fn tables(&self, f: &mut dyn FnMut(usize)) {

@@ -34,6 +34,24 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         Err(not_of_rows())
     }
 
+    /// The first part of [`add_rows`](Accumulator::add_rows), for which the batch need only have the vectors that decide
+    /// which rows are kept. Returns these rows, which ascend; the batch of only these is then to be given to
+    /// [`settle_rows`](Accumulator::settle_rows). `None` if they are many: then it is to be given the same batch.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn choose_rows(&mut self, _groups: Option<&[u32]>, _batch: &Batch) -> Result<Option<Vec<u32>>> {
+        Err(not_of_rows())
+    }
+
+    /// The second part of [`add_rows`](Accumulator::add_rows): copies what is kept of the chosen rows.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn settle_rows(&mut self, _batch: &Batch) -> Result<()> {
+        Err(not_of_rows())
+    }
+
     /// Merges group `from[i]` of `other`, an accumulator of the same kind, into group `to[i]`.
     ///
     /// # Errors

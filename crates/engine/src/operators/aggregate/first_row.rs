@@ -29,6 +29,26 @@ impl FirstRow {
     }
 }
 
+impl FirstRow {
+    /// Takes the rows of `batch` that come before those of their groups, without what they have beyond the order.
+    fn choose(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
+        let shape = Arc::clone(&self.rows.shape);
+        let rows = shape.of_batch(batch)?;
+        let columns = &rows.columns;
+        if rows.all_count() && self.rows.take_firsts(columns, groups, &mut self.seen) {
+            return Ok(());
+        }
+        for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
+            let group = groups.map_or(0, |groups| groups[row] as usize);
+            if !self.seen[group] || self.rows.compare(columns, row, group).is_lt() {
+                self.seen[group] = true;
+                self.rows.take(columns, row, group)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Accumulator for FirstRow {
     fn fresh(&self) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(FirstRow::new(Arc::clone(&self.rows.shape))))
@@ -44,20 +64,18 @@ impl Accumulator for FirstRow {
     }
 
     fn add_rows(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
-        let shape = Arc::clone(&self.rows.shape);
-        let rows = shape.of_batch(batch)?;
-        let columns = &rows.columns;
-        let taken = rows.all_count() && self.rows.take_firsts(columns, groups, &mut self.seen);
-        if !taken {
-            for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
-                let group = groups.map_or(0, |groups| groups[row] as usize);
-                if !self.seen[group] || self.rows.compare(columns, row, group).is_lt() {
-                    self.seen[group] = true;
-                    self.rows.take(columns, row, group)?;
-                }
-            }
-        }
-        self.rows.settle(columns)
+        self.choose(groups, batch)?;
+        self.settle_rows(batch)
+    }
+
+    fn choose_rows(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<Option<Vec<u32>>> {
+        self.choose(groups, batch)?;
+        Ok(self.rows.pick_pending(batch.rows))
+    }
+
+    fn settle_rows(&mut self, batch: &Batch) -> Result<()> {
+        let columns = self.rows.shape.columns_of(batch)?;
+        self.rows.settle(&columns)
     }
 
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {

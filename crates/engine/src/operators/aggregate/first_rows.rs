@@ -40,6 +40,21 @@ impl FirstRows {
         }
     }
 
+    /// Takes the rows of `batch` that are among the first of their groups, without what they have beyond the order.
+    fn choose(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
+        let shape = Arc::clone(&self.rows.shape);
+        let rows = shape.of_batch(batch)?;
+        let numbers = self.rows.numbers(&rows.columns);
+        for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
+            let group = groups.map_or(0, |groups| groups[row] as usize);
+            let limit = self.limits[group];
+            if !numbers.is_some_and(|numbers| numbers.is_after(row, limit)) {
+                self.offer(&rows.columns, row, group)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the row into its group, if it is one of the first.
     fn offer(&mut self, columns: &[impl Cells], row: usize, group: usize) -> Result<()> {
         let (rows, list) = (&mut self.rows, &mut self.groups[group]);
@@ -86,17 +101,18 @@ impl Accumulator for FirstRows {
     }
 
     fn add_rows(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
-        let shape = Arc::clone(&self.rows.shape);
-        let rows = shape.of_batch(batch)?;
-        let numbers = self.rows.numbers(&rows.columns);
-        for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
-            let group = groups.map_or(0, |groups| groups[row] as usize);
-            let limit = self.limits[group];
-            if !numbers.is_some_and(|numbers| numbers.is_after(row, limit)) {
-                self.offer(&rows.columns, row, group)?;
-            }
-        }
-        self.rows.settle(&rows.columns)
+        self.choose(groups, batch)?;
+        self.settle_rows(batch)
+    }
+
+    fn choose_rows(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<Option<Vec<u32>>> {
+        self.choose(groups, batch)?;
+        Ok(self.rows.pick_pending(batch.rows))
+    }
+
+    fn settle_rows(&mut self, batch: &Batch) -> Result<()> {
+        let columns = self.rows.shape.columns_of(batch)?;
+        self.rows.settle(&columns)
     }
 
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {

@@ -79,12 +79,16 @@ impl RowShape {
         self.types.iter().map(|ty| ty.kind).collect()
     }
 
-    /// The columns of a batch, and which of its rows count.
+    /// The columns of a batch.
+    pub fn columns_of<'b>(&self, batch: &'b Batch) -> Result<Vec<BatchColumn<'b>>> {
+        let vars = self.vars.iter();
+        vars.map(|var| BatchColumn::of(batch.get(*var)?)).collect()
+    }
+
+    /// What decides which rows of a batch are kept: the columns of the order, and which rows count.
     pub fn of_batch<'b>(&self, batch: &'b Batch) -> Result<BatchRows<'b>> {
-        let columns = self
-            .vars
-            .iter()
-            .map(|var| BatchColumn::of(batch.get(*var)?));
+        let vars = self.vars.iter().take(self.ordering);
+        let columns = vars.map(|var| BatchColumn::of(batch.get(*var)?));
         let only = self.only.map(|var| batch.get(var)).transpose()?;
         Ok(BatchRows {
             columns: columns.collect::<Result<_>>()?,
@@ -228,6 +232,23 @@ impl KeptRows {
             self.pending[place as usize] = 0;
         }
         Ok(())
+    }
+
+    /// The rows, ascending, of which something is still to be copied. From now on these are all rows that there are:
+    /// [`settle`](Self::settle) is to be called with their columns. `None`, and nothing changes, if these are more than
+    /// half of `rows`.
+    pub fn pick_pending(&mut self, rows: usize) -> Option<Vec<u32>> {
+        if 2 * self.touched.len() > rows {
+            return None;
+        }
+        let pending = &mut self.pending;
+        self.touched
+            .sort_unstable_by_key(|place| pending[*place as usize]);
+        let picks = self.touched.iter().zip(1..).map(|(place, nth)| {
+            let row = std::mem::replace(&mut pending[*place as usize], nth);
+            row - 1
+        });
+        Some(picks.collect())
     }
 
     /// Takes the first row of each group, if the order is that of one whole number and neither the batch nor a kept

@@ -1,15 +1,18 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
+mod rows;
+
 use algebra::filter::positions;
 use algebra::krao::{Groups, numbers};
 
 use crate::error::{Error, Result};
-use crate::logical::relation::{Fold, Function};
+use crate::logical::relation::Fold;
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
 use crate::operators::aggregate::factory::{accumulator, row_accumulator};
+use crate::operators::aggregate::grouping::rows::row_result;
 use crate::operators::aggregate::result::result;
 use crate::operators::aggregate::sorted::SortedGroups;
 use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts, accumulated};
@@ -148,8 +151,8 @@ impl Grouping {
         self.states.iter_mut().for_each(|state| state.resize(size));
     }
 
-    /// Adds the rows of `batch`, grouped by `keys`, or by the row numbers `row` in a group join.
-    pub fn add(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
+    /// Numbers the groups of the rows of `batch` by `keys`, or by the row numbers `row` in a group join.
+    fn number_batch(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
         let mut vectors = Vec::with_capacity(keys.len());
         if row.is_none() {
             for key in keys {
@@ -157,7 +160,12 @@ impl Grouping {
             }
         }
         let row = row.map(|row| batch.get(row)).transpose()?;
-        self.number(&vectors, row, batch.rows)?;
+        self.number(&vectors, row, batch.rows)
+    }
+
+    /// Adds the rows of `batch`, grouped by `keys`, or by the row numbers `row` in a group join.
+    pub fn add(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
+        self.number_batch(batch, keys, row)?;
         let groups = match self.key_index {
             KeyIndex::One => None,
             _ => Some(&self.numbers[..]),
@@ -389,14 +397,6 @@ impl Grouping {
         }
     }
 
-    /// The rows of the result: the group of each, and its place in the accumulators. These are the same, unless a group
-    /// may have several rows.
-    pub fn entries(&self) -> (Vec<u32>, Vec<u32>) {
-        let groups = self.numbers();
-        let rows = self.states.iter().find_map(|state| state.entries(&groups));
-        rows.unwrap_or_else(|| (groups.clone(), groups))
-    }
-
     /// The keys of the groups `some`; none for a group join.
     pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
         match &self.key_index {
@@ -477,17 +477,9 @@ impl Grouping {
         for (parts, fold) in self.parts.iter().zip(folds) {
             let scale = fold.arg.map_or(0, |arg| types(arg).scale());
             let values = self.states[parts.values].as_ref();
-            match (fold.function, fold.arg) {
-                (Function::First(_), Some(arg)) => {
-                    results.push(values.row_values(arg, &places)?);
-                    continue;
-                }
-                (Function::RowNumber(_), _) => {
-                    let numbers = values.row_numbers(&groups, &places)?;
-                    results.push(Vector::new(Values::Int(numbers)));
-                    continue;
-                }
-                _ => {}
+            if let Some(rows) = row_result(fold, values, &groups, &places)? {
+                results.push(rows);
+                continue;
             }
             let counts = parts.counts.and_then(|place| self.states[place].counts());
             results.push(result(
