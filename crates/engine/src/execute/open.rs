@@ -9,15 +9,17 @@ use table::{Morsel, Scan};
 use workers::{Claimant, Morsels, Nearness};
 
 use crate::error::{Result, missing};
+use crate::execute::claim_order::order_pieces;
 use crate::execute::query_state::QueryState;
 use crate::execute::share::InstanceShare;
+use crate::logical::relation::Key;
 use crate::memory::spill::Spilled;
 use crate::operators::external_scan::OpenExternal;
 use crate::operators::join_table::JoinTable;
 use crate::options::NumaPolicy;
 use crate::physical::program::Source;
 use crate::vector::rows::Materialized;
-use crate::vector::value::{Var, Vector};
+use crate::vector::value::{Kind, Var, Vector};
 
 /// Rows in a piece of materialised rows or of a join table.
 const PIECE_ROWS: usize = 16 * algebra::VECTOR_ROWS;
@@ -86,7 +88,8 @@ impl OpenSource {
 }
 
 impl QueryState {
-    pub(crate) fn open(&self, source: &Source) -> Result<OpenSource> {
+    /// Opens a source. With `first`, the sink keeps the first rows of an order that begins with this key.
+    pub(crate) fn open(&self, source: &Source, first: Option<Key>) -> Result<OpenSource> {
         let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
         Ok(match source {
             Source::Scan(scan) => {
@@ -95,7 +98,10 @@ impl QueryState {
                 let inner = Scan::new(scan.table.clone(), columns, false);
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
-                let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
+                let mut pieces = grouped(inner.morsels(), nodes, chunks.max(1));
+                if let Some(key) = first.filter(|key| self.types[key.var].kind == Kind::Int) {
+                    order_pieces(&mut pieces, scan, key);
+                }
                 let queue = |home| queue(self.execution.numa_policy, self.share.as_ref(), home);
                 let homes = pieces.iter().enumerate();
                 let homes = homes.filter_map(|(i, (home, _))| Some((queue(*home)?, i as u32)));

@@ -126,7 +126,7 @@ impl QueryState {
         sink: &Sink,
         group_join: Option<usize>,
     ) -> Result<PipelineTask> {
-        let mut source = self.open(&pipeline.source)?;
+        let mut source = self.open(&pipeline.source, sink.first_key())?;
         let mut key_filters = vec![];
         if let (Source::Scan(scan), OpenSource::Scan { filters, .. }) =
             (&pipeline.source, &mut source)

@@ -11,6 +11,7 @@ use arrow::array::RecordBatch;
 use crate::expr::Expr;
 use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, Scan};
+use crate::logical::row_order::RowOrder;
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.
@@ -233,24 +234,31 @@ impl Sink {
 }
 
 impl Sink {
+    /// For an aggregation of nothing but first rows of one order: that order.
+    fn row_order(&self) -> Option<&RowOrder> {
+        let Sink::Fold { folds, .. } = self else {
+            return None;
+        };
+        let order = folds.first()?.function.order()?;
+        let alike = |fold: &Fold| fold.function.order() == Some(order);
+        folds.iter().all(alike).then_some(order)
+    }
+
+    /// For such an aggregation: the first key of its order.
+    pub fn first_key(&self) -> Option<Key> {
+        self.row_order()?.keys().first().copied()
+    }
+
     /// For an aggregation of nothing but first rows of one order: the vectors that decide which rows are kept, if it
     /// reads more than these.
     pub fn decides(&self, found_by_row: bool) -> Option<Vec<Var>> {
         let Sink::Fold {
-            keys,
-            folds,
-            group_join,
+            keys, group_join, ..
         } = self
         else {
             return None;
         };
-        let order = folds.first()?.function.order()?;
-        if !folds
-            .iter()
-            .all(|fold| fold.function.order() == Some(order))
-        {
-            return None;
-        }
+        let order = self.row_order()?;
         let mut vars = match group_join {
             Some(by) if found_by_row => vec![by.row],
             _ => keys.clone(),

@@ -84,6 +84,34 @@ fn the_engine_finds_the_first_rows_of_groups_without_a_sort() {
     }
 }
 
+/// Blocks are read from the end where that has the first rows; what is found stays the same.
+#[test]
+fn the_last_rows_of_many_blocks() {
+    let fixture = Fixture::new();
+    fixture.rows(
+        "create table b (k int, at bigint, v text, n bigint);
+        insert into b select i * 31 % 1000, i / 2, case when i % 3 > 0 then 'v ' || i end, i from generate_series(1, 400000) as g(i);
+        select 1",
+    );
+    for (order, wanted) in [("desc", "max"), ("", "min")] {
+        let own = fixture.rows(&format!(
+            "select count(*), sum(n), count(v) from (select distinct on (k) k, at, v, n from b order by k, at {order}) as s"
+        ));
+        let plain = fixture.rows(&format!(
+            "select count(*), sum(b.n), count(v) from b join (select k, {wanted}(n) as n from b group by k) as s on s.n = b.n"
+        ));
+        assert_eq!(own, plain, "{order}");
+        let own = fixture.rows(&format!(
+            "select k, at, v from (select *, row_number() over (partition by k order by at {order}) as r from b) as s where r <= 3 and k % 50 = 7"
+        ));
+        let plain = fixture.rows(&format!(
+            "select k, at, v from (select *, row_number() over (partition by k order by at {order}) as r from b) as s where r + 0 <= 3 and k % 50 = 7"
+        ));
+        assert_eq!(own.len(), 60);
+        assert_eq!(own, plain, "{order}");
+    }
+}
+
 #[test]
 fn the_first_rows_of_groups_are_those_with_the_first_numbers() {
     let fixture = Fixture::new();
