@@ -145,6 +145,23 @@ fn wanted(case: &Case, rows: &[Row]) -> Vec<String> {
     all
 }
 
+fn order_of(case: &Case, var: impl Fn(&Column) -> Var, counts: Var) -> RowOrder {
+    let sorts: Vec<Key> = case
+        .sorts
+        .iter()
+        .map(|(column, descending, nulls_first)| Key {
+            var: var(column),
+            descending: *descending,
+            nulls_first: *nulls_first,
+        })
+        .collect();
+    let mut order = RowOrder::new(&sorts, case.only.then_some(counts), case.most).unwrap();
+    if case.ties {
+        order = order.with_ties();
+    }
+    order
+}
+
 fn prepared(case: &Case, rows: &[Row]) -> Arc<Prepared> {
     let mut query = Query::default();
     let mut columns: Vec<(Var, &str, ArrayRef)> = Vec::new();
@@ -173,19 +190,7 @@ fn prepared(case: &Case, rows: &[Row]) -> Arc<Prepared> {
         Column::Text => words,
         Column::Float => float,
     };
-    let sorts: Vec<Key> = case
-        .sorts
-        .iter()
-        .map(|(column, descending, nulls_first)| Key {
-            var: var(column),
-            descending: *descending,
-            nulls_first: *nulls_first,
-        })
-        .collect();
-    let mut order = RowOrder::new(&sorts, case.only.then_some(counts), case.most).unwrap();
-    if case.ties {
-        order = order.with_ties();
-    }
+    let order = order_of(case, var, counts);
     let groups = case.groups.iter().map(var).collect();
     let vars = columns.iter().map(|(var, _, _)| *var).collect();
     let batch = columns

@@ -3,12 +3,21 @@
 use table::Morsel;
 
 use crate::logical::relation::{Key, Scan};
+use crate::vector::value::{Kind, Type};
 
-/// Puts the pieces first whose values of `key`, a whole number, come first: rows of later pieces then lose against those
-/// that are kept already, and only what decides about that is read of them. Does nothing unless the key is a column of the
-/// table that it lies in the order of, by and large: the order of pieces may be good for something else. Each piece comes
-/// with its home node.
-pub(crate) fn order_pieces(pieces: &mut [(usize, Box<[Morsel]>)], scan: &Scan, key: Key) {
+/// Puts the pieces first whose values of `first`, the first key of an order, come first: rows of later pieces then lose
+/// against those that are kept already, and only what decides about that is read of them. Does nothing unless the key is a
+/// column of whole numbers that the table lies in the order of, by and large: the order of pieces may be good for something
+/// else. Each piece comes with its home node.
+pub(crate) fn order_pieces(
+    pieces: &mut [(usize, Box<[Morsel]>)],
+    scan: &Scan,
+    first: Option<Key>,
+    types: &[Type],
+) {
+    let Some(key) = first.filter(|key| types[key.var].kind == Kind::Int) else {
+        return;
+    };
     let found = scan.columns.iter().find(|(var, _)| *var == key.var);
     let Some((_, column)) = found else {
         return;

@@ -19,7 +19,7 @@ use crate::operators::join_table::JoinTable;
 use crate::options::NumaPolicy;
 use crate::physical::program::Source;
 use crate::vector::rows::Materialized;
-use crate::vector::value::{Kind, Var, Vector};
+use crate::vector::value::{Var, Vector};
 
 /// Rows in a piece of materialised rows or of a join table.
 const PIECE_ROWS: usize = 16 * algebra::VECTOR_ROWS;
@@ -99,9 +99,7 @@ impl QueryState {
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let mut pieces = grouped(inner.morsels(), nodes, chunks.max(1));
-                if let Some(key) = first.filter(|key| self.types[key.var].kind == Kind::Int) {
-                    order_pieces(&mut pieces, scan, key);
-                }
+                order_pieces(&mut pieces, scan, first, &self.types);
                 let queue = |home| queue(self.execution.numa_policy, self.share.as_ref(), home);
                 let homes = pieces.iter().enumerate();
                 let homes = homes.filter_map(|(i, (home, _))| Some((queue(*home)?, i as u32)));

@@ -173,9 +173,35 @@ impl Lowering<'_> {
         };
         let order = order.map(ties);
         let order = order.ok_or_else(|| Error::Unsupported("such an order of rows".into()))?;
+        let (folds, out) = self.row_folds(&vars, &keys, order)?;
+        let mut rel = Rel::Fold {
+            input: Box::new(mapped(rel, computed.exprs)),
+            keys,
+            folds,
+        };
+        let scope = Scope {
+            schema: &window.schema,
+            vars: &out,
+        };
+        for other in &numbered.others {
+            for predicate in self.conjuncts(other, scope)? {
+                rel = filtered(rel, predicate);
+            }
+        }
+        Ok(Some((rel, out)))
+    }
+
+    /// The functions that give the rows of an order with the vectors `vars` and their numbers, and the vectors of these.
+    /// `keys` are those of the groups, which are the same in all rows.
+    fn row_folds(
+        &mut self,
+        vars: &[Var],
+        keys: &[Var],
+        order: RowOrder,
+    ) -> Result<(Vec<Fold>, Vec<Var>)> {
         let mut folds: Vec<Fold> = Vec::new();
         let mut out = Vec::with_capacity(vars.len() + 1);
-        for var in &vars {
+        for var in vars {
             let known = folds.iter().find(|fold| fold.arg == Some(*var));
             let own = match known {
                 Some(known) => known.var,
@@ -195,29 +221,14 @@ impl Lowering<'_> {
         }
         let number = Type::of(&DataType::UInt64, false);
         let number = number.ok_or_else(|| Error::Unsupported("numbers of rows".into()))?;
-        let number = self
-            .query
-            .add("row_number", number.within((1, most as i128)));
+        let number = number.within((1, order.most() as i128));
+        let number = self.query.add("row_number", number);
         folds.push(Fold {
             var: number,
             function: Function::RowNumber(order),
             arg: None,
         });
         out.push(number);
-        let mut rel = Rel::Fold {
-            input: Box::new(mapped(rel, computed.exprs)),
-            keys,
-            folds,
-        };
-        let scope = Scope {
-            schema: &window.schema,
-            vars: &out,
-        };
-        for other in &numbered.others {
-            for predicate in self.conjuncts(other, scope)? {
-                rel = filtered(rel, predicate);
-            }
-        }
-        Ok(Some((rel, out)))
+        Ok((folds, out))
     }
 }
