@@ -95,10 +95,10 @@ impl Lowering<'_> {
 
     /// The vector that says which rows count for an aggregate that takes a value from the first: those that pass its
     /// filter and have none of `present` NULL. `None` if all do.
-    fn only(
+    fn only<'e>(
         &mut self,
-        call: &AggregateFunction,
-        mut present: Vec<&Sql>,
+        call: &'e AggregateFunction,
+        mut present: Vec<&'e Sql>,
         scope: Scope<'_>,
         computed: &mut Computed,
     ) -> Result<Option<Var>> {
