@@ -309,7 +309,7 @@ fn the_first_rows_of_groups_are_those_of_a_sort() {
             let own = found(&prepared, &runtime, &execution);
             assert_eq!(own, wanted, "{case:?}, {executor:?}");
             execution.spill = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).into());
-            execution.max_rows_before_spill = Some(30);
+            execution.max_rows_before_spill = Some(60);
             let own = found(&prepared, &runtime, &execution);
             assert_eq!(own, wanted, "{case:?}, {executor:?}, spilled");
         }
