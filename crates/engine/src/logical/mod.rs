@@ -2,4 +2,3 @@
 
 pub(crate) mod external;
 pub(crate) mod relation;
-pub(crate) mod row_order;

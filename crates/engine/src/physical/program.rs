@@ -10,8 +10,7 @@ use arrow::array::RecordBatch;
 
 use crate::expr::Expr;
 use crate::logical::external::ExternalScan;
-use crate::logical::relation::{Fold, Key, Scan};
-use crate::logical::row_order::RowOrder;
+use crate::logical::relation::{Fold, Key, RowOrder, Scan};
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.

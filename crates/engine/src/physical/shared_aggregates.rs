@@ -1,8 +1,7 @@
 //! Common-aggregate sharing: `sum(x)` and `avg(x)` share one sum, and all functions of columns without NULLs share
 //! the number of rows. So accumulators are kept apart from the functions that read them.
 
-use crate::logical::relation::{Fold, Function};
-use crate::logical::row_order::RowOrder;
+use crate::logical::relation::{Fold, Function, RowOrder};
 use crate::vector::value::{Type, Var};
 
 /// What is accumulated for each group.

@@ -8,8 +8,7 @@ use engine::{Error, Expr, Fold, Function, Key, Kind, Rel, Result, RowOrder, Type
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
-use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
-use crate::lower::rel::filtered;
+use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
 use crate::optimize::first_rows::numbered;
 
 /// Most rows of a group that are kept without a sort: beyond, rows would be moved within long lists.

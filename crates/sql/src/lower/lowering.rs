@@ -49,6 +49,14 @@ pub(super) fn once(vars: &[Var]) -> Vec<Var> {
     all
 }
 
+/// The rows of `rel` for which `predicate` is true.
+pub(super) fn filtered(rel: Rel, predicate: Expr) -> Rel {
+    Rel::Filter {
+        input: Box::new(rel),
+        predicate,
+    }
+}
+
 /// `rel` with the vectors that `exprs` compute, if there are any.
 pub(super) fn mapped(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
     if exprs.is_empty() {

@@ -17,7 +17,7 @@ use table::Zone;
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
 use crate::lower::first_rows::Computed;
-use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
+use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
 use crate::lower::source::Source;
 use crate::optimize::keys;
 use crate::scan::files::external::Files;
@@ -518,14 +518,6 @@ fn within_sums(ty: Type, bounds: (i128, i128)) -> Type {
     match (bounds.0.checked_mul(ROWS), bounds.1.checked_mul(ROWS)) {
         (Some(least), Some(most)) => ty.within((least.min(low), most.max(high))),
         _ => ty,
-    }
-}
-
-/// The rows of `rel` for which `predicate` is true.
-pub(super) fn filtered(rel: Rel, predicate: Expr) -> Rel {
-    Rel::Filter {
-        input: Box::new(rel),
-        predicate,
     }
 }
 

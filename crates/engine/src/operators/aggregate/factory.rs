@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::logical::relation::Fold;
-use crate::logical::row_order::RowOrder;
+use crate::logical::relation::{Fold, RowOrder};
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::distinct::DistinctValues;
 use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};

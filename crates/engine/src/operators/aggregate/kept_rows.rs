@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, missing};
-use crate::logical::relation::Fold;
-use crate::logical::row_order::RowOrder;
+use crate::logical::relation::{Fold, RowOrder};
 use crate::operators::aggregate::accumulator::grow;
 use crate::operators::aggregate::kept_columns::{BatchColumn, Cell, Cells, KeptColumn};
 use crate::vector::batch::Batch;

@@ -1,11 +1,9 @@
 //! Groups that keep rows: their first few in an order.
 
 use crate::error::{Error, Result};
-use crate::logical::relation::{Fold, Function};
-use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::grouping::{Grouping, KeyIndex};
 use crate::vector::batch::Batch;
-use crate::vector::value::{Values, Var, Vector};
+use crate::vector::value::Var;
 
 impl Grouping {
     /// For groups of nothing but first rows: see [`Accumulator::choose_rows`]. The same rows go to
@@ -40,22 +38,4 @@ impl Grouping {
         let rows = self.states.iter().find_map(|state| state.entries(&groups));
         rows.unwrap_or_else(|| (groups.clone(), groups))
     }
-}
-
-/// The result of a function of kept rows, which belong to `groups` and lie at `places`; `None` for other functions.
-pub(super) fn row_result(
-    fold: &Fold,
-    rows: &dyn Accumulator,
-    groups: &[u32],
-    places: &[u32],
-) -> Result<Option<Vector>> {
-    Ok(match (fold.function, fold.arg) {
-        (Function::First(_), Some(arg)) => Some(rows.row_values(arg, places)?),
-        (Function::First(_), None) => return Err(Error::internal("the first of no values")),
-        (Function::RowNumber(_), _) => {
-            let numbers = rows.row_numbers(groups, places)?;
-            Some(Vector::new(Values::Int(numbers)))
-        }
-        _ => None,
-    })
 }
