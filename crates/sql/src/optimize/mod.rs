@@ -3,7 +3,8 @@
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
 //!   [`order`], [`special`], [`multiset`], [`undefined`], [`hex`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`likes`], [`casts`], [`keys`], [`checked`],
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`], [`nested`].
-//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`volatile`] and [`nullsafe`].
+//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`first_rows`], [`volatile`] and
+//!   [`nullsafe`].
 //! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.

@@ -6,8 +6,8 @@ use crate::vector::batch::Batch;
 use crate::vector::value::Var;
 
 impl Grouping {
-    /// For groups of nothing but first rows: see [`Accumulator::choose_rows`]. The same rows go to
-    /// [`settle_rows`](Self::settle_rows).
+    /// For groups of nothing but first rows: the first part of [`add`](Self::add), which tells the rows that are kept as
+    /// accumulators do. They go to [`settle_rows`](Self::settle_rows).
     pub fn choose_rows(
         &mut self,
         batch: &Batch,
@@ -25,7 +25,7 @@ impl Grouping {
         }
     }
 
-    /// See [`Accumulator::settle_rows`].
+    /// The second part of [`add`](Self::add).
     pub fn settle_rows(&mut self, batch: &Batch) -> Result<()> {
         let mut states = self.states.iter_mut();
         states.try_for_each(|state| state.settle_rows(batch))
