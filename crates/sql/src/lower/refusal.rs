@@ -10,6 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
 use crate::functions::single::of_single;
+use crate::lower::first_rows::takes_first_row;
 use crate::lower::rel::aggregate_function;
 use crate::lower::source::is_readable;
 use crate::lower::subplans::address;
@@ -97,6 +98,7 @@ fn is_refused(plan: &LogicalPlan) -> Result<bool> {
                 Expr::AggregateFunction(call) => {
                     matches!(plan, LogicalPlan::Aggregate(_))
                         && aggregate_function(call.func.name()).is_none()
+                        && !takes_first_row(call.func.name())
                         && of_single(e).is_none()
                 }
                 e => e.is_volatile_node(),
