@@ -141,6 +141,7 @@ impl QueryState {
                 ResultSender::end(senders.collect::<Result<_>>()?).await
             }
             Sink::Rows { .. } => self.finish_rows(number, &factory, sinks),
+            Sink::Window { .. } => self.finish_window(number, &factory, sinks).await,
         }
     }
 

@@ -398,7 +398,11 @@ fn checked(
     Ok(out)
 }
 
-fn repeat(literal: &Literal, kind: Kind, rows: usize) -> Result<Vector> {
+/// A vector of so many times the same value.
+///
+/// # Errors
+/// None.
+pub(crate) fn repeat(literal: &Literal, kind: Kind, rows: usize) -> Result<Vector> {
     Ok(Vector::new(match literal {
         Literal::Null => return Ok(Vector::nulls(kind, rows)),
         Literal::Int(v) => Values::Int(vec![*v; rows]),

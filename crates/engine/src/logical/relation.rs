@@ -4,13 +4,14 @@
 //! of linear algebra (the LAQ paper), a scan gives bitmap matrices and decimal vectors, a filter a filtered bit
 //! vector, a join is a `dot`, and grouping is `krao` of the keys with a fold along them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use table::{Filter, Table};
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Literal};
 use crate::logical::external::ExternalScan;
 use crate::vector::value::{Type, Var};
 
@@ -155,6 +156,20 @@ pub enum Rel {
         keys: Vec<Var>,
         /// The aggregate functions.
         folds: Vec<Fold>,
+    },
+    /// The same rows with what window functions give for each. Rows of equal partition keys, in which NULLs are equal,
+    /// are a partition. Several functions over the same partitions and order share one relation, and so one sort.
+    ///
+    /// Keys that are floats must have one zero and one NaN.
+    Window {
+        /// The rows.
+        input: Box<Rel>,
+        /// The partition keys.
+        partition: Vec<Var>,
+        /// The order of the rows of a partition; without any, all rows of a partition are peers.
+        order: Vec<Key>,
+        /// The functions.
+        functions: Vec<WindowFold>,
     },
     /// The rows in an order, limited, or both.
     Sort {
@@ -388,6 +403,12 @@ impl Rel {
                 keys.iter().for_each(|var| f(*var));
                 folds.iter().for_each(|fold| f(fold.var));
             }
+            Rel::Window {
+                input, functions, ..
+            } => {
+                input.each_var(f);
+                functions.iter().for_each(|fold| f(fold.var));
+            }
         }
     }
 
@@ -415,5 +436,133 @@ impl Rel {
         let mut found = false;
         self.each_var(&mut |other| found |= other == var);
         found
+    }
+}
+
+/// A window function and its argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowFold {
+    /// The result.
+    pub var: Var,
+    /// The function.
+    pub function: WindowFunction,
+    /// Its argument; `None` for functions of the rows alone.
+    pub arg: Option<Var>,
+}
+
+/// A window function. Rows of equal sort keys are peers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WindowFunction {
+    /// The number of the row in its partition, from 1.
+    RowNumber,
+    /// The number of the first of the row's peers.
+    Rank,
+    /// The number of the row's peers among all groups of peers, from 1.
+    DenseRank,
+    /// `(rank - 1) / (rows - 1)`, or 0 in a partition of one row.
+    PercentRank,
+    /// The share of rows up to the last of the row's peers.
+    CumeDist,
+    /// The bucket of the row, from 1, where the partition is cut into this many of about the same size.
+    Ntile(u64),
+    /// The value of the row so many rows before this one (`lag`), or behind it if the number is negative (`lead`).
+    Shift {
+        /// How many rows.
+        rows: i64,
+        /// The result where the partition has no such row.
+        default: Literal,
+    },
+    /// The value of the first row of the frame.
+    FirstValue(FrameBounds),
+    /// The value of the last row of the frame.
+    LastValue(FrameBounds),
+    /// The value of the row of this number in the frame, from 1.
+    NthValue(FrameBounds, u64),
+    /// An aggregate of the frame: [`Function::Count`], [`Function::Sum`], [`Function::Min`], [`Function::Max`] or
+    /// [`Function::Avg`].
+    Aggregate(Function, FrameBounds),
+}
+
+/// Which rows around a row are its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameBounds {
+    /// Whether the frame begins and ends with peers of the row rather than with the row itself (`range`, rather than
+    /// `rows`). Then no edge has a distance.
+    pub peers: bool,
+    /// The first row.
+    pub start: FrameEdge,
+    /// The last row.
+    pub end: FrameEdge,
+}
+
+/// Where a frame begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameEdge {
+    /// At the first row of the partition.
+    First,
+    /// So many rows before the row.
+    Preceding(u64),
+    /// At the row, or its peers.
+    Current,
+    /// So many rows behind the row.
+    Following(u64),
+    /// At the last row of the partition.
+    Last,
+}
+
+impl WindowFunction {
+    /// The frame that it is computed of, if it depends on one.
+    pub(crate) fn frame(&self) -> Option<FrameBounds> {
+        match self {
+            WindowFunction::FirstValue(frame)
+            | WindowFunction::LastValue(frame)
+            | WindowFunction::NthValue(frame, _)
+            | WindowFunction::Aggregate(_, frame) => Some(*frame),
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist
+            | WindowFunction::Ntile(_)
+            | WindowFunction::Shift { .. } => None,
+        }
+    }
+
+    /// Its name in `explain`.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            WindowFunction::RowNumber => "row_number".into(),
+            WindowFunction::Rank => "rank".into(),
+            WindowFunction::DenseRank => "dense_rank".into(),
+            WindowFunction::PercentRank => "percent_rank".into(),
+            WindowFunction::CumeDist => "cume_dist".into(),
+            WindowFunction::Ntile(_) => "ntile".into(),
+            WindowFunction::Shift { rows, .. } if *rows < 0 => "lead".into(),
+            WindowFunction::Shift { .. } => "lag".into(),
+            WindowFunction::FirstValue(_) => "first_value".into(),
+            WindowFunction::LastValue(_) => "last_value".into(),
+            WindowFunction::NthValue(..) => "nth_value".into(),
+            WindowFunction::Aggregate(function, _) => format!("{function:?}").to_lowercase(),
+        }
+    }
+}
+
+impl fmt::Display for FrameBounds {
+    /// As SQL writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = if self.peers { "range" } else { "rows" };
+        write!(f, "{units} between {} and {}", self.start, self.end)
+    }
+}
+
+impl fmt::Display for FrameEdge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FrameEdge::First => write!(f, "unbounded preceding"),
+            FrameEdge::Preceding(rows) => write!(f, "{rows} preceding"),
+            FrameEdge::Current => write!(f, "current row"),
+            FrameEdge::Following(rows) => write!(f, "{rows} following"),
+            FrameEdge::Last => write!(f, "unbounded following"),
+        }
     }
 }

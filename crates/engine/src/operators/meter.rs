@@ -129,7 +129,7 @@ impl PipelineMeter {
                 }
             }
             Sink::Table { .. } => "collect rows of the build side".into(),
-            Sink::Rows { .. } => "collect rows".into(),
+            Sink::Rows { .. } | Sink::Window { .. } => "collect rows".into(),
         };
         meter.set(At::Sink, own, sink_cost(sink, group_join, types));
         meter
@@ -298,7 +298,7 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
             }
             Cost { operations, bytes }
         }
-        Sink::Table { .. } | Sink::Rows { .. } => {
+        Sink::Table { .. } | Sink::Rows { .. } | Sink::Window { .. } => {
             let vars = sink.reads(group_join);
             let bytes: u64 = vars.iter().map(|var| 2 * width(types, *var)).sum();
             Cost {

@@ -1,5 +1,5 @@
-//! Operators and their state: selections and column readers, join tables, aggregations, sorts, limits, top-k
-//! filters. They know programs and vectors, but neither stages nor workers.
+//! Operators and their state: selections and column readers, join tables, aggregations, sorts, windows, limits,
+//! top-k filters. They know programs and vectors, but neither stages nor workers.
 
 pub(crate) mod aggregate;
 pub(crate) mod external_scan;
@@ -11,3 +11,4 @@ pub(crate) mod pipeline;
 pub(crate) mod sort;
 pub(crate) mod source;
 pub(crate) mod top_k;
+pub(crate) mod window;

@@ -1,7 +1,7 @@
 //! `explain`: programs in readable form.
 
 use crate::expr::Expr;
-use crate::logical::relation::{Column, Fold};
+use crate::logical::relation::{Column, Fold, Key, WindowFold};
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
 
@@ -9,7 +9,8 @@ use crate::vector::value::Var;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StageOutline {
-    /// What it makes, in a word or two: `join table`, `aggregate`, `sort`, `top-k`, `rows`.
+    /// What it makes, in a word or two: `join table`, `aggregate`, `window`, `sort`, `top-k`,
+    /// `rows`.
     pub makes: &'static str,
     /// The same, with its keys and columns.
     pub sink: String,
@@ -89,6 +90,7 @@ fn makes(sink: &Sink) -> &'static str {
     match sink {
         Sink::Table { .. } => "join table",
         Sink::Fold { .. } => "aggregate",
+        Sink::Window { .. } => "window",
         Sink::Rows { order, fetch, .. } => match (order.is_empty(), fetch) {
             (true, _) => "rows",
             (false, None) => "sort",
@@ -215,6 +217,27 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
             };
             format!("fold{krao}: {}", folds.join(", "))
         }
+        Sink::Window {
+            partition,
+            order,
+            functions,
+            ..
+        } => {
+            let (partition, order) = order.split_at(*partition);
+            let keys = |keys: &[Key]| {
+                let keys: Vec<Var> = keys.iter().map(|key| key.var).collect();
+                names(&keys, columns)
+            };
+            let mut line = "window".to_string();
+            if !partition.is_empty() {
+                line += &format!(" by krao({})", keys(partition));
+            }
+            if !order.is_empty() {
+                line += &format!(" in order of ({})", keys(order));
+            }
+            let functions = functions.iter().map(|f| window_fold(f, columns));
+            format!("{line}: {}", functions.collect::<Vec<_>>().join(", "))
+        }
         Sink::Rows {
             vars, order, fetch, ..
         } => {
@@ -252,6 +275,20 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
         return format!("{what}{most} in order of ({})", keys.join(", "));
     }
     format!("{}({arg})", format!("{:?}", fold.function).to_lowercase())
+}
+
+fn window_fold(fold: &WindowFold, columns: &[Column]) -> String {
+    let arg = match (fold.arg, fold.function.frame()) {
+        (Some(arg), _) => columns[arg].name.as_str(),
+        // A count of rows.
+        (None, Some(_)) => "*",
+        (None, None) => "",
+    };
+    let name = fold.function.name();
+    match fold.function.frame() {
+        Some(frame) => format!("{name}({arg}) {frame}"),
+        None => format!("{name}({arg})"),
+    }
 }
 
 fn names(vars: &[Var], columns: &[Column]) -> String {

@@ -12,3 +12,4 @@ pub(crate) mod program;
 pub(crate) mod semi_join;
 pub(crate) mod shared_aggregates;
 pub(crate) mod statistics;
+pub(crate) mod window;

@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 
 use crate::expr::Expr;
 use crate::logical::external::ExternalScan;
-use crate::logical::relation::{Fold, Key, RowOrder, Scan};
+use crate::logical::relation::{Fold, Key, RowOrder, Scan, WindowFold};
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.
@@ -112,6 +112,16 @@ pub(crate) enum Sink {
         folds: Vec<Fold>,
         group_join: Option<GroupJoin>,
     },
+    /// Window functions: the rows are sorted, and then the functions computed.
+    Window {
+        vars: Vec<Var>,
+        /// Those of `vars` that the result has.
+        kept: Vec<Var>,
+        /// How many of the first keys of `order` are those of partitions.
+        partition: usize,
+        order: Vec<Key>,
+        functions: Vec<WindowFold>,
+    },
     /// Materialised rows, sorted if there are keys.
     Rows {
         vars: Vec<Var>,
@@ -206,11 +216,22 @@ impl Sink {
         }
     }
 
+    /// The keys by which it sorts its rows, and how many rows of that order it keeps at most.
+    pub fn sorts(&self) -> (&[Key], Option<usize>) {
+        match self {
+            Sink::Rows {
+                order, skip, fetch, ..
+            } => (order, fetch.map(|n| skip.saturating_add(n))),
+            Sink::Window { order, .. } => (order, None),
+            Sink::Table { .. } | Sink::Fold { .. } => (&[], None),
+        }
+    }
+
     /// The vectors it reads; `found_by_row` says whether groups are found by row number (group join).
     pub fn reads(&self, found_by_row: bool) -> Required {
         match self {
             Sink::Table { keys, vars, .. } => keys.iter().chain(vars).copied().collect(),
-            Sink::Rows { vars, .. } => vars.iter().copied().collect(),
+            Sink::Rows { vars, .. } | Sink::Window { vars, .. } => vars.iter().copied().collect(),
             Sink::Fold {
                 keys,
                 folds,

@@ -23,7 +23,7 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             let share = if groups { GUESS_GROUPS } else { GUESS };
             (rows * share, base)
         }
-        Rel::Map { input, .. } => expected(input),
+        Rel::Map { input, .. } | Rel::Window { input, .. } => expected(input),
         Rel::Reduced(reduced) => expected(&reduced.input),
         Rel::Shared { input, .. } => expected(input),
         Rel::Join { inputs, .. } => {
@@ -78,6 +78,7 @@ pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
         }
         Rel::Filter { input, .. }
         | Rel::Map { input, .. }
+        | Rel::Window { input, .. }
         | Rel::Sort { input, .. }
         | Rel::Semi { input, .. } => is_key(input, vars),
         Rel::Reduced(reduced) => is_key(&reduced.input, vars),

@@ -3,3 +3,4 @@
 mod aggregate;
 mod join_table;
 mod rows;
+mod window;

@@ -255,7 +255,7 @@ impl QueryState {
         let rows = group_join.map(|stage| self.join_tables[stage].as_ref().ok_or_else(missing));
         let vars: BTreeSet<Var> = match sink {
             Sink::Table { keys, vars, .. } => keys.iter().chain(vars).copied().collect(),
-            Sink::Rows { vars, .. } => vars.iter().copied().collect(),
+            Sink::Rows { vars, .. } | Sink::Window { vars, .. } => vars.iter().copied().collect(),
             Sink::Fold { .. } => BTreeSet::new(),
         };
         Ok(SinkFactory {

@@ -1,6 +1,6 @@
 //! Spilling a worker's own rows or groups.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::execute::sink::{AggregateSink, RowSink, SinkFactory};
@@ -19,7 +19,7 @@ impl SinkFactory {
     pub(crate) fn reserve_rows(&self, row_sink: &mut RowSink) -> Result<()> {
         let rows = &mut row_sink.rows;
         // Rows that will be sorted need memory twice while they are sorted.
-        let ordered = matches!(&self.sink, Sink::Rows { order, .. } if !order.is_empty());
+        let ordered = !self.sink.sorts().0.is_empty();
         let wanted = rows.memory() * if ordered && self.may_spill { 2 } else { 1 };
         let over_limit = rows.rows > self.room;
         let kept = rows
@@ -47,21 +47,15 @@ impl SinkFactory {
         self.spill_as_needed(&Materialized { columns, rows }, &mut row_sink.spilled)
     }
 
-    /// Spills `stored` in the form the sink needs: partitioned by key for a join table, as a sorted run for a sort,
-    /// otherwise as it is.
+    /// Spills `stored` in the form the sink needs: partitioned by key for a join table, as a sorted run for a sort or a
+    /// window, otherwise as it is.
     pub(crate) fn spill_as_needed(&self, stored: &Materialized, lists: &mut Lists) -> Result<()> {
         if stored.rows == 0 {
             return Ok(());
         }
-        match &self.sink {
-            Sink::Table { keys, .. } => self.spill_partitions(stored, keys, lists),
-            Sink::Rows {
-                order: keys,
-                skip,
-                fetch,
-                ..
-            } if !keys.is_empty() => {
-                let end = fetch.map(|n| skip.saturating_add(n));
+        match (&self.sink, self.sink.sorts()) {
+            (Sink::Table { keys, .. }, _) => self.spill_partitions(stored, keys, lists),
+            (_, (keys, end)) if !keys.is_empty() => {
                 let picks = order(stored, &self.types, keys, end)?;
                 let run = picks.chunks(RUN_ROWS);
                 let run = run.map(|some| self.spill_chunk(stored, some));
@@ -81,15 +75,21 @@ impl SinkFactory {
 
     /// The vectors of the stage's result, ascending.
     pub(crate) fn result_vars(&self) -> Vec<(Var, Kind)> {
-        let Sink::Fold { keys, folds, .. } = &self.sink else {
-            return self.vars.clone();
+        let all: BTreeSet<Var> = match &self.sink {
+            Sink::Table { .. } | Sink::Rows { .. } => return self.vars.clone(),
+            Sink::Fold { keys, folds, .. } => {
+                let results = folds.iter().map(|fold| fold.var);
+                keys.iter().copied().chain(results).collect()
+            }
+            Sink::Window {
+                kept, functions, ..
+            } => {
+                let results = functions.iter().map(|fold| fold.var);
+                kept.iter().copied().chain(results).collect()
+            }
         };
-        let all = keys
-            .iter()
-            .copied()
-            .chain(folds.iter().map(|fold| fold.var));
-        let kinds = all.map(|var| (var, self.types[var].kind));
-        kinds.collect::<BTreeMap<_, _>>().into_iter().collect()
+        let kinds = all.into_iter().map(|var| (var, self.types[var].kind));
+        kinds.collect()
     }
 
     fn spill_chunk(&self, stored: &Materialized, rows: &[u32]) -> Result<Extent> {

@@ -67,6 +67,29 @@ pub(crate) fn row_result(
     })
 }
 
+/// The results of a sum or an average for each of many sets of values, of which the sums are `found` and the numbers of
+/// values `counts`; of type `ty`. NULL for those without a value.
+///
+/// # Errors
+/// Those of [`result`].
+pub(crate) fn of_sums(
+    function: Function,
+    found: AccumulatedValues<'_>,
+    counts: &[i64],
+    ty: &Type,
+    arg_scale: i8,
+) -> Result<Vector> {
+    let mut all = 0..counts.len();
+    let values = if function == Function::Avg {
+        average(found, &mut all, counts, ty, arg_scale)?
+    } else {
+        plain(found, &mut all, ty)?
+    };
+    let some = counts.contains(&0);
+    let valid = some.then(|| counts.iter().map(|count| *count > 0).collect());
+    Ok(Vector { values, valid })
+}
+
 /// Whether each group has a value, if the accumulator knows.
 fn seen(found: AccumulatedValues<'_>) -> Option<&[bool]> {
     match found {

@@ -1,0 +1,432 @@
+//! Finishing a stage of window functions.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::execute::query_state::QueryState;
+use crate::execute::sink::{RowSink, SinkFactory, SinkState};
+use crate::memory::reservation::{Reservation, SLACK};
+use crate::memory::spill::{EXTENT_ROWS, Extent, Lists, joined};
+use crate::operators::external_sort::Merging;
+use crate::operators::window::Windows;
+use crate::operators::window::sort::{SortRows, by_bytes};
+use crate::physical::program::Sink;
+use crate::vector::builder::RowsBuilder;
+use crate::vector::rows::Materialized;
+use crate::vector::value::{Var, Vector};
+
+/// Bytes per row while rows are sorted: a key with the number of its row, twice.
+const SORTING: usize = 64;
+
+/// Rows for which it is worth while to start another task.
+const TASK_ROWS: usize = 16 * algebra::VECTOR_ROWS;
+
+/// Rows of spilled runs that are read before functions are computed of the partitions among them.
+const CHUNK_ROWS: usize = 32 * algebra::VECTOR_ROWS;
+
+impl QueryState {
+    /// Sorts the rows of all workers by partitions and order, and computes the functions. Spilled runs are merged, and
+    /// the functions computed of some partitions after the others.
+    pub(crate) async fn finish_window(
+        &mut self,
+        number: usize,
+        factory: &SinkFactory,
+        sinks: Vec<SinkState>,
+    ) -> Result<()> {
+        let Sink::Window {
+            partition,
+            order,
+            functions,
+            ..
+        } = &factory.sink
+        else {
+            return Err(Error::internal("a window of another sink"));
+        };
+        let windows = Arc::new(Windows {
+            types: self.types.clone(),
+            partition: *partition,
+            order: order.clone(),
+            functions: functions.clone(),
+            stop: self.stop.clone(),
+        });
+        let sinks = sinks.into_iter().map(SinkState::row_sink);
+        let sinks = sinks.collect::<Result<Vec<_>>>()?;
+        let rows: usize = sinks.iter().map(|sink| sink.rows.rows).sum();
+        let over_limit = factory.may_spill && rows > self.room();
+        if !over_limit && sinks.iter().all(|sink| sink.spilled.is_empty()) {
+            let bytes: usize = sinks.iter().map(|sink| sink.rows.memory()).sum();
+            let budget = &self.runtime.budget;
+            let results = (bytes + rows * windows.width()) as u64;
+            let held = Reservation::take(budget, results, "a window").and_then(|held| {
+                let sorting = (rows * SORTING) as u64;
+                Ok((held, Reservation::take(budget, sorting, "a window")?))
+            });
+            match held {
+                Err(Error::Memory { .. }) if factory.may_spill => {}
+                held => {
+                    let (held, sorting) = held?;
+                    let rows = sinks.into_iter().map(|sink| sink.rows).collect();
+                    let stored = self.windows_in_memory(&windows, factory, rows).await?;
+                    drop(sorting);
+                    self.rows[number] = Some(Arc::new(stored));
+                    self.held[number].push(held);
+                    return Ok(());
+                }
+            }
+        }
+        let results = self.windows_of_runs(&windows, factory, sinks)?;
+        self.note_spilled(number, "rows of a window");
+        self.set_spilled(number, factory.result_vars(), results);
+        Ok(())
+    }
+
+    /// The rows that the stage gives, of rows that do not fit in memory.
+    fn windows_of_runs(
+        &self,
+        windows: &Windows,
+        factory: &SinkFactory,
+        sinks: Vec<RowSink>,
+    ) -> Result<Vec<Extent>> {
+        let mut runs: Lists = vec![];
+        for mut sink in sinks {
+            factory.spill_rows(&mut sink)?;
+            runs.extend(sink.spilled);
+        }
+        let extents = if windows.order.is_empty() {
+            runs.into_iter().flatten().collect()
+        } else {
+            let merging = Merging {
+                spill: &self.spill,
+                types: &self.types,
+                vars: &factory.vars,
+                keys: &windows.order,
+                stop: &self.stop,
+            };
+            merging.merge(runs, 0, None)?
+        };
+        self.windows_of_spilled(windows, factory, extents)
+    }
+
+    /// The rows that the stage gives, of rows that fit in memory.
+    async fn windows_in_memory(
+        &self,
+        windows: &Arc<Windows>,
+        factory: &SinkFactory,
+        mut parts: Vec<RowsBuilder>,
+    ) -> Result<Materialized> {
+        // Rows are in memory twice while they are concatenated, and again while they are sorted.
+        let both = parts.iter_mut().map(|rows| std::mem::take(&mut rows.held));
+        let both: Vec<Reservation> = both.collect();
+        let (columns, rows) = RowsBuilder::concat(parts)?;
+        let mut stored = Materialized { columns, rows };
+        if !windows.order.is_empty() {
+            let picks = self.sorted(windows, &stored).await?;
+            stored = self.gathered(stored, picks).await?;
+        }
+        let stored = Arc::new(stored);
+        let results = self.computed(windows, &stored).await?;
+        let rows = stored.rows;
+        let columns = match Arc::try_unwrap(stored) {
+            Ok(stored) => stored.columns,
+            Err(shared) => shared.columns.clone(),
+        };
+        drop(both);
+        Ok(Materialized {
+            columns: result(factory, columns, windows, results)?,
+            rows,
+        })
+    }
+
+    /// Rows per task, for work on `rows` rows.
+    fn task_rows(&self, rows: usize) -> usize {
+        let width = self.runtime.workers.threads().max(1);
+        rows.div_ceil(width).max(TASK_ROWS)
+    }
+
+    /// The numbers of the rows in the order of the windows.
+    async fn sorted(&self, windows: &Windows, stored: &Materialized) -> Result<Vec<u32>> {
+        Ok(
+            match SortRows::of(stored, &windows.types, &windows.order)? {
+                SortRows::Short(rows) => {
+                    let rows = self.sort(rows, |a, b| a.cmp(b)).await?;
+                    rows.into_iter().map(|(_, row)| row).collect()
+                }
+                SortRows::Long(rows) => {
+                    let rows = self.sort(rows, |a, b| a.cmp(b)).await?;
+                    rows.into_iter().map(|(_, row)| row).collect()
+                }
+                SortRows::Bytes(keys, rows) => {
+                    let order = move |a: &u32, b: &u32| by_bytes(&keys, *a, *b);
+                    self.sort(rows, order).await?
+                }
+            },
+        )
+    }
+
+    /// Sorts `items`, of which no two are equal, with all workers: pieces at first, and then what lies between the same
+    /// two of some sampled items in each piece.
+    async fn sort<T, F>(&self, mut items: Vec<T>, order: F) -> Result<Vec<T>>
+    where
+        T: Copy + Send + Sync + 'static,
+        F: Fn(&T, &T) -> Ordering + Clone + Send + Sync + 'static,
+    {
+        self.stop.check()?;
+        let size = self.task_rows(items.len());
+        if items.len() <= size {
+            items.sort_unstable_by(order);
+            return Ok(items);
+        }
+        let pieces = items.chunks(size).map(|piece| {
+            let (mut piece, order) = (piece.to_vec(), order.clone());
+            async move {
+                piece.sort_unstable_by(order);
+                Ok::<_, Error>(piece)
+            }
+        });
+        let pieces: Vec<_> = pieces.collect();
+        let total = items.len();
+        drop(items);
+        let pieces = Arc::new(self.spread(pieces).await?);
+        self.stop.check()?;
+        let parts = pieces.len();
+        let mut samples: Vec<T> = Vec::new();
+        for piece in pieces.iter() {
+            let step = (piece.len() / SAMPLES).max(1);
+            samples.extend(piece.iter().skip(step / 2).step_by(step));
+        }
+        samples.sort_unstable_by(&order);
+        let splitters = (1..parts).map(|part| samples[part * samples.len() / parts]);
+        let splitters: Arc<Vec<T>> = Arc::new(splitters.collect());
+        let merged = (0..parts).map(|part| {
+            let (pieces, splitters, order) = (pieces.clone(), splitters.clone(), order.clone());
+            async move {
+                let place = |piece: &[T], splitter: Option<&T>| {
+                    splitter
+                        .map(|splitter| piece.partition_point(|item| order(item, splitter).is_lt()))
+                };
+                let mut own = Vec::new();
+                for piece in pieces.iter() {
+                    let before = part.checked_sub(1).and_then(|part| splitters.get(part));
+                    let start = place(piece, before).unwrap_or(0);
+                    let end = place(piece, splitters.get(part)).unwrap_or(piece.len());
+                    own.extend_from_slice(&piece[start..end]);
+                }
+                // It finds the runs that are sorted already, and merges them.
+                own.sort_by(&order);
+                Ok::<_, Error>(own)
+            }
+        });
+        let merged = self.spread(merged.collect()).await?;
+        let mut all = Vec::with_capacity(total);
+        merged.iter().for_each(|own| all.extend_from_slice(own));
+        Ok(all)
+    }
+
+    /// The rows `picks` of `stored`.
+    async fn gathered(&self, stored: Materialized, picks: Vec<u32>) -> Result<Materialized> {
+        let rows = picks.len();
+        let vars: Vec<Var> = stored.columns.keys().copied().collect();
+        let all = stored.columns.into_values();
+        let columns: Vec<Vector> = if rows <= TASK_ROWS {
+            all.map(|vector| vector.at(&picks)).collect::<Result<_>>()?
+        } else {
+            let picks = Arc::new(picks);
+            let tasks = all.map(|vector| {
+                let picks = picks.clone();
+                async move { vector.at(&picks) }
+            });
+            self.spread(tasks.collect()).await?
+        };
+        let columns = vars.into_iter().zip(columns).collect();
+        Ok(Materialized { columns, rows })
+    }
+
+    /// The results of the functions, for runs of partitions by different workers.
+    async fn computed(
+        &self,
+        windows: &Arc<Windows>,
+        stored: &Arc<Materialized>,
+    ) -> Result<Vec<Vector>> {
+        let size = self.task_rows(stored.rows);
+        let mut starts = vec![0];
+        for from in (size..stored.rows).step_by(size) {
+            if starts.last().is_some_and(|last| *last < from) {
+                starts.push(windows.next_partition(stored, from)?);
+            }
+        }
+        starts.push(stored.rows);
+        starts.dedup();
+        if starts.len() <= 2 {
+            return windows.compute(stored);
+        }
+        let runs = starts.windows(2).map(|ends| {
+            let run = ends[0]..ends[1];
+            let (windows, stored) = (windows.clone(), stored.clone());
+            async move {
+                let mut columns = BTreeMap::new();
+                for var in windows.needs() {
+                    if let Some(vector) = stored.columns.get(&var) {
+                        columns.insert(var, vector.run(run.clone()));
+                    }
+                }
+                let rows = run.len();
+                windows.compute(&Materialized { columns, rows })
+            }
+        });
+        let parts = self.spread(runs.collect()).await?;
+        let mut results = Vec::with_capacity(windows.functions.len());
+        for (place, fold) in windows.functions.iter().enumerate() {
+            let own: Vec<&Vector> = parts.iter().map(|part| &part[place]).collect();
+            let runs: Vec<_> = own.iter().map(|own| 0..own.len()).enumerate().collect();
+            results.push(Vector::runs(self.types[fold.var].kind, &own, &runs)?);
+        }
+        Ok(results)
+    }
+
+    /// Runs `tasks` on the workers, and returns what they give in their order.
+    async fn spread<T, F>(&self, tasks: Vec<F>) -> Result<Vec<T>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let mut spawned = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            spawned.push(self.runtime.workers.spawn(task).abort_on_drop());
+        }
+        let mut all = Vec::with_capacity(spawned.len());
+        for task in spawned {
+            all.push(task.await.map_err(|e| Error::Call(Box::new(e)))??);
+        }
+        Ok(all)
+    }
+
+    /// The rows that the stage gives, of sorted rows that were spilled: of as many partitions at a time as a chunk has,
+    /// or of one.
+    fn windows_of_spilled(
+        &self,
+        windows: &Windows,
+        factory: &SinkFactory,
+        extents: Vec<Extent>,
+    ) -> Result<Vec<Extent>> {
+        let mut results = Vec::new();
+        let mut chunk = Chunk::default();
+        let mut held = Reservation::default();
+        let mut extents = extents.into_iter().peekable();
+        while let Some(extent) = extents.next() {
+            self.stop.check()?;
+            chunk.rows += extent.rows;
+            chunk.bytes += extent.memory;
+            // The rows, once more as one block, and the results.
+            let needed = 2 * chunk.bytes + chunk.rows * windows.width();
+            match held.cover(&self.runtime.budget, needed, "a partition of a window") {
+                Err(Error::Memory { .. }) if needed <= SLACK => {}
+                held => held?,
+            }
+            chunk.blocks.push(self.spill.read(&extent, &factory.vars)?);
+            let last = extents.peek().is_none();
+            if last || chunk.rows >= chunk.wanted.max(self.chunk_rows(&chunk)) {
+                self.finish_partitions_of(&mut chunk, windows, factory, last, &mut results)?;
+            }
+        }
+        Ok(results)
+    }
+
+    /// How many rows a chunk should have.
+    fn chunk_rows(&self, chunk: &Chunk) -> usize {
+        let row = (chunk.bytes / chunk.rows.max(1)).max(1);
+        let room = usize::try_from(self.runtime.budget.limit() / 16).unwrap_or(usize::MAX);
+        CHUNK_ROWS.min(self.room()).min(room / row)
+    }
+
+    /// Computes the functions of the partitions in `chunk`, of which it keeps the one that may go on.
+    fn finish_partitions_of(
+        &self,
+        chunk: &mut Chunk,
+        windows: &Windows,
+        factory: &SinkFactory,
+        last: bool,
+        results: &mut Vec<Extent>,
+    ) -> Result<()> {
+        let rows = joined(&std::mem::take(&mut chunk.blocks), &factory.vars)?;
+        let end = if last {
+            rows.rows
+        } else {
+            windows.last_partition(&rows)?
+        };
+        if end == 0 {
+            // All of it is one partition, of which there may be much more.
+            chunk.wanted = 2 * rows.rows;
+            chunk.blocks.push(rows);
+            return Ok(());
+        }
+        let whole = part(&rows, 0..end);
+        let own = windows.compute(&whole)?;
+        let columns = result(factory, whole.columns, windows, own)?;
+        self.put(&columns, end, results)?;
+        let left = rows.rows - end;
+        *chunk = Chunk {
+            bytes: chunk.bytes / rows.rows.max(1) * left,
+            rows: left,
+            wanted: 0,
+            blocks: vec![part(&rows, end..rows.rows)],
+        };
+        Ok(())
+    }
+
+    /// Spills rows of the result.
+    fn put(
+        &self,
+        columns: &BTreeMap<Var, Vector>,
+        rows: usize,
+        extents: &mut Vec<Extent>,
+    ) -> Result<()> {
+        for start in (0..rows).step_by(EXTENT_ROWS) {
+            let run = start..rows.min(start + EXTENT_ROWS);
+            let own = columns.values().map(|vector| vector.run(run.clone()));
+            let own: Vec<Vector> = own.collect();
+            extents.push(self.spill.write(own.iter(), run.len())?);
+        }
+        Ok(())
+    }
+}
+
+/// Sorted rows of which functions are not computed yet.
+#[derive(Default)]
+struct Chunk {
+    blocks: Vec<Materialized>,
+    rows: usize,
+    bytes: usize,
+    /// How many rows it must have before another partition can be looked for.
+    wanted: usize,
+}
+
+/// Items of a piece that are sampled when pieces are merged.
+const SAMPLES: usize = 256;
+
+/// The rows `run` of `rows`.
+fn part(rows: &Materialized, run: std::ops::Range<usize>) -> Materialized {
+    let columns = rows.columns.iter();
+    Materialized {
+        columns: columns
+            .map(|(var, vector)| (*var, vector.run(run.clone())))
+            .collect(),
+        rows: run.len(),
+    }
+}
+
+/// The columns of the result: those that are kept, and those of the functions.
+fn result(
+    factory: &SinkFactory,
+    mut columns: BTreeMap<Var, Vector>,
+    windows: &Windows,
+    results: Vec<Vector>,
+) -> Result<BTreeMap<Var, Vector>> {
+    let Sink::Window { kept, .. } = &factory.sink else {
+        return Err(Error::internal("a window of another sink"));
+    };
+    columns.retain(|var, _| kept.contains(var));
+    columns.extend(windows.functions.iter().map(|fold| fold.var).zip(results));
+    Ok(columns)
+}
