@@ -10,8 +10,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Error, Execution, Executor, Fold, Function, Key, NumaPolicy, Output, Prepared, Query, Rel,
-    Runtime, Type, Var,
+    Error, Execution, Executor, Fold, FrameBounds, FrameEdge, Function, Key, Literal, NumaPolicy,
+    Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold, WindowFunction,
 };
 
 const EXECUTORS: [Executor; 3] = [Executor::Fused, Executor::Stream, Executor::Staged];
@@ -148,6 +148,55 @@ fn ordered(many: i64, skip: usize, fetch: Option<usize>) -> Arc<Prepared> {
     prepared(query, root, vec![rows.v, rows.t, rows.k])
 }
 
+/// Functions over partitions by `v`.
+fn windows(many: i64) -> Arc<Prepared> {
+    let mut query = Query::default();
+    let rows = rows(&mut query, many, 1);
+    let frame = |peers, start| FrameBounds {
+        peers,
+        start,
+        end: FrameEdge::Current,
+    };
+    let mut function = |function, arg, ty| WindowFold {
+        var: query.add("window", ty),
+        function,
+        arg,
+    };
+    let near = frame(false, FrameEdge::Preceding(3));
+    let before = frame(true, FrameEdge::First);
+    let lag = WindowFunction::Shift {
+        rows: 2,
+        default: Literal::Text("none".into()),
+    };
+    let functions = vec![
+        function(WindowFunction::RowNumber, None, int()),
+        function(
+            WindowFunction::Aggregate(Function::Sum, before),
+            Some(rows.v),
+            int(),
+        ),
+        function(
+            WindowFunction::Aggregate(Function::Min, near),
+            Some(rows.t),
+            text(),
+        ),
+        function(lag, Some(rows.t), text()),
+    ];
+    let mut vars = vec![rows.k, rows.v];
+    vars.extend(functions.iter().map(|fold| fold.var));
+    let root = Rel::Window {
+        input: Box::new(rows.rel),
+        partition: vec![rows.v],
+        order: vec![Key {
+            var: rows.k,
+            descending: true,
+            nulls_first: true,
+        }],
+        functions,
+    };
+    prepared(query, root, vars)
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Join {
     Inner,
@@ -263,6 +312,7 @@ fn all(many: i64) -> Vec<(String, Arc<Prepared>, bool)> {
     ] {
         all.push((format!("{join:?}"), joined(join, many), false));
     }
+    all.push(("windows".into(), windows(many), false));
     all
 }
 
