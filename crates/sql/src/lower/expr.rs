@@ -351,7 +351,7 @@ fn arithmetic(op: &Operator) -> Arithmetic {
     }
 }
 
-fn literal(value: &ScalarValue) -> Result<Expr> {
+pub(super) fn literal(value: &ScalarValue) -> Result<Expr> {
     let data = value.data_type();
     if value.is_null() {
         return match data {

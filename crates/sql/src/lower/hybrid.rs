@@ -1,8 +1,8 @@
 //! Hybrid plans: Atoll's own engine runs subplans, and DataFusion the rest over their rows.
 //!
-//! A subplan is as large a part of the plan as the engine can run, with a join or an aggregate in it: a bare scan is
-//! left to DataFusion, which reads only the rows that it needs. All subplans run first, one after the other; then their
-//! rows are tables of the rest. Subplans with the same rows run once.
+//! A subplan is as large a part of the plan as the engine can run, with a join, an aggregate or a window in it: a bare
+//! scan is left to DataFusion, which reads only the rows that it needs. All subplans run first, one after the other;
+//! then their rows are tables of the rest. Subplans with the same rows run once.
 
 use std::sync::{Arc, OnceLock};
 

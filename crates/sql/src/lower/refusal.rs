@@ -43,7 +43,10 @@ impl FirstSight {
         let mut is_refused = is_refused(plan)?;
         let mut is_worthwhile = matches!(
             plan,
-            LogicalPlan::Join(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(_)
+            LogicalPlan::Join(_)
+                | LogicalPlan::Aggregate(_)
+                | LogicalPlan::Distinct(_)
+                | LogicalPlan::Window(_)
         );
         for input in plan.inputs() {
             self.look(input)?;

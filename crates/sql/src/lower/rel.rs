@@ -53,6 +53,7 @@ impl Lowering<'_> {
                 Ok((limited(rel, skip, fetch), vars))
             }
             LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Window(window) => self.window(window),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::EmptyRelation(empty) if !empty.produce_one_row => {
@@ -407,16 +408,12 @@ impl Lowering<'_> {
                 }
             }
         };
-        let texts = matches!(arg.ty.kind, Kind::Text | Kind::Code | Kind::Bool);
         let sums = !matches!(
             function,
             Function::Count | Function::CountDistinct | Function::Min | Function::Max
         );
-        if texts && sums {
-            return unsupported("such an aggregate of texts");
-        }
-        if sums && arg.ty.kind == Kind::Wide && !has_room(arg.ty.bounds) {
-            return unsupported("sums that may need more than 128 bits on their way");
+        if sums {
+            addable(&arg.ty)?;
         }
         let arg = match (function, arg.ty.nullable) {
             // Without NULLs it counts rows.
@@ -495,6 +492,17 @@ pub(super) fn aggregate_function(name: &str) -> Option<Function> {
         "avg" => Function::Avg,
         _ => return None,
     })
+}
+
+/// Refuses values that sums are not there for.
+pub(super) fn addable(ty: &Type) -> Result<()> {
+    if matches!(ty.kind, Kind::Text | Kind::Code | Kind::Bool) {
+        return unsupported("such an aggregate of texts");
+    }
+    if ty.kind == Kind::Wide && !has_room(ty.bounds) {
+        return unsupported("sums that may need more than 128 bits on their way");
+    }
+    Ok(())
 }
 
 /// More rows than any table has.

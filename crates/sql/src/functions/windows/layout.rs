@@ -34,7 +34,7 @@ impl Layout {
     }
 
     /// Where the distances begin.
-    pub(super) fn first_offset(&self) -> usize {
+    pub(crate) fn first_offset(&self) -> usize {
         self.first_key() + self.keys.len()
     }
 }

@@ -59,6 +59,11 @@ impl Framed {
         }
     }
 
+    /// What it computes, over which frames, and how its arguments are laid out.
+    pub(crate) fn parts(&self) -> (&Inner, &Frame, &Layout) {
+        (&self.inner, &self.frame, &self.layout)
+    }
+
     /// The types of the function's own arguments.
     fn own_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match (&self.inner, types) {
