@@ -244,7 +244,7 @@ fn long_queries_of_our_engine_are_cancelled() {
         "select x.b from t x full join t y on x.b = y.b and x.a + y.a < 0",
         "select count(*) from t x where not exists (select 1 from t y where y.b = x.b and y.a + x.a < 0)",
         // What DataFusion runs over our rows.
-        "select max(n) from (select count(*) over (partition by b) n from (select x.b, x.a from t x join t y on x.b = y.b and x.a < y.a - 199990)) where n < 0 and (select count(*) from t x, t y where x.a * y.a = -1) > 0",
+        "select max(n) from (select count(*) over (order by b groups 1 preceding) n from (select x.b, x.a from t x join t y on x.b = y.b and x.a < y.a - 199990)) where n < 0 and (select count(*) from t x, t y where x.a * y.a = -1) > 0",
     ];
     for text in long {
         stopped(&f, text);

@@ -320,4 +320,40 @@ impl Maker<'_> {
             (call, result)
         }
     }
+
+    /// A function over a window that gives the same for all peers of a row, and the type of its result.
+    pub(super) fn windowed(&mut self, fields: &[Field]) -> (String, Type) {
+        let field = self.random.one(fields).clone();
+        let (name, ty) = (&field.name, field.column.ty);
+        let sums = matches!(ty, Type::Int | Type::Big) && !field.column.extreme;
+        let (call, result) = match self.random.below(8) {
+            0 => ("rank()".into(), Type::Big),
+            1 => ("dense_rank()".into(), Type::Big),
+            2 => ("percent_rank()".into(), Type::Float),
+            3 => ("cume_dist()".into(), Type::Float),
+            4 if sums => (format!("sum({name})"), Type::Big),
+            4 | 5 => (format!("min({name})"), ty),
+            6 => (format!("max({name})"), ty),
+            _ => (format!("count({name})"), Type::Big),
+        };
+        let mut over = Vec::new();
+        if self.random.chance(70) {
+            over.push(format!("partition by {}", self.random.one(fields).name));
+        }
+        if self.random.chance(70) {
+            let how = self
+                .random
+                .one(&["", " desc", " nulls first", " desc nulls last"]);
+            over.push(format!("order by {}{how}", self.random.one(fields).name));
+            let frames = [
+                "",
+                "",
+                "range between current row and unbounded following",
+                "range between current row and current row",
+                "rows between unbounded preceding and unbounded following",
+            ];
+            over.push((*self.random.one(&frames)).to_string());
+        }
+        (format!("{call} over ({})", over.join(" ")), result)
+    }
 }

@@ -438,11 +438,9 @@ impl<'t> Maker<'t> {
             types.push(Type::Bool);
         }
         if !self.common && !select.distinct && self.random.chance(6) {
-            let by = self.random.one(fields).name.clone();
-            select
-                .items
-                .push(format!("count(*) over (partition by {by})"));
-            types.push(Type::Big);
+            let (item, ty) = self.windowed(fields);
+            select.items.push(item);
+            types.push(ty);
         }
         types
     }
