@@ -146,3 +146,26 @@ fn relations_without_rows_join() {
     let (found, _) = counted(query, vec![some, none], vec![(key, other)]);
     assert_eq!(found, 0);
 }
+
+/// A hundred relations in a chain and a hundred around the first: each is found by a key of its own, whatever their number.
+#[test]
+fn many_relations_hang_where_their_keys_find_them() {
+    const MANY: usize = 100;
+    let rows: Vec<[i64; 2]> = (0..20).map(|i| [i, (i * 7 + 3) % 20]).collect();
+    for is_chain in [true, false] {
+        let mut query = Query::default();
+        let (first, [_, next]) = relation(&mut query, "r0", [20, 20], &rows);
+        let (mut inputs, mut equal) = (vec![first], vec![]);
+        let mut from = next;
+        for i in 1..=MANY {
+            let (rel, [key, next]) = relation(&mut query, &format!("r{i}"), [20, 20], &rows);
+            inputs.push(rel);
+            equal.push((from, key));
+            if is_chain {
+                from = next;
+            }
+        }
+        let (count, _) = counted(query, inputs, equal);
+        assert_eq!(count, 20);
+    }
+}

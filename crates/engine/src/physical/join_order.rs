@@ -7,7 +7,7 @@
 //! are left over would remove them again. The join tables that let the smallest share of rows through, their matches
 //! counted, are probed first. A build side that is much larger than its parent is reduced by the keys of the parent's rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
@@ -38,6 +38,10 @@ struct Node {
 
 /// Equalities, each as two vectors and the relations that have them.
 type Edges = Vec<((usize, Var), (usize, Var))>;
+
+/// For each relation those that equalities connect it with, by their numbers, each with the rows of it that are expected to match
+/// a row of the relation.
+type Matches = Vec<Vec<(usize, f64)>>;
 
 /// The vectors of `parent` and of `child` that an equality compares, if it is one of these two.
 fn pair((a, b): &((usize, Var), (usize, Var)), parent: usize, child: usize) -> Option<(Var, Var)> {
@@ -95,6 +99,51 @@ pub(crate) fn join(
     graph.pipelines(planner, root, required, vec![])
 }
 
+/// The relation to hang next, below one that is `reached`: the first that is found by a key of its own. If there is none, one
+/// that no relation still to come finds so, with the fewest matches; a relation that hangs below it itself is none that comes
+/// before. Returns its parent and it.
+fn next_relation(
+    reached: &[usize],
+    is_open: &[bool],
+    matches: &Matches,
+    edges: &Edges,
+) -> Option<(usize, usize)> {
+    for parent in reached {
+        let mut open = matches[*parent].iter().filter(|(child, _)| is_open[*child]);
+        if let Some((child, _)) = open.find(|(_, fan_out)| *fan_out < ONE) {
+            return Some((*parent, *child));
+        }
+    }
+    // For each relation those still to come that find it.
+    let mut finders: Vec<Vec<usize>> = vec![Vec::new(); is_open.len()];
+    let open = matches.iter().enumerate();
+    for (other, found) in open.filter(|(other, _)| is_open[*other]) {
+        for (child, fan_out) in found.iter().filter(|(child, _)| *child != other) {
+            if *fan_out < ONE {
+                finders[*child].push(other);
+            }
+        }
+    }
+    let mut is_found_later: Vec<Option<bool>> = vec![None; is_open.len()];
+    let mut best: Option<((bool, f64), (usize, usize))> = None;
+    for parent in reached {
+        for (child, fan_out) in matches[*parent].iter().filter(|(child, _)| is_open[*child]) {
+            let is_later = *is_found_later[*child].get_or_insert_with(|| {
+                let finders = &finders[*child];
+                !finders.is_empty() && {
+                    let others = connected(reached, edges, *child);
+                    finders.iter().any(|other| others.contains(other))
+                }
+            });
+            let rank = (is_later, *fan_out);
+            if best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, (*parent, *child)));
+            }
+        }
+    }
+    best.map(|(_, next)| next)
+}
+
 struct Graph {
     nodes: Vec<Node>,
     /// Further predicates. Each is applied, and removed, as soon as the vectors it reads are there.
@@ -135,14 +184,16 @@ impl Graph {
         for (a, b) in equal {
             edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
         }
+        let matches = self.all_matches(planner, &edges);
         let mut reached = vec![root];
+        let mut is_open = vec![true; self.nodes.len()];
+        is_open[root] = false;
         while reached.len() < self.nodes.len() {
-            let next = self.next_relation(planner, &reached, &edges);
-            let (parent, child) = match next {
+            let (parent, child) = match next_relation(&reached, &is_open, &matches, &edges) {
                 Some(next) => next,
                 None => {
                     // A relation that no equality connects: cross product.
-                    let alone = (0..self.nodes.len()).find(|i| !reached.contains(i));
+                    let alone = is_open.iter().position(|open| *open);
                     (
                         root,
                         alone.ok_or_else(|| Error::internal("a join without its parts"))?,
@@ -160,6 +211,7 @@ impl Graph {
             self.nodes[child].fan_out = self.fan_out(planner, child, &pairs);
             self.nodes[child].parent = Some((parent, pairs));
             reached.push(child);
+            is_open[child] = false;
         }
         for ((_, a), (_, b)) in edges {
             let (a, b) = (planner.query.expr(a), planner.query.expr(b));
@@ -169,50 +221,22 @@ impl Graph {
         Ok(())
     }
 
-    /// The relation to hang next, below one that is `reached`: the first that is found by a key of its own. If there is
-    /// none, one that no relation still to come finds so, with the fewest matches; a relation that hangs below it itself
-    /// is none that comes before. Returns its parent and it.
-    fn next_relation(
-        &self,
-        planner: &Planner<'_>,
-        reached: &[usize],
-        edges: &Edges,
-    ) -> Option<(usize, usize)> {
-        let open: Vec<usize> = (0..self.nodes.len())
-            .filter(|i| !reached.contains(i))
-            .collect();
-        // The matches of a relation below another; `None` if no equality connects the two.
-        let matches = |parent: usize, child: usize| {
-            let pairs = edges.iter().filter_map(|edge| pair(edge, parent, child));
-            let pairs: Vec<(Var, Var)> = pairs.collect();
-            (!pairs.is_empty()).then(|| self.fan_out(planner, child, &pairs))
-        };
-        let is_found_later = |child: usize| {
-            let finds = |other: &usize| {
-                *other != child && matches(*other, child).is_some_and(|fan_out| fan_out < ONE)
-            };
-            let mut finders = open.iter().copied().filter(finds).peekable();
-            finders.peek().is_some() && {
-                let others = connected(reached, edges, child);
-                finders.any(|other| others.contains(&other))
-            }
-        };
-        let mut best: Option<((bool, f64), (usize, usize))> = None;
-        for parent in reached {
-            for child in &open {
-                let Some(fan_out) = matches(*parent, *child) else {
-                    continue;
-                };
-                if fan_out < ONE {
-                    return Some((*parent, *child));
-                }
-                let rank = (is_found_later(*child), fan_out);
-                if best.is_none_or(|(least, _)| rank < least) {
-                    best = Some((rank, (*parent, *child)));
-                }
+    /// The matches of each relation below each other one that an equality connects it with. They stay what they are while the
+    /// tree grows: an equality is used up only once both of its relations are in the tree.
+    fn all_matches(&self, planner: &Planner<'_>, edges: &Edges) -> Matches {
+        let mut pairs: BTreeMap<(usize, usize), Vec<(Var, Var)>> = BTreeMap::new();
+        for ((a, of_a), (b, of_b)) in edges {
+            pairs.entry((*a, *b)).or_default().push((*of_a, *of_b));
+            // Two vectors of one relation are a condition, whichever comes first.
+            if a != b {
+                pairs.entry((*b, *a)).or_default().push((*of_b, *of_a));
             }
         }
-        best.map(|(_, next)| next)
+        let mut matches = vec![Vec::new(); self.nodes.len()];
+        for ((parent, child), pairs) in pairs {
+            matches[parent].push((child, self.fan_out(planner, child, &pairs)));
+        }
+        matches
     }
 
     /// How many rows of a relation without its predicates are expected to match one key: its rows by the number of
@@ -275,13 +299,11 @@ impl Graph {
 
     /// The children of a relation, those that leave the fewest rows first.
     fn probe_order(&self, of: usize) -> Vec<usize> {
-        let mut children = self.children(of);
-        let rank = |i: usize| (self.matches(i), self.nodes[i].expected.1);
-        children.sort_by(|a, b| {
-            let (a, b) = (rank(*a), rank(*b));
-            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
-        children
+        let children = self.children(of).into_iter();
+        let ranked = children.map(|i| (self.matches(i), self.nodes[i].expected.1, i));
+        let mut ranked: Vec<(f64, f64, usize)> = ranked.collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        ranked.into_iter().map(|(_, _, child)| child).collect()
     }
 
     /// Takes the conditions that the subtree of `at` can decide, except those that the subtree of one of its
@@ -293,11 +315,14 @@ impl Graph {
             .into_iter()
             .partition(ready);
         self.conditions = others;
+        if ready.is_empty() {
+            return ready;
+        }
+        let below: Vec<BTreeSet<Var>> = children.iter().map(|child| self.below(*child)).collect();
         let (inner, own): (Vec<Expr>, Vec<Expr>) = ready.into_iter().partition(|e| {
-            children.iter().any(|child| {
-                let below = self.below(*child);
-                e.vars().iter().all(|var| below.contains(var)) && !e.vars().is_empty()
-            })
+            let vars = e.vars();
+            let mut below = below.iter();
+            !vars.is_empty() && below.any(|below| vars.iter().all(|var| below.contains(var)))
         });
         self.conditions.extend(inner);
         own
