@@ -1,5 +1,7 @@
 //! Bit masks over the rows of a block: which rows a scan still wants.
 
+use std::ops::Range;
+
 /// A set of rows of a block: one bit for each row, the least significant bit of the first word first.
 ///
 /// Invariant: bits at and after `rows` are 0.
@@ -53,19 +55,11 @@ impl Mask {
     }
 
     /// Whether any row of `range` is in the set.
-    pub fn any_in(&self, range: std::ops::Range<usize>) -> bool {
-        let (first, last) = (range.start / 64, range.end.div_ceil(64));
-        self.words[first..last].iter().enumerate().any(|(i, word)| {
-            let start = (first + i) * 64;
-            let low = range.start.saturating_sub(start).min(63);
-            let high = (range.end - start).min(64);
-            let below = if high == 64 {
-                u64::MAX
-            } else {
-                (1 << high) - 1
-            };
-            word & (u64::MAX << low) & below != 0
-        })
+    pub fn any_in(&self, range: Range<usize>) -> bool {
+        let first = range.start / 64;
+        let words = &self.words[first..range.end.div_ceil(64)];
+        let mut words = words.iter().enumerate();
+        words.any(|(i, word)| word & bits(first + i, &range) != 0)
     }
 
     /// Adds or removes a row.
@@ -107,49 +101,34 @@ impl Mask {
     }
 
     /// The words that hold the rows of `range`, which starts at a multiple of 64.
-    pub(crate) fn words(&self, range: std::ops::Range<usize>) -> &[u64] {
+    pub(crate) fn words(&self, range: Range<usize>) -> &[u64] {
         debug_assert_eq!(range.start % 64, 0);
         &self.words[range.start / 64..range.end.div_ceil(64)]
     }
 
     /// As [`words`](Mask::words), to change them.
-    pub(crate) fn words_mut(&mut self, range: std::ops::Range<usize>) -> &mut [u64] {
+    pub(crate) fn words_mut(&mut self, range: Range<usize>) -> &mut [u64] {
         debug_assert_eq!(range.start % 64, 0);
         &mut self.words[range.start / 64..range.end.div_ceil(64)]
     }
 
     /// Sets all rows of `range`.
-    pub(crate) fn set_range(&mut self, range: std::ops::Range<usize>) {
-        if range.is_empty() {
-            return;
-        }
-        let (first, last) = (range.start / 64, (range.end - 1) / 64);
-        let low = u64::MAX << (range.start % 64);
-        let high = u64::MAX >> (63 - (range.end - 1) % 64);
-        if first == last {
-            self.words[first] |= low & high;
-            return;
-        }
-        self.words[first] |= low;
-        self.words[first + 1..last].fill(u64::MAX);
-        self.words[last] |= high;
+    pub(crate) fn set_range(&mut self, range: Range<usize>) {
+        self.change(range, |word, bits| *word |= bits);
     }
 
     /// Removes all rows of `range`.
-    pub fn clear_range(&mut self, range: std::ops::Range<usize>) {
-        if range.is_empty() {
-            return;
+    pub fn clear_range(&mut self, range: Range<usize>) {
+        self.change(range, |word, bits| *word &= !bits);
+    }
+
+    /// Changes the words that hold rows of `range`: `how` is given each with the bits of those rows.
+    fn change(&mut self, range: Range<usize>, how: impl Fn(&mut u64, u64)) {
+        let first = range.start / 64;
+        let words = &mut self.words[first..range.end.div_ceil(64)];
+        for (i, word) in words.iter_mut().enumerate() {
+            how(word, bits(first + i, &range));
         }
-        let (first, last) = (range.start / 64, (range.end - 1) / 64);
-        let low = u64::MAX << (range.start % 64);
-        let high = u64::MAX >> (63 - (range.end - 1) % 64);
-        if first == last {
-            self.words[first] &= !(low & high);
-            return;
-        }
-        self.words[first] &= !low;
-        self.words[first + 1..last].fill(0);
-        self.words[last] &= !high;
     }
 
     /// The rows in the set, ascending.
@@ -158,6 +137,17 @@ impl Mask {
         algebra::encoded::positions(&self.words, &mut positions);
         positions
     }
+}
+
+/// The bits of a word, the one at this place, that stand for rows of `range`, which ends behind the word's first row.
+fn bits(at: usize, range: &Range<usize>) -> u64 {
+    let start = at * 64;
+    let low = range.start.saturating_sub(start).min(63);
+    let high = match range.end - start {
+        end @ ..64 => (1 << end) - 1,
+        _ => u64::MAX,
+    };
+    (u64::MAX << low) & high
 }
 
 #[cfg(test)]
