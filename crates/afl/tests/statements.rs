@@ -539,6 +539,31 @@ proptest! {
     }
 }
 
+#[test]
+fn what_is_said_of_an_array_is_stored_with_what_is_computed_of_it() {
+    let (_directory, store) = store();
+    let schema = array::Array::open(&store.snapshot(), "a").unwrap();
+    let mut metadata = array::Metadata::default();
+    let units = |of: &str| vec![("units".to_owned(), of.into())];
+    metadata.describe(Some("x"), units("m"));
+    metadata.describe(Some("v"), units("K"));
+    let mut writer = array::Writer::begin(&store).unwrap();
+    let described = schema.schema().clone().with_metadata(metadata);
+    writer.create("told", &described).unwrap();
+    writer.commit().unwrap();
+    done(
+        &store,
+        "store(aggregate(apply(told, w, v + 1), sum(v) as s, x), of_x)",
+    );
+    done(&store, "store(project(filter(told, y < 3), v), fewer)");
+    for (name, v) in [("of_x", ""), ("fewer", "K")] {
+        let array = array::Array::open(&store.snapshot(), name).unwrap();
+        let said = |part| array.schema().metadata().of(Some(part)).first().cloned();
+        assert_eq!(said("x").unwrap().1.to_string(), "m");
+        assert_eq!(said("v").map_or(String::new(), |of| of.1.to_string()), v);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]

@@ -106,6 +106,28 @@ impl Metadata {
         found.map(|(_, time)| *time)
     }
 
+    /// Takes over what another says of parts that have come from there, by their names there and here.
+    pub(crate) fn take_parts<'n>(
+        &mut self,
+        from: &Metadata,
+        parts: impl IntoIterator<Item = (&'n str, &'n str)>,
+    ) {
+        if from.is_empty() {
+            return;
+        }
+        for (there, here) in parts {
+            self.describe(Some(here), from.of(Some(there)).to_vec());
+            if let Some(time) = from.time(there) {
+                self.set_time(here, time);
+            }
+        }
+    }
+
+    /// Whether the same is said of two parts.
+    pub(crate) fn agrees(&self, part: &str, other: &Metadata, of_other: &str) -> bool {
+        self.of(Some(part)) == other.of(Some(of_other)) && self.time(part) == other.time(of_other)
+    }
+
     /// Whether all of it makes sense: for what was read.
     pub(crate) fn is_sound(&self) -> bool {
         self.times.iter().all(|(_, time)| time.is_sound())

@@ -180,6 +180,49 @@ impl Schema {
         self
     }
 
+    /// The same with all that is said of `from`, whose dimensions and attributes it has.
+    pub(crate) fn with_all_of(mut self, from: &Schema) -> Schema {
+        self.metadata = from.metadata.clone();
+        self
+    }
+
+    /// The same with what is said of the array `from` itself.
+    pub(crate) fn said_as(mut self, from: &Schema) -> Schema {
+        let said = from.metadata.of(None);
+        if !said.is_empty() {
+            Arc::make_mut(&mut self.metadata).describe(None, said.to_vec());
+        }
+        self
+    }
+
+    /// The same with what is said in `from` of parts that have come from there unchanged, by their names there and here.
+    pub(crate) fn with_parts_of<'n>(
+        mut self,
+        from: &Schema,
+        parts: impl IntoIterator<Item = (&'n str, &'n str)>,
+    ) -> Schema {
+        if !from.metadata.is_empty() {
+            Arc::make_mut(&mut self.metadata).take_parts(&from.metadata, parts);
+        }
+        self
+    }
+
+    /// The same with what is said in `from` of the dimensions with the same names, whose coordinates are the same.
+    pub(crate) fn with_dimensions_of(self, from: &Schema) -> Schema {
+        if from.metadata.is_empty() {
+            return self;
+        }
+        let own = self.dimensions.iter().map(|of| of.name().to_owned());
+        let own: Vec<String> = own.collect();
+        self.with_parts_of(from, own.iter().map(|name| (name.as_str(), name.as_str())))
+    }
+
+    /// The same with what is said in `from` of the attributes with the same names.
+    pub(crate) fn with_attributes_of(self, from: &Schema) -> Schema {
+        let own = from.attributes.iter().map(Attribute::name);
+        self.with_parts_of(from, own.map(|name| (name, name)))
+    }
+
     /// What is said of the array, its dimensions and its attributes.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata

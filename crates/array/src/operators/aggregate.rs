@@ -61,8 +61,10 @@ impl Grouped {
                 chunk: 1,
             });
         }
+        let kept_names = names.iter().map(|name| (name.as_str(), name.as_str()));
         Ok(Grouped {
-            schema: Schema::derived(dimensions, bound.attributes.clone())?,
+            schema: Schema::derived(dimensions, bound.attributes.clone())?
+                .with_parts_of(schema, kept_names),
             grid: Grid::of_axes(axes),
             input,
             bound,

@@ -43,7 +43,8 @@ impl Build {
             return wrong("the attribute must be nullable, since the expression may be null");
         }
         Ok(Build {
-            schema: Schema::derived(schema.dimensions().to_vec(), schema.attributes().to_vec())?,
+            schema: Schema::derived(schema.dimensions().to_vec(), schema.attributes().to_vec())?
+                .with_all_of(schema),
             expr,
         })
     }

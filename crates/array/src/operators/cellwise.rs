@@ -159,7 +159,8 @@ impl Apply {
             typed.push(expr);
         }
         Ok(Apply {
-            schema: Schema::derived(input.schema().dimensions().to_vec(), attributes)?,
+            schema: Schema::derived(input.schema().dimensions().to_vec(), attributes)?
+                .with_all_of(input.schema()),
             input,
             added: typed,
         })
@@ -241,7 +242,7 @@ impl Project {
             .iter()
             .map(|&at| (at, schema.attributes()[at].name().to_owned()));
         let named = named.collect();
-        Project::of(input, named)
+        Ok(Project::of(input, named)?.said())
     }
 
     /// All attributes, some of them by other names.
@@ -255,7 +256,15 @@ impl Project {
         for (old, new) in names {
             named[schema.attribute(old, "rename")?].1.clone_from(new);
         }
-        Project::of(input, named)
+        Ok(Project::of(input, named)?.said())
+    }
+
+    /// The same with what is said of the input as a whole.
+    fn said(self) -> Project {
+        Project {
+            schema: self.schema.said_as(self.input.schema()),
+            ..self
+        }
     }
 
     /// The attributes with these numbers, by these names.
@@ -268,8 +277,13 @@ impl Project {
             .iter()
             .map(|(at, name)| attributes[*at].clone().named(name))
             .collect();
+        let kept = named.iter();
+        let kept = kept.map(|(at, name)| (attributes[*at].name(), name.as_str()));
+        let schema = Schema::derived(input.schema().dimensions().to_vec(), of)?
+            .with_dimensions_of(input.schema())
+            .with_parts_of(input.schema(), kept);
         Ok(Project {
-            schema: Schema::derived(input.schema().dimensions().to_vec(), of)?,
+            schema,
             input,
             numbers: named.into_iter().map(|(at, _)| at).collect(),
         })

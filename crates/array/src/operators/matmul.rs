@@ -64,9 +64,13 @@ impl Matmul {
         } else {
             attribute
         };
-        let dimensions = vec![a.dimensions()[0].clone(), column.named(&name)];
+        let (rows, columns) = (a.dimensions()[0].clone(), b.dimensions()[1].name());
+        let kept = [(rows.name(), rows.name())];
+        let schema = Schema::derived(vec![rows.clone(), column.named(&name)], vec![attribute])?
+            .with_parts_of(a, kept)
+            .with_parts_of(b, [(columns, name.as_str())]);
         Ok(Matmul {
-            schema: Schema::derived(dimensions, vec![attribute])?,
+            schema,
             inputs: [first, second],
             of,
         })

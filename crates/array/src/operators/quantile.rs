@@ -83,8 +83,9 @@ impl Quantile {
         let attributes = vec![Attribute::new(&result, DataType::F64).nullable()];
         let mut needed = vec![false; schema.attributes().len()];
         needed[attribute] = true;
+        let kept_names = asked.by.iter().map(|name| (name.as_str(), name.as_str()));
         Ok(Quantile {
-            schema: Schema::derived(dimensions, attributes)?,
+            schema: Schema::derived(dimensions, attributes)?.with_parts_of(schema, kept_names),
             grid: Grid::of_axes(axes),
             input,
             attribute,

@@ -72,7 +72,14 @@ impl Redimension {
                 what,
             });
         }
-        let schema = Schema::new(target.dimensions.clone(), attributes)?;
+        // Values become coordinates, and coordinates values, as they are.
+        let named = target.attributes.iter().map(String::as_str);
+        let kept = target.dimensions.iter().map(Dimension::name).chain(named);
+        let mut schema = Schema::new(target.dimensions.clone(), attributes)?
+            .with_parts_of(input, kept.map(|name| (name, name)));
+        if bound.is_none() {
+            schema = schema.said_as(input);
+        }
         Ok(Redimension {
             places,
             values,

@@ -89,6 +89,15 @@ impl Subarray {
             .map(|&at| dimensions[at].part(ranges[at], rebased))
             .collect();
         let schema = Schema::derived(parts, input.schema().attributes().to_vec())?;
+        // Of a dimension with other coordinates nothing is known.
+        let same = kept.iter().map(|&at| &dimensions[at]).zip(&kept);
+        let same = same.filter(|(of, at)| {
+            !rebased || of.part(ranges[**at], true) == of.part(ranges[**at], false)
+        });
+        let schema = schema
+            .with_parts_of(input.schema(), same.map(|(of, _)| (of.name(), of.name())))
+            .with_attributes_of(input.schema())
+            .said_as(input.schema());
         let grid = match chunking {
             Chunking::Regular => Grid::of(&schema),
             Chunking::Inherited => {
@@ -229,7 +238,7 @@ impl Transpose {
             .collect();
         let axes = input.grid();
         Ok(Transpose {
-            schema: Schema::derived(dimensions, schema.attributes().to_vec())?,
+            schema: Schema::derived(dimensions, schema.attributes().to_vec())?.with_all_of(schema),
             grid: Grid::of_axes(order.iter().map(|&at| axes.axes()[at].clone()).collect()),
             input,
             order,
@@ -287,7 +296,8 @@ impl Rechunk {
             .iter()
             .zip(chunks)
             .map(|(of, &chunk)| of.clone().chunk(chunk));
-        let schema = Schema::derived(with.collect(), input.schema().attributes().to_vec())?;
+        let schema = Schema::derived(with.collect(), input.schema().attributes().to_vec())?
+            .with_all_of(input.schema());
         Ok(Rechunk { input, schema })
     }
 }
@@ -360,7 +370,16 @@ impl Concat {
                 a.clone()
             }
         });
+        let has_coordinates = dimensions[along].is_integer() == a.dimensions()[along].is_integer();
         let schema = Schema::derived(dimensions, attributes.collect())?;
+        // What is said of one alone is not said of both.
+        let pairs = a.dimensions().iter().zip(b.dimensions()).enumerate();
+        let pairs = pairs.filter(|(at, _)| *at != along || has_coordinates);
+        let pairs = pairs.map(|(_, (a, b))| (a.name(), b.name()));
+        let attributes = a.attributes().iter().zip(b.attributes());
+        let pairs = pairs.chain(attributes.map(|(a, b)| (a.name(), b.name())));
+        let kept = pairs.filter(|(of_a, of_b)| a.metadata().agrees(of_a, b.metadata(), of_b));
+        let schema = schema.with_parts_of(a, kept.map(|(name, _)| (name, name)));
         let mut axes = first.grid().axes().to_vec();
         axes[along] = behind(
             &first.grid().axes()[along],

@@ -55,10 +55,9 @@ pub(crate) fn schema_of(schema: &Schema, length: u64) -> Result<Schema> {
         .map(|of| of.data_type().width())
         .max();
     let chunk = chunk_lengths(&[(length, 0, false)], widest.unwrap_or(1), CHUNK_BYTES)[0];
-    Schema::derived(
-        vec![Dimension::integer(&name, 0, length).chunk(chunk)],
-        schema.attributes().to_vec(),
-    )
+    let dimension = Dimension::integer(&name, 0, length).chunk(chunk);
+    let list = Schema::derived(vec![dimension], schema.attributes().to_vec())?;
+    Ok(list.with_attributes_of(schema).said_as(schema))
 }
 
 /// The cells of `input` that exist, by rising (or falling) values of the keys; nulls come last, and NaN before them. Cells

@@ -51,7 +51,8 @@ impl VariableWindow {
         };
         let most = |of: u64| usize::try_from(of.min(schema.shape()[along])).unwrap_or(usize::MAX);
         Ok(VariableWindow {
-            schema: Schema::derived(schema.dimensions().to_vec(), bound.attributes.clone())?,
+            schema: Schema::derived(schema.dimensions().to_vec(), bound.attributes.clone())?
+                .with_dimensions_of(schema),
             grid: Grid::of_axes(axes),
             before: most(asked.before),
             after: most(asked.after),

@@ -48,7 +48,8 @@ impl Window {
             .map(|(&(a, b), &length)| (a.min(length), b.min(length)))
             .collect();
         Ok(Window {
-            schema: Schema::derived(schema.dimensions().to_vec(), bound.attributes.clone())?,
+            schema: Schema::derived(schema.dimensions().to_vec(), bound.attributes.clone())?
+                .with_dimensions_of(schema),
             input,
             bound,
             around,

@@ -59,6 +59,8 @@ impl Zip {
             .max()
             .unwrap_or(0);
         let mut dimensions: Vec<Option<(Dimension, Axis)>> = vec![None; rank];
+        // For each dimension of the result the one of an input that it is.
+        let mut origins: Vec<Option<(&Schema, &str)>> = vec![None; rank];
         for (input, into) in [(&first, &left), (&second, &right)] {
             let (grid, schema) = (input.grid(), input.schema());
             for (at, &(to, stretched)) in into.iter().enumerate() {
@@ -66,6 +68,7 @@ impl Zip {
                 if dimensions[to].is_none()
                     || (!stretched && dimensions[to].as_ref().is_some_and(|of| of.0.length() == 1))
                 {
+                    origins[to] = Some((schema, schema.dimensions()[at].name()));
                     dimensions[to] = Some(of);
                 }
             }
@@ -73,15 +76,24 @@ impl Zip {
         let (mut dimensions, axes): (Vec<_>, Vec<_>) = dimensions.into_iter().flatten().unzip();
         unique_names(&mut dimensions, a);
         let mut attributes = a.attributes().to_vec();
+        let mut added = Vec::with_capacity(b.attributes().len());
         for attribute in b.attributes() {
             let mut name = attribute.name().to_owned();
             while attributes.iter().any(|of| of.name() == name) {
                 name.push_str("_2");
             }
             attributes.push(attribute.clone().named(&name));
+            added.push((attribute.name(), name));
+        }
+        let names: Vec<String> = dimensions.iter().map(|of| of.name().to_owned()).collect();
+        let mut schema = Schema::derived(dimensions, attributes)?
+            .with_attributes_of(a)
+            .with_parts_of(b, added.iter().map(|(of, name)| (*of, name.as_str())));
+        for ((from, there), here) in origins.into_iter().flatten().zip(&names) {
+            schema = schema.with_parts_of(from, [(there, here.as_str())]);
         }
         Ok(Zip {
-            schema: Schema::derived(dimensions, attributes)?,
+            schema,
             grid: Grid::of_axes(axes),
             sides: [
                 Side {

@@ -256,7 +256,8 @@ async fn shortened(list: &ArrayData) -> Result<ArrayData> {
     let length = list.existing();
     let schema = list.schema();
     let dimension = schema.dimensions()[0].part((0, length), true);
-    let schema = Schema::derived(vec![dimension], schema.attributes().to_vec())?;
+    let schema =
+        Schema::derived(vec![dimension], schema.attributes().to_vec())?.with_all_of(schema);
     let axis = Axis::Regular {
         length,
         chunk: schema.dimensions()[0].chunk_length(),

@@ -2,6 +2,7 @@
 
 mod crash;
 mod damage;
+mod metadata;
 mod model;
 mod numpy;
 mod numpy_operators;
