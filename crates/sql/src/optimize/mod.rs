@@ -17,6 +17,7 @@ pub(crate) mod comparisons;
 mod correlated;
 mod deep;
 pub(crate) mod dynamic;
+mod each_node;
 mod enums;
 mod expressions;
 pub(crate) mod finite;

@@ -17,10 +17,10 @@ use crate::optimize::deep;
 use crate::optimize::first_rows::FirstRows;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
 use crate::optimize::recursion;
-use crate::optimize::same_windows::SameWindows;
+use crate::optimize::same_windows;
 use crate::optimize::special;
 use crate::optimize::stoppable::Stoppable;
-use crate::optimize::sums::SumsOfOne;
+use crate::optimize::sums;
 use crate::optimize::volatile::MoveFilters;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -42,8 +42,8 @@ const NEVER: [&str; 5] = [
 
 /// Rules that find nothing in a second pass.
 const ONCE: [&str; 5] = [
-    SumsOfOne::NAME,
-    SameWindows::NAME,
+    sums::NAME,
+    same_windows::NAME,
     "eliminate_group_by_constant",
     "common_sub_expression_eliminate",
     "single_distinct_aggregation_to_group_by",
@@ -78,8 +78,8 @@ fn subject(rule: &str) -> Option<Part> {
         | "decorrelate_lateral_join" => Part::Subquery,
         "replace_distinct_aggregate" => Part::Distinct,
         "single_distinct_aggregation_to_group_by" => Part::DistinctAggregate,
-        SumsOfOne::NAME => Part::Sum,
-        SameWindows::NAME | FirstRows::NAME => Part::Window,
+        sums::NAME => Part::Sum,
+        same_windows::NAME | FirstRows::NAME => Part::Window,
         NullSafeKeys::NAME => Part::NullSafe,
         "optimize_unions" | "unions_to_filter" => Part::Union,
         "eliminate_limit" | "push_down_limit" => Part::Limit,
@@ -158,12 +158,12 @@ pub(crate) fn all() -> Vec<Rule> {
         }
     }
     // First: other rules give names to what sums have in common.
-    rules.insert(0, Arc::new(SumsOfOne));
+    rules.insert(0, Arc::new(sums::RULE));
     // Before what equal windows have in common is taken out: whole windows, which are no values of a row.
     let common = rules
         .iter()
         .position(|rule| rule.name() == "common_sub_expression_eliminate");
-    rules.insert(common.unwrap_or(rules.len()), Arc::new(SameWindows));
+    rules.insert(common.unwrap_or(rules.len()), Arc::new(same_windows::RULE));
     // Behind what leaves out columns that nobody reads: each column of a row costs an aggregate.
     rules.push(Arc::new(FirstRows));
     rules.push(Arc::new(NullSafeKeys::default()));

@@ -3,44 +3,23 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr_rewriter::unalias;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Window};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+use crate::optimize::each_node::EachNode;
+
+/// What the rule is called.
+pub(crate) const NAME: &str = "same_windows";
 
 /// The optimizer rule.
-#[derive(Debug)]
-pub(crate) struct SameWindows;
-
-impl SameWindows {
-    pub(crate) const NAME: &str = "same_windows";
-}
-
-impl OptimizerRule for SameWindows {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Window(window) => Ok(match merged(window)? {
-                Some(plan) => Transformed::yes(plan),
-                None => Transformed::no(plan),
-            }),
-            _ => Ok(Transformed::no(plan)),
-        }
-    }
-}
+pub(crate) const RULE: EachNode = EachNode {
+    name: NAME,
+    rewritten: |plan| match plan {
+        LogicalPlan::Window(window) => merged(window),
+        _ => Ok(None),
+    },
+};
 
 /// The windows of a node with their columns.
 fn computed(window: &Window) -> impl Iterator<Item = (Expr, Column)> {

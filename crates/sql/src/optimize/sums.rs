@@ -4,48 +4,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, lit};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::functions::sum::sum_of;
 use crate::optimize::checked::operands;
+use crate::optimize::each_node::EachNode;
+
+/// What the rule is called.
+pub(crate) const NAME: &str = "sums_of_one";
 
 /// The optimizer rule.
-#[derive(Debug)]
-pub(crate) struct SumsOfOne;
-
-impl SumsOfOne {
-    pub(crate) const NAME: &str = "sums_of_one";
-}
-
-impl OptimizerRule for SumsOfOne {
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Aggregate(aggregate) => Ok(match rewritten(aggregate)? {
-                Some(plan) => Transformed::yes(plan),
-                None => Transformed::no(plan),
-            }),
-            _ => Ok(Transformed::no(plan)),
-        }
-    }
-}
+pub(crate) const RULE: EachNode = EachNode {
+    name: NAME,
+    rewritten: |plan| match plan {
+        LogicalPlan::Aggregate(aggregate) => rewritten(aggregate),
+        _ => Ok(None),
+    },
+};
 
 /// Bound on constants: with it, sums and products for 32-bit numbers of as many rows as a table can have fit 64 bits.
 const MOST: i64 = 1 << 31;

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::frontend::call::{call, plain_call};
 use crate::frontend::rewrite::objects;
 use crate::frontend::rewrite::operators::type_called;
+use crate::frontend::rewrite::parts::column_of_call;
 use crate::functions::catalog::READ_PLACE;
 use crate::functions::lists::names::PLACES;
 use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, column_name};
@@ -186,17 +187,7 @@ fn user_of_path(when: &mut CaseWhen) {
 
 /// `(information_schema._pg_expandarray(a)).n` and `.x`: the places of the items of an array, and the items.
 fn part_of_expanded(expr: &Expr) -> Option<Expr> {
-    let Expr::CompoundFieldAccess { root, access_chain } = expr else {
-        return None;
-    };
-    let (Expr::Nested(inner), [AccessExpr::Dot(Expr::Identifier(column))]) =
-        (&**root, &access_chain[..])
-    else {
-        return None;
-    };
-    let Expr::Function(function) = &**inner else {
-        return None;
-    };
+    let (function, column) = column_of_call(expr)?;
     let mut function = function.clone();
     let name = match column_name(column).as_str() {
         "n" => PLACES,

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, FunctionArguments, Ident, ObjectNamePart, Select, SelectItem, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArguments, Ident, ObjectNamePart, Select, SelectItem,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -37,8 +38,8 @@ impl VisitorMut for Parts {
     }
 }
 
-/// The rows of one column of a function, and what the column is called.
-fn part(expr: &Expr) -> Option<(Expr, Ident)> {
+/// A call and the name of a column of the rows that it gives, `(f(a)).column`; none of other expressions.
+pub(super) fn column_of_call(expr: &Expr) -> Option<(&Function, &Ident)> {
     let Expr::CompoundFieldAccess { root, access_chain } = expr else {
         return None;
     };
@@ -47,9 +48,15 @@ fn part(expr: &Expr) -> Option<(Expr, Ident)> {
     else {
         return None;
     };
-    let Expr::Function(function) = &**inner else {
-        return None;
-    };
+    match &**inner {
+        Expr::Function(function) => Some((function, column)),
+        _ => None,
+    }
+}
+
+/// The rows of one column of a function, and what the column is called.
+fn part(expr: &Expr) -> Option<(Expr, Ident)> {
+    let (function, column) = column_of_call(expr)?;
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };
