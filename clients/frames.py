@@ -158,7 +158,7 @@ def inspector(port, *_):
         same(set(look.get_schema_names()) >= {"inspected", "public"}, True, "schemas")
         same(sorted(look.get_table_names("inspected")), ["fish", "reef"], "tables")
         same(look.get_view_names("inspected"), ["large"], "views")
-        same("area > 100" in look.get_view_definition("large", "inspected"), True, "the text of a view")
+        same("area > (100)::numeric" in look.get_view_definition("large", "inspected"), True, "the text of a view")
         same(look.get_foreign_table_names("inspected"), [], "foreign tables")
         same((look.has_table("reef", "inspected"), look.has_table("nothing", "inspected")), (True, False), "has_table")
         columns = {column["name"]: column for column in look.get_columns("reef", "inspected")}

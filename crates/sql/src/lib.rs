@@ -107,6 +107,7 @@ pub use run::checks::Checks;
 pub use run::clock::Statistics;
 pub use run::frames::Frames;
 pub use run::instance::Instance;
+pub use run::modifiers::Modifier;
 pub use run::options::{Executor, Options};
 pub use run::origins::{Origin, Origins};
 pub use run::stream::AnswerStream;

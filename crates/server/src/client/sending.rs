@@ -105,7 +105,7 @@ pub(crate) fn described(schema: &SchemaRef, origins: &Origins, formats: &[bool])
     fields
         .map(|(at, field)| {
             let binary = formats.get(at).copied().unwrap_or(false);
-            types::column(field, origins.of(at), binary)
+            types::column(field, (origins.of(at), origins.modifier(at)), binary)
         })
         .collect()
 }

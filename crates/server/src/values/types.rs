@@ -124,14 +124,16 @@ pub(crate) fn arrays_of_oids(text: &str) -> Vec<usize> {
     found
 }
 
-/// A column of a result, as the protocol describes it; `origin` is the column of a table that it is.
-pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -> Column {
-    // Four bytes more, as PostgreSQL stores texts.
-    let length = origin.and_then(|origin| origin.length);
-    let length = length.and_then(|most| i32::try_from(most.checked_add(4)?).ok());
-    let (oid, length) = match (sql::column_number(field), length) {
-        (TEXT, Some(length)) => (VARCHAR, Some(length)),
-        (oid, _) => (oid, None),
+/// A column of a result, as the protocol describes it; `origin` is the column of a table that it is, and `modifier` what its type
+/// says beside its name.
+pub(crate) fn column(
+    field: &Field,
+    (origin, modifier): (Option<sql::Origin>, Option<sql::Modifier>),
+    binary: bool,
+) -> Column {
+    let oid = match (sql::column_number(field), modifier) {
+        (TEXT, Some(sql::Modifier::Length { .. })) => VARCHAR,
+        (oid, _) => oid,
     };
     let size = match oid {
         BOOL => 1,
@@ -143,7 +145,11 @@ pub(crate) fn column(field: &Field, origin: Option<sql::Origin>, binary: bool) -
         TIMETZ => 12,
         _ => -1,
     };
-    let modifier = length.unwrap_or_else(|| sql::type_modifier(field.data_type()));
+    let data_type = field.data_type();
+    let modifier = match modifier {
+        Some(modifier) => modifier.number(data_type),
+        None => sql::type_modifier(data_type),
+    };
     Column {
         name: field.name().clone(),
         table: origin.map_or(0, |origin| origin.table),

@@ -2,8 +2,8 @@
 
 use crate::client::{Client, Served, Told, describe, parse, sync};
 
-/// The table of each column that is described, and its place there.
-fn described(all: &[Told]) -> Vec<(u32, i16)> {
+/// What the protocol says of each column that is described, behind its name.
+fn told(all: &[Told]) -> Vec<[u8; 18]> {
     let told = all.iter().find(|told| told.kind == 'T');
     let told = told.unwrap_or_else(|| panic!("{all:?}"));
     let count = u16::from_be_bytes([told.body[0], told.body[1]]);
@@ -12,10 +12,27 @@ fn described(all: &[Told]) -> Vec<(u32, i16)> {
         let name = rest.iter().position(|byte| *byte == 0).unwrap() + 1;
         let (own, then) = rest[name..].split_at(18);
         rest = then;
+        own.try_into().unwrap()
+    };
+    (0..count).map(|_| column()).collect()
+}
+
+/// The table of each column that is described, and its place there.
+fn described(all: &[Told]) -> Vec<(u32, i16)> {
+    let of = |own: [u8; 18]| {
         let table = u32::from_be_bytes(own[..4].try_into().unwrap());
         (table, i16::from_be_bytes(own[4..6].try_into().unwrap()))
     };
-    (0..count).map(|_| column()).collect()
+    told(all).into_iter().map(of).collect()
+}
+
+/// The number of the type of each column, and what is told beside it.
+fn types(all: &[Told]) -> Vec<(u32, i32)> {
+    let of = |own: [u8; 18]| {
+        let number = u32::from_be_bytes(own[6..10].try_into().unwrap());
+        (number, i32::from_be_bytes(own[12..16].try_into().unwrap()))
+    };
+    told(all).into_iter().map(of).collect()
 }
 
 /// What the catalogs say of a column.
@@ -99,4 +116,47 @@ fn columns_of_tables_are_told_by_their_numbers() {
     let wanted = ["c", "a"].map(|column| catalogued(&mut client, "t", column));
     client.send(&[parse("", text, &[]), describe(b'S', ""), sync()].concat());
     assert_eq!(described(&client.answers()), wanted);
+}
+
+/// Lengths of texts and digits of seconds are told as PostgreSQL does, of columns of views and of casts, too.
+#[test]
+fn types_are_told_with_their_modifiers() {
+    let served = Served::new();
+    let mut client = served.client();
+    for text in [
+        "create table m (id int primary key, a varchar(20), d time(2), e timestamp(3), i interval(1), n numeric(9, 2), t text)",
+        "create view seen as select a, d, e, t from m",
+    ] {
+        assert_eq!(client.code(text), "", "{text}");
+    }
+    let interval = (0x7fff << 16) | 1;
+    for (text, wanted) in [
+        (
+            "select a, d, e, i, n, t from m",
+            vec![
+                (1043, 24),
+                (1083, 2),
+                (1114, 3),
+                (1186, interval),
+                (1700, 589_830),
+                (25, -1),
+            ],
+        ),
+        (
+            "select a, d, e, t from seen",
+            vec![(1043, 24), (1083, 2), (1114, 3), (25, -1)],
+        ),
+        (
+            "select a::varchar(9), upper(a), d::time(1), left(a, 2) from m",
+            vec![(1043, 13), (25, -1), (1083, 1), (25, -1)],
+        ),
+    ] {
+        assert_eq!(types(&client.ask(text)), wanted, "{text}");
+        client.send(&[parse("", text, &[]), describe(b'S', ""), sync()].concat());
+        assert_eq!(types(&client.answers()), wanted, "{text}");
+    }
+    // The row of a key, whose statement is not planned.
+    let text = "select a, d from m where id = $1";
+    client.send(&[parse("", text, &[]), describe(b'S', ""), sync()].concat());
+    assert_eq!(types(&client.answers()), [(1043, 24), (1083, 2)]);
 }

@@ -7,6 +7,10 @@ use table::{Check, Definition};
 /// What names of these checks begin with.
 const MARK: char = '\u{2}';
 
+/// What the standard calls the two types.
+const VARCHAR: &str = "character varying";
+const CHAR: &str = "character";
+
 /// How many digits a decimal has in a table.
 const DIGITS: u64 = 76;
 
@@ -19,13 +23,13 @@ pub(crate) fn of_type(data_type: &DataType) -> Option<(&'static str, u64)> {
         DataType::Varchar(length)
         | DataType::CharacterVarying(length)
         | DataType::CharVarying(length)
-        | DataType::Nvarchar(length) => ("character varying", (*length)?),
+        | DataType::Nvarchar(length) => (VARCHAR, (*length)?),
         DataType::Char(length) | DataType::Character(length) => {
             let one = CharacterLength::IntegerLength {
                 length: 1,
                 unit: None,
             };
-            ("character", length.unwrap_or(one))
+            (CHAR, length.unwrap_or(one))
         }
         _ => return None,
     };
@@ -37,16 +41,26 @@ pub(crate) fn of_type(data_type: &DataType) -> Option<(&'static str, u64)> {
 
 /// The checks for the lengths that these columns have.
 pub(crate) fn checks(columns: &[(String, DataType)]) -> Vec<Check> {
-    let lengths = columns
-        .iter()
-        .filter_map(|(name, data_type)| Some((name, of_type(data_type)?)));
-    let named = lengths
-        .enumerate()
-        .map(|(at, (name, (title, length)))| Check {
+    let lengths = columns.iter().filter_map(|(name, data_type)| {
+        let (title, length) = of_type(data_type)?;
+        Some((name.as_str(), length, title == CHAR))
+    });
+    of_columns(lengths)
+}
+
+/// The checks for columns of so many characters at most, by their names; of a `char(n)`, or else of a `varchar(n)`.
+pub(crate) fn of_columns<'c>(
+    columns: impl IntoIterator<Item = (&'c str, u64, bool)>,
+) -> Vec<Check> {
+    let columns = columns.into_iter().enumerate();
+    let named = columns.map(|(at, (name, length, of_char))| {
+        let title = if of_char { CHAR } else { VARCHAR };
+        Check {
             name: format!("{MARK}{at} {length} {title}"),
             text: format!("char_length(\"{}\") <= {length}", name.replace('"', "\"\"")),
             unchecked: false,
-        });
+        }
+    });
     named.collect()
 }
 

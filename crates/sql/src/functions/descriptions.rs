@@ -288,7 +288,7 @@ impl Description {
             columns.is_valid(row).then(|| columns.value(row))
         };
         let pretty = match (made, arrays) {
-            (Made::Constraint, [_, pretty]) => pretty.as_boolean_opt(),
+            (Made::Constraint | Made::View, [_, pretty]) => pretty.as_boolean_opt(),
             _ => None,
         };
         let of = |row: usize| {

@@ -18,6 +18,7 @@ pub(crate) mod clock;
 mod coalesce;
 mod concat;
 pub(crate) mod convert;
+pub(crate) mod cut;
 pub(crate) mod dates;
 pub(crate) mod decimals;
 pub(crate) mod descriptions;
@@ -69,11 +70,11 @@ pub(crate) mod temporal;
 mod texts;
 mod truncate;
 pub(crate) mod unknown;
-mod unordered;
 pub(crate) mod user;
 pub(crate) mod uuid;
 pub(crate) mod widened;
 pub(crate) mod windows;
+mod wrapped;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -95,15 +96,12 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
     let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
     let rounding: Vec<_> = rounding.iter().flatten().map(places::rounding).collect();
-    let measured: Vec<_> = measured::all(state).chain(unordered::all(state)).collect();
-    let finite = temporal::finite::NAMES
-        .map(|name| Some((name, state.scalar_functions().get(name).cloned()?)));
-    let finite = finite.into_iter().flatten();
-    let finite = finite.map(|(name, inner)| temporal::finite::finite(name, &inner));
+    let measured: Vec<_> = measured::all(state).chain(wrapped::all(state)).collect();
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
         .chain(lengthened::all())
+        .chain(cut::all())
         .chain(bytes::all())
         .chain(binary::all())
         .chain(angles::all())
@@ -142,7 +140,6 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(rounding)
         .chain(measured)
         .chain(widened::all())
-        .chain(finite)
         .chain([clock::now(), temporal::extract::date_part(), same::same()])
         .chain(clock::going_on())
         .chain(lists::quantified().into_iter().map(Arc::new))

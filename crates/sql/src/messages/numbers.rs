@@ -288,9 +288,12 @@ pub(crate) fn enum_array_number(name: &str) -> u32 {
     table_number(&format!("array {name}")) as u32
 }
 
-/// What PostgreSQL keeps beside the number of a column's type: the digits of a decimal number; -1 if there is nothing.
+/// What PostgreSQL keeps beside the number of a column's type: the digits of a decimal number, and those behind the second where
+/// they are a type of their own; -1 if there is nothing.
 pub fn type_modifier(data_type: &DataType) -> i32 {
     match data_type {
+        DataType::Timestamp(TimeUnit::Second, _) => 0,
+        DataType::Timestamp(TimeUnit::Millisecond, _) => 3,
         DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
             ((i32::from(*precision) << 16) | i32::from(*scale)) + 4
         }
@@ -308,13 +311,14 @@ pub(crate) fn column_modifier(column: &Column) -> i32 {
         own = item.data_type();
     }
     let Some(digits) = column.digits else {
-        return match own {
-            DataType::Timestamp(TimeUnit::Second, _) => 0,
-            DataType::Timestamp(TimeUnit::Millisecond, _) => 3,
-            data_type => type_modifier(data_type),
-        };
+        return type_modifier(own);
     };
-    match own {
+    digits_modifier(own, digits)
+}
+
+/// The same of values that are rounded to so many digits behind the second.
+pub(crate) fn digits_modifier(data_type: &DataType, digits: u8) -> i32 {
+    match data_type {
         // All fields, beside the digits.
         DataType::Interval(_) => (0x7fff << 16) | i32::from(digits),
         _ => digits.into(),

@@ -19,8 +19,8 @@ use table::{Privileges, Table, Tables};
 use crate::error::{Error, Result};
 use crate::frontend::domain_casts::DomainCasts;
 use crate::frontend::{
-    casts_apart, ctes, definition, domain_casts, grammar, graphs, operators, outer_names, readers,
-    records, sort_names, typed_values,
+    casts_apart, ctes, definition, domain_casts, grammar, graphs, limit_columns, operators,
+    outer_names, readers, records, sort_names, typed_values,
 };
 use crate::functions::present::Memory;
 use crate::functions::sequences::Numbers;
@@ -225,6 +225,11 @@ impl StatementContext {
         })
     }
 
+    /// Whether the rows of the statement wait for a client of a server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.settings.is_served()
+    }
+
     /// From which operators of the statement reserve memory.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         match &self.allowance {
@@ -377,9 +382,20 @@ impl StatementContext {
                 }
                 _ => false,
             };
-            if !taken {
-                return Err(error);
+            if taken {
+                continue;
             }
+            if let (Error::UnknownColumn { .. }, Extended::Statement(sql), Some(place)) =
+                (&error, &statement, error.position())
+                && let Some((clause, query)) = limit_columns::at(sql, place)
+                && SqlToRel::new_with_options(names, self.parser_options(false))
+                    .statement_to_plan(Extended::Statement(Box::new(query)))
+                    .is_ok()
+            {
+                let message = format!("argument of {clause} must not contain variables");
+                return Err(Error::coded("42P10", message).at(Some(place)));
+            }
+            return Err(error);
         }
     }
 

@@ -7,7 +7,6 @@ use table::Tables;
 
 use crate::error::Error;
 use crate::frontend::fixed;
-use crate::frontend::views::query_text;
 use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::object_kinds::Kind;
 use crate::functions::sequences::relation;
@@ -20,7 +19,9 @@ use crate::names::{
     quoted, schema_of,
 };
 use crate::rights::GIVEN;
-use crate::scan::catalog::{ViewColumns, constraints, indexes, laid_out, seen_expression, system};
+use crate::scan::catalog::{
+    ViewColumns, constraints, indexes, laid_out, seen_expression, system, view_definition,
+};
 use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.
@@ -38,8 +39,8 @@ impl Said {
         path: &SearchPath,
         views: &ViewColumns,
     ) -> Arc<dyn Descriptions> {
-        let names = |columns: &Vec<table::Column>| {
-            let columns = columns.iter();
+        let names = |view: &table::Definition| {
+            let columns = view.columns.iter();
             columns.map(|column| column.name.clone()).collect()
         };
         let views = views.iter();
@@ -47,7 +48,7 @@ impl Said {
             tables: Arc::clone(tables),
             path: path.clone(),
             views: views
-                .map(|(name, columns)| (name.clone(), names(columns)))
+                .map(|(name, view)| (name.clone(), names(view)))
                 .collect(),
         })
     }
@@ -278,7 +279,8 @@ impl Descriptions for Said {
                 };
                 let text = fixed::view(written, &|written| Ok(self.shown(written)));
                 let text = text.unwrap_or_else(|_| written.to_owned());
-                Some(query_text(&text))
+                let name_of = |written: &str| self.path.resolve(tables, written);
+                Some(view_definition(tables, &text, &name_of))
             }
             Made::Index => indexes(tables)
                 .into_iter()

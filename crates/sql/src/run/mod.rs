@@ -32,6 +32,7 @@ pub(crate) mod kept_plans;
 mod kept_values;
 mod limit_counts;
 mod merged;
+pub(crate) mod modifiers;
 pub(crate) mod native;
 pub(crate) mod options;
 pub(crate) mod origins;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use table::Definition;
 
-use crate::frontend::lengths;
 use crate::messages::numbers::table_number;
 use crate::names::session_of;
+use crate::run::modifiers::Modifier;
 
 /// The column of a table that a column of a result is, by its numbers in `pg_attribute`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,6 @@ pub struct Origin {
     pub table: u32,
     /// `attnum`: its place in the table, from 1 on.
     pub column: i16,
-    /// Most characters of its texts, if it is declared with a length.
-    pub length: Option<usize>,
 }
 
 impl Origin {
@@ -28,48 +26,58 @@ impl Origin {
         Some(Origin {
             table: u32::try_from(table_number(table)).ok()?,
             column: i16::try_from(at + 1).ok()?,
-            length: None,
         })
     }
 }
 
-/// The origins of the columns of a result. Expressions have none, nor have columns of views.
+/// The origins of the columns of a result. Expressions have none, nor have columns of views. And what the types of the columns
+/// say [beside their names](Modifier), whatever they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origins(Option<Arc<[Option<Origin>]>>);
+pub struct Origins {
+    origins: Option<Arc<[Option<Origin>]>>,
+    modifiers: Option<Arc<[Option<Modifier>]>>,
+}
 
-impl From<Vec<Option<Origin>>> for Origins {
-    fn from(found: Vec<Option<Origin>>) -> Origins {
-        if found.iter().all(Option::is_none) {
-            return Origins::default();
-        }
-        Origins(Some(found.into()))
-    }
+/// A list for columns of which some have one of these.
+fn some<T>(found: Vec<Option<T>>) -> Option<Arc<[Option<T>]>> {
+    found.iter().any(Option::is_some).then(|| found.into())
 }
 
 impl Origins {
+    pub(crate) fn new(origins: Vec<Option<Origin>>, modifiers: Vec<Option<Modifier>>) -> Origins {
+        Origins {
+            origins: some(origins),
+            modifiers: some(modifiers),
+        }
+    }
+
     /// That of the column at this place, from 0 on.
     pub fn of(&self, at: usize) -> Option<Origin> {
-        self.0.as_ref()?.get(at).copied().flatten()
+        self.origins.as_ref()?.get(at).copied().flatten()
+    }
+
+    /// What the type of the column at this place says beside its name.
+    pub fn modifier(&self, at: usize) -> Option<Modifier> {
+        self.modifiers.as_ref()?.get(at).copied().flatten()
     }
 
     /// Those of columns of one table, by their places in it.
     pub(crate) fn of_table(name: &str, definition: &Definition, places: &[usize]) -> Origins {
-        let Some(first) = Origin::new(name, 0) else {
-            return Origins::default();
-        };
-        let origin = |at: &usize| {
-            let column = i16::try_from(at.checked_add(1)?).ok()?;
-            // Lengths are checks.
-            let own = definition.columns.get(*at);
-            let own = own.filter(|_| !definition.checks.is_empty());
-            let length = own.and_then(|own| lengths::of_column(definition, &own.name));
-            let length = length.map(|(most, _)| most);
-            Some(Origin {
-                column,
-                length,
-                ..first
-            })
-        };
-        Origins(Some(places.iter().map(origin).collect()))
+        let modifiers = places.iter();
+        let modifiers = modifiers.map(|at| Modifier::of_column(definition, *at));
+        let origins = of_columns(name, places);
+        Origins::new(origins, modifiers.collect())
     }
+}
+
+/// The origins that columns of one table are, by their places in it.
+pub(crate) fn of_columns(name: &str, places: &[usize]) -> Vec<Option<Origin>> {
+    let Some(first) = Origin::new(name, 0) else {
+        return vec![None; places.len()];
+    };
+    let origin = |at: &usize| {
+        let column = i16::try_from(at.checked_add(1)?).ok()?;
+        Some(Origin { column, ..first })
+    };
+    places.iter().map(origin).collect()
 }

@@ -5,7 +5,8 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
 
 use crate::run::context::StatementContext;
-use crate::run::origins::{Origin, Origins};
+use crate::run::modifiers;
+use crate::run::origins::{self, Origin, Origins};
 use crate::run::resolver::name_of;
 use crate::scan::provider::Provider;
 
@@ -18,7 +19,7 @@ impl StatementContext {
         let width = plan.schema().fields().len();
         let mut found = vec![None; width];
         self.trace(plan, (0..width).map(|at| (at, at)).collect(), &mut found);
-        found.into()
+        Origins::new(found, modifiers::of_plan(plan))
     }
 
     fn trace(&self, plan: &LogicalPlan, wanted: Wanted, found: &mut [Option<Origin>]) {
@@ -95,11 +96,11 @@ fn of_scan(scan: &TableScan, wanted: &[(usize, usize)], found: &mut [Option<Orig
         None => *at,
     });
     let places: Vec<usize> = places.collect();
-    let origins = Origins::of_table(&definition.name, definition, &places);
-    for (at, ((to, _), place)) in wanted.iter().zip(&places).enumerate() {
+    let origins = origins::of_columns(&definition.name, &places);
+    for (((to, _), place), origin) in wanted.iter().zip(&places).zip(origins) {
         // Behind the columns are row ids.
         if *place < definition.columns.len() {
-            found[*to] = origins.of(at);
+            found[*to] = origin;
         }
     }
 }

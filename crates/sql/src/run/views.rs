@@ -11,7 +11,7 @@ use datafusion::sql::parser::Statement as Extended;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use table::Privileges;
+use table::{Definition, OnCommit, Privileges};
 
 use crate::error::{Error, Result};
 use crate::frontend::views::of_text;
@@ -20,6 +20,7 @@ use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
+use crate::run::modifiers;
 use crate::run::resolver::name_of;
 use crate::scan::catalog::ViewColumns;
 use crate::search_path::SearchPath;
@@ -68,19 +69,7 @@ impl StatementContext {
             };
             let plan = self.view(name, text, depth.describing(), &rights).await;
             if let Ok(plan) = plan {
-                let fields = plan.schema().fields().iter();
-                let columns = fields.map(|field| table::Column {
-                    name: field.name().clone(),
-                    data_type: table::stored_type(field.data_type())
-                        .unwrap_or_else(|| field.data_type().clone()),
-                    nullable: true,
-                    default: None,
-                    generated: None,
-                    sequences: Vec::new(),
-                    digits: None,
-                    domain: None,
-                });
-                all.insert(name.to_string(), columns.collect());
+                all.insert(name.to_string(), described(name, &plan));
             }
         }
         Ok(all)
@@ -172,6 +161,35 @@ impl StatementContext {
         }
         Ok(None)
     }
+}
+
+/// The columns of a view that has this plan, as those of a table.
+fn described(name: &str, plan: &LogicalPlan) -> Definition {
+    let fields = plan.schema().fields().iter();
+    let columns = fields.map(|field| table::Column {
+        name: field.name().clone(),
+        data_type: table::stored_type(field.data_type())
+            .unwrap_or_else(|| field.data_type().clone()),
+        nullable: true,
+        default: None,
+        generated: None,
+        sequences: Vec::new(),
+        digits: None,
+        domain: None,
+    });
+    let mut definition = Definition {
+        name: name.to_owned(),
+        columns: columns.collect(),
+        primary_key: vec![],
+        foreign_keys: vec![],
+        keys: vec![],
+        rules: vec![],
+        checks: vec![],
+        indexes: vec![],
+        on_commit: OnCommit::Preserve,
+    };
+    modifiers::keep(&mut definition, &modifiers::of_plan(plan));
+    definition
 }
 
 /// `plan` with the names that people see, or with those that the view declares.

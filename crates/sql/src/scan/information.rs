@@ -6,13 +6,12 @@ use arrow::array::{ArrayRef, Int32Array, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::catalog::TableProvider;
 use datafusion::error::Result as DataFusionResult;
-use table::{Column, Sequence, Tables, enum_name, is_enum};
+use table::{Column, Definition, Sequence, Tables, enum_name, is_enum};
 
 use crate::frontend::lengths;
-use crate::frontend::views::query_text;
 use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
-use crate::names::{CATALOG, base, schema_of, session_of};
+use crate::names::{self, CATALOG, base, schema_of, session_of};
 use crate::scan::catalog::{self, Built, Seen, ViewColumns};
 
 /// The view of `information_schema` of that name, if there is one. `views` are the columns of views.
@@ -61,7 +60,8 @@ fn view_texts(seen: &Seen<'_>) -> Built {
     let rows = views.len();
     let text = |name: &&str| {
         let own = seen.rights.owns(seen.tables, name);
-        seen.tables.view(name).filter(|_| own).map(query_text)
+        let text = seen.tables.view(name).filter(|_| own)?;
+        Some(catalog::view_definition(seen.tables, text, &names::known))
     };
     let built = Built::default()
         .text("table_catalog", CATALOG, rows)
@@ -104,23 +104,20 @@ fn view_tables(seen: &Seen<'_>) -> Built {
         .names("table_name", pairs.iter().map(|(_, table)| base(table)))
 }
 
-/// The name of a table, the position of a column in it, counted from 1, and the column.
-type Place<'t> = (String, i32, &'t Column);
+/// A table or view, the position of a column in it, counted from 1, and the column.
+type Place<'t> = (&'t Definition, i32, &'t Column);
 
 /// The columns of all tables and of these views.
 fn places<'t>(seen: &Seen<'t>, views: &'t ViewColumns) -> Vec<Place<'t>> {
     let tables = seen.tables;
     let names = seen.names();
-    let of_table = |name: &str| {
-        let table = tables.get(name)?;
-        Some((name.to_string(), &table.definition().columns))
-    };
+    let of_tables = names.into_iter().filter_map(|name| tables.get(name));
+    let of_tables = of_tables.map(|table| table.definition());
     let of_views = views.iter().filter(|(name, _)| seen.has(name));
-    let of_views = of_views.map(|(name, columns)| (name.clone(), columns));
     let mut rows = Vec::new();
-    for (name, columns) in names.into_iter().filter_map(of_table).chain(of_views) {
-        let columns = columns.iter().enumerate();
-        rows.extend(columns.map(|(at, column)| (name.clone(), at as i32 + 1, column)));
+    for definition in of_tables.chain(of_views.map(|(_, view)| view)) {
+        let columns = definition.columns.iter().enumerate();
+        rows.extend(columns.map(|(at, column)| (definition, at as i32 + 1, column)));
     }
     rows
 }
@@ -141,7 +138,7 @@ fn composite_of<'t>(tables: &'t Tables, column: &Column) -> Option<(bool, &'t st
 }
 
 /// The default of a column, its names as far as the session's search path does not tell them.
-fn shown_default(seen: &Seen<'_>, table: &str, column: &Column) -> Option<String> {
+fn shown_default(seen: &Seen<'_>, table: &Definition, column: &Column) -> Option<String> {
     let text = catalog::default(seen.tables, table, column)?;
     Some(match seen.path {
         Some(path) => catalog::seen_expression(seen.tables, path, &text),
@@ -172,11 +169,11 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         ("table_catalog", texts(&|_| Some(CATALOG.into()))),
         (
             "table_schema",
-            texts(&|(table, _, _)| Some(schema_of(table).to_owned())),
+            texts(&|(table, _, _)| Some(schema_of(&table.name).to_owned())),
         ),
         (
             "table_name",
-            texts(&|(table, _, _)| Some(base(table).to_owned())),
+            texts(&|(table, _, _)| Some(base(&table.name).to_owned())),
         ),
         ("column_name", texts(&|(_, _, c)| Some(c.name.clone()))),
         ("ordinal_position", numbers(&|(_, at, _)| Some(*at))),
@@ -196,14 +193,12 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         ),
         (
             "character_maximum_length",
-            numbers(&|(table, _, c)| length(tables, table, c).map(|(most, _)| most)),
+            numbers(&|(table, _, c)| length(table, c).map(|(most, _)| most)),
         ),
         (
             "character_octet_length",
             // As many bytes as the characters may have.
-            numbers(&|(table, _, c)| {
-                length(tables, table, c).map(|(most, _)| most.saturating_mul(4))
-            }),
+            numbers(&|(table, _, c)| length(table, c).map(|(most, _)| most.saturating_mul(4))),
         ),
         (
             "numeric_precision",
@@ -229,21 +224,20 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
 }
 
 /// Most characters of the texts of a column, if it has a length, and whether it is a `char(n)`.
-fn length(tables: &Tables, table: &str, column: &Column) -> Option<(i32, bool)> {
+fn length(table: &Definition, column: &Column) -> Option<(i32, bool)> {
     if column.domain.is_some() {
         return None;
     }
-    let definition = tables.get(table)?.definition();
-    let (most, of_char) = lengths::of_column(definition, &column.name)?;
+    let (most, of_char) = lengths::of_column(table, &column.name)?;
     Some((i32::try_from(most).ok()?, of_char))
 }
 
 /// What the standard calls a type of texts with a length, if a column is of one, or of a domain over one.
-fn text_type(tables: &Tables, table: &str, column: &Column) -> Option<&'static str> {
+fn text_type(tables: &Tables, table: &Definition, column: &Column) -> Option<&'static str> {
     if let Some(name) = &column.domain {
         return catalog::domain_length(tables.domain(name)?).map(|(title, _)| title);
     }
-    let (_, of_char) = length(tables, table, column)?;
+    let (_, of_char) = length(table, column)?;
     Some(if of_char {
         "character"
     } else {
@@ -390,7 +384,7 @@ fn made(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 10] {
         ),
         (
             "is_updatable",
-            texts(&|(table, _, _)| yes_or_no(tables.view(table).is_none())),
+            texts(&|(table, _, _)| yes_or_no(tables.view(&table.name).is_none())),
         ),
     ]
 }

@@ -20,7 +20,7 @@ use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
-use crate::run::query;
+use crate::run::{modifiers, query};
 use crate::statements::asked::stay_there;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::owned;
@@ -198,6 +198,7 @@ async fn create_as(
     }
     let mut definition = Definition::from_schema(name, &Schema::new(fields))?;
     definition.on_commit = on_commit;
+    modifiers::keep(&mut definition, &modifiers::of_plan(&plan));
     table::create(&mut writing.tx, &definition)?;
     let rows = query::rows(context, &plan).await?.map_err(Error::from);
     writing

@@ -18,7 +18,7 @@ use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
-use crate::run::query;
+use crate::run::{modifiers, query};
 use crate::statements::cascade::drop_dependents;
 use crate::statements::relations::{self, taken, there_already};
 use crate::statements::scope::Scope;
@@ -74,7 +74,8 @@ async fn create(
     for field in &fields {
         check_column(field.name())?;
     }
-    let definition = Definition::from_schema(name, &Schema::new(fields))?;
+    let mut definition = Definition::from_schema(name, &Schema::new(fields))?;
+    modifiers::keep(&mut definition, &modifiers::of_plan(&plan));
     table::create(&mut writing.tx, &definition)?;
     let mut count = None;
     if with_data {

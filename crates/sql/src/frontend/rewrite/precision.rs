@@ -7,6 +7,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::frontend::call::call;
 use crate::frontend::lengths;
+use crate::functions::cut::{CUT_CHAR, CUT_TEXT};
 use crate::functions::rounding::ROUND;
 use crate::functions::temporal::fields::Fields;
 use crate::functions::temporal::make::{CUT_INTERVAL, READ_INTERVAL};
@@ -66,12 +67,12 @@ fn cut(kind: CastKind, value: Expr, title: &str, length: u64) -> Expr {
         format: None,
     };
     let length = Expr::value(Value::Number(length.to_string(), false));
-    let first = call("left", vec![text, length]);
-    if title == "character" {
-        call("rtrim", vec![first])
+    let cut = if title == "character" {
+        CUT_CHAR
     } else {
-        first
-    }
+        CUT_TEXT
+    };
+    call(cut, vec![text, length])
 }
 
 /// An interval in quotes, or a cast to a type of intervals with fields, as a call of what reads it; none of others.

@@ -13,7 +13,6 @@
 //! | [`local`], [`styles`] | the zone and the styles of a session, and writing in them |
 //! | [`settings`] | what these may be set to |
 //! | [`components`] | the fields of values, which `extract` takes |
-//! | [`finite`] | DataFusion's functions that take no infinite values |
 //! | [`extract`], [`make`], [`shift`], [`sums`], [`moments`] | functions |
 //!
 //! Values lie as Arrow has them: days, microseconds and nanoseconds from 1970 on, months with days and nanoseconds.
@@ -24,7 +23,6 @@ mod components;
 pub(crate) mod duration;
 pub(crate) mod extract;
 pub(crate) mod fields;
-pub(crate) mod finite;
 pub(crate) mod instants;
 pub(crate) mod local;
 pub(crate) mod make;

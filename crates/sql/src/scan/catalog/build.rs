@@ -12,12 +12,12 @@ use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit, Sche
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
-use table::Column;
+use table::Definition;
 
 use crate::messages::numbers::{OIDS, TEXTS, VECTOR};
 
-/// The columns of views by their names.
-pub(crate) type ViewColumns = BTreeMap<String, Vec<Column>>;
+/// The columns of views by the views' names, as those of tables.
+pub(crate) type ViewColumns = BTreeMap<String, Definition>;
 
 /// A table under construction.
 #[derive(Default)]

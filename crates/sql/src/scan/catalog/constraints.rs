@@ -2,11 +2,14 @@
 
 use table::{Action, Check, Deferral, Definition, Domain, ForeignKey, Rule, Tables};
 
-use crate::frontend::{lengths, mentioned};
-use crate::messages::numbers::{enum_number, schema_number, table_number};
+use crate::frontend::deparse::Type;
+use crate::frontend::{deparse, lengths, mentioned};
+use crate::messages::numbers::{enum_number, schema_number, table_number, type_number};
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::expressions::typed_columns;
 use crate::scan::catalog::tables::schema_of_number;
+use crate::scan::catalog::types::length;
 
 /// A constraint of a table.
 pub(crate) struct TableConstraint {
@@ -67,7 +70,7 @@ pub(crate) fn constraints(all: &Tables) -> Vec<TableConstraint> {
         if let Some(definition) = all.get(table).map(|table| table.definition()) {
             keys(definition, &mut found);
             foreign_keys(all, definition, &mut found);
-            checks(definition, &mut found);
+            checks(all, definition, &mut found);
         }
     }
     for own in all
@@ -245,10 +248,16 @@ fn reference(definition: &Definition, key: &ForeignKey, rule: Option<&Rule>) -> 
     text
 }
 
-fn checks(definition: &Definition, found: &mut Vec<TableConstraint>) {
+fn checks(all: &Tables, definition: &Definition, found: &mut Vec<TableConstraint>) {
     for check in definition.checks.iter().filter(|own| !lengths::is_one(own)) {
         let valid = if check.unchecked { " NOT VALID" } else { "" };
-        let text = format!("CHECK (({})){valid}", bare(&check.text));
+        let columns = typed_columns(all, definition);
+        let column = |name: &str| {
+            let (_, own) = columns.iter().find(|(own, _)| own == name)?;
+            Some(*own)
+        };
+        let text = whole(&check.text, deparse::kept(&check.text, &column));
+        let text = format!("CHECK ({text}){valid}");
         found.push(TableConstraint {
             validated: !check.unchecked,
             columns: named_in(definition, &check.text),
@@ -266,26 +275,40 @@ fn named_in(definition: &Definition, text: &str) -> Vec<i16> {
     places(&found.collect::<Vec<usize>>())
 }
 
-/// The definition of a constraint as it is laid out for people: without the parentheses around all of a check.
+/// The definition of a constraint or a view as it is laid out for people: with as few parentheses as it needs.
 pub(crate) fn laid_out(text: String) -> String {
+    if text.starts_with(" SELECT ") {
+        return deparse::pretty_view(&text).unwrap_or(text);
+    }
     let plain = || {
-        let rest = text.strip_prefix("CHECK ((")?;
-        let end = rest.rfind("))")?;
-        Some(format!(
-            "CHECK ({}{}",
-            rest.get(..end)?,
-            rest.get(end + 1..)?
-        ))
+        let rest = text.strip_prefix("CHECK (")?;
+        let end = rest.rfind(')')?;
+        let (own, behind) = (rest.get(..end)?, rest.get(end..)?);
+        let without = || own.strip_prefix('(')?.strip_suffix(')').map(str::to_owned);
+        let shown = deparse::pretty(own).or_else(without)?;
+        Some(format!("CHECK ({shown}{behind}"))
     };
     plain().unwrap_or(text)
+}
+
+/// The text of a check as PostgreSQL writes it, or else as it was written.
+fn whole(text: &str, deparsed: Option<String>) -> String {
+    deparsed.unwrap_or_else(|| format!("({})", bare(text)))
 }
 
 /// A check of a domain.
 fn of_domain(own: &Domain, check: &Check) -> TableConstraint {
     let name = format!("{} {}", own.name, check.name);
+    let number = match length(own) {
+        Some((title, _)) if title == "character" => 1042,
+        Some(_) => 1043,
+        None => type_number(&own.data_type).into(),
+    };
+    let deparsed = deparse::kept_of_domain(&check.text, Type::of_number(number));
+    let text = whole(&check.text, deparsed);
     TableConstraint {
         number: table_number(&format!("check {name}")),
-        text: format!("CHECK (({}))", bare(&check.text)),
+        text: format!("CHECK ({text})"),
         name: check.name.clone(),
         kind: "c",
         of: own.name.clone(),

@@ -1,10 +1,12 @@
 //! Expressions that tables keep, as the catalog tells of them.
 
 use arrow::datatypes::DataType;
-use table::{Column, Tables};
+use table::{Column, Definition, Tables};
 
 use crate::error::Result;
-use crate::frontend::fixed;
+use crate::frontend::deparse::Type;
+use crate::frontend::views::{of_text, query_text};
+use crate::frontend::{deparse, fixed};
 use crate::messages::numbers::type_title;
 use crate::names::{self, base, quoted};
 use crate::scan::catalog::types::typed;
@@ -12,7 +14,7 @@ use crate::search_path::SearchPath;
 
 /// The default of a column. A string literal is told with the type of the column, as PostgreSQL keeps it, but for a number, a
 /// truth value, and a type that people have made.
-pub(crate) fn default(all: &Tables, table: &str, column: &Column) -> Option<String> {
+pub(crate) fn default(all: &Tables, table: &Definition, column: &Column) -> Option<String> {
     let text = column.default.as_deref()?;
     let literal = text
         .strip_prefix('\'')
@@ -31,6 +33,35 @@ pub(crate) fn default(all: &Tables, table: &str, column: &Column) -> Option<Stri
             None => text.to_owned(),
         },
     })
+}
+
+/// The columns of a table or view with their types, as texts of expressions need them.
+pub(crate) fn typed_columns(all: &Tables, table: &Definition) -> Vec<(String, Type)> {
+    let columns = table.columns.iter();
+    let own = columns.map(|column| {
+        let (number, _) = typed(all, table, column);
+        (column.name.clone(), Type::of_number(number))
+    });
+    own.collect()
+}
+
+/// The query of a view, a clause to a line as PostgreSQL writes it, or else as it was written. `name_of` says which table a name
+/// means.
+pub(crate) fn view_definition(
+    all: &Tables,
+    text: &str,
+    name_of: &dyn Fn(&str) -> String,
+) -> String {
+    let query = query_text(text);
+    let table = |written: &str| {
+        let table = all.get(&name_of(written))?;
+        Some(typed_columns(all, table.definition()))
+    };
+    let columns = of_text(text).map(|view| view.columns);
+    let laid_out = columns
+        .ok()
+        .and_then(|columns| deparse::view(&query, &columns, &table));
+    laid_out.unwrap_or(query)
 }
 
 /// An expression that a table keeps, in which sequences are called as a statement with this path calls them.

@@ -5,6 +5,7 @@ mod build;
 mod constraints;
 mod depend;
 mod expressions;
+mod features;
 mod indexes;
 mod locks;
 mod roles;
@@ -32,7 +33,7 @@ use crate::settings::StatementSettings;
 pub(crate) use build::{Built, ViewColumns};
 pub(crate) use constraints::{constraints, laid_out};
 pub(crate) use depend::read_by;
-pub(crate) use expressions::{default, seen_expression};
+pub(crate) use expressions::{default, seen_expression, view_definition};
 pub(crate) use indexes::indexes;
 pub(crate) use seen::Seen;
 pub(crate) use types::length as domain_length;
@@ -53,6 +54,7 @@ pub(crate) fn of_standard(
         "sequences" => Some(sequences::by_standard(seen)),
         "table_privileges" => Some(roles::table_privileges(all, rights, false)),
         "role_table_grants" => Some(roles::table_privileges(all, rights, true)),
+        "sql_features" => Some(features::features()),
         "enabled_roles" => Some(roles::enabled(all, rights)),
         "applicable_roles" => Some(roles::applicable(all, rights)),
         name => standard::view(seen, name)

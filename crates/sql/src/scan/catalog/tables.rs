@@ -7,7 +7,6 @@ use arrow::datatypes::DataType;
 use table::{Column, Definition, Privileges, Tables, is_enum};
 
 use crate::frontend::lengths;
-use crate::frontend::views::query_text;
 use crate::messages::numbers::{
     CATALOG_SCHEMA, DATABASE, OWNER, TYPES, enum_number, schema_number, table_number, type_number,
 };
@@ -15,7 +14,7 @@ use crate::names::{
     self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
 };
 use crate::scan::catalog::build::{Built, ViewColumns};
-use crate::scan::catalog::expressions::default;
+use crate::scan::catalog::expressions::{default, view_definition};
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
@@ -224,31 +223,28 @@ pub(super) fn classes(all: &Tables) -> Built {
     .fold(built, |built, name| built.truth(name, false, rows))
 }
 
-/// A column, its table, and its place from 1 on.
-type Place<'t> = (&'t str, i64, &'t Column);
+/// A column, its table or view, and its place from 1 on.
+type Place<'t> = (&'t Definition, i64, &'t Column);
 
 /// The columns of tables and of these views.
 fn columns<'t>(all: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
     let mut names = permanent(all.names());
     names.extend(views.keys().map(String::as_str));
     names.sort_unstable();
-    let of_table = |name: &str| -> &'t [Column] {
-        if let Some(columns) = views.get(name) {
-            return columns;
-        }
-        let definition = all.get(name).map(|table| table.definition());
-        definition.map_or(&[][..], |definition| &definition.columns[..])
+    let of_table = |name: &str| -> Option<&'t Definition> {
+        let table = || all.get(name).map(|table| table.definition());
+        views.get(name).or_else(table)
     };
     let mut places = Vec::new();
-    for name in names {
-        let columns = of_table(name).iter().enumerate();
-        places.extend(columns.map(|(at, column)| (name, at as i64 + 1, column)));
+    for definition in names.into_iter().filter_map(of_table) {
+        let columns = definition.columns.iter().enumerate();
+        places.extend(columns.map(|(at, column)| (definition, at as i64 + 1, column)));
     }
     places
 }
 
 /// The expression that makes the values of a column, or their default.
-fn value(all: &Tables, table: &str, column: &Column) -> Option<String> {
+fn value(all: &Tables, table: &Definition, column: &Column) -> Option<String> {
     let made = column.expression().map(str::to_owned);
     made.or_else(|| default(all, table, column))
 }
@@ -283,7 +279,7 @@ fn attribute_types(all: &Tables, places: &[Place<'_>]) -> Built {
     identities(all, places)
         .numbers(
             "attrelid",
-            places.iter().map(|(table, _, _)| table_number(table)),
+            places.iter().map(|(table, _, _)| table_number(&table.name)),
         )
         .names(
             "attname",
@@ -372,11 +368,11 @@ pub(super) fn defaults(all: &Tables) -> Built {
             "oid",
             places
                 .iter()
-                .map(|(table, at, _)| table_number(&format!("{table} {at}"))),
+                .map(|(table, at, _)| table_number(&format!("{} {at}", table.name))),
         )
         .numbers(
             "adrelid",
-            places.iter().map(|(table, _, _)| table_number(table)),
+            places.iter().map(|(table, _, _)| table_number(&table.name)),
         )
         .numbers("adnum", places.iter().map(|(_, at, _)| *at))
         .texts(
@@ -425,7 +421,8 @@ pub(super) fn materialized(all: &Tables) -> Built {
         .truths("ispopulated", kept.iter().map(|(_, query)| query.populated))
         .names(
             "definition",
-            kept.iter().map(|(_, query)| query_text(query.text)),
+            kept.iter()
+                .map(|(_, query)| view_definition(all, query.text, &names::known)),
         )
 }
 
@@ -459,7 +456,7 @@ pub(super) fn views(all: &Tables) -> Built {
     names.sort_unstable();
     let texts: Vec<_> = names
         .iter()
-        .map(|name| all.view(name).map(query_text))
+        .map(|name| Some(view_definition(all, all.view(name)?, &names::known)))
         .collect();
     Built::default()
         .names("schemaname", names.iter().map(|name| schema_of(name)))
@@ -481,8 +478,8 @@ pub(super) fn descriptions(all: &Tables, views: &ViewColumns) -> Built {
         };
         let number = table_number(name);
         rows.extend(said.own.iter().map(|text| (number, 0, text.clone())));
-        let columns = relation.definition.map(|own| &own.columns);
-        let columns = columns.or_else(|| views.get(name));
+        let definition = relation.definition.or_else(|| views.get(name));
+        let columns = definition.map(|own| &own.columns);
         for (at, column) in (1..).zip(columns.into_iter().flatten()) {
             let text = said.columns.get(&column.name);
             rows.extend(text.map(|text| (number, at, text.clone())));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::DataType;
-use table::{Column, Domain, EnumType, Label, Tables, is_enum, json_kind};
+use table::{Column, Definition, Domain, EnumType, Label, Tables, is_enum, json_kind};
 
 use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
@@ -433,10 +433,9 @@ pub(super) fn storage(length: i32) -> &'static str {
     if length < 0 { "x" } else { "p" }
 }
 
-/// The number of the type of a column, and what PostgreSQL keeps beside it.
-pub(super) fn typed(all: &Tables, table: &str, column: &Column) -> (i64, i64) {
-    let definition = all.get(table).map(|table| table.definition());
-    let length = definition.and_then(|own| lengths::of_column(own, &column.name));
+/// The number of the type of a column of a table or view, and what PostgreSQL keeps beside it.
+pub(super) fn typed(all: &Tables, table: &Definition, column: &Column) -> (i64, i64) {
+    let length = lengths::of_column(table, &column.name);
     match length {
         // Four bytes more, as PostgreSQL stores texts.
         Some((most, of_char)) if column.domain.is_none() => {
