@@ -68,39 +68,19 @@ impl KeyQuery {
             return None;
         };
         let equal = equalities(select.selection.as_ref()?)?;
-        let items = items(select)?;
         let (bare, name, alias) = bare(query)?;
         if Some(&bare) != PLAIN.as_ref() {
             return None;
         }
-        let qualifier = match &alias {
-            Some(alias) => Some(column_name(alias)),
-            None => match name.0.as_slice() {
-                [part] => part.as_ident().map(column_name),
-                // Columns may be called by the name with its schema, too.
-                _ => None,
-            },
-        };
-        let own = |column: &Named<'_>| match column.table {
-            None => true,
-            Some(table) => Some(column_name(table)) == qualifier,
-        };
+        let qualifier = qualifier(&name, alias.as_ref());
+        let own = |column: &Named<'_>| column.is_of(qualifier.as_deref());
         let values = equal.into_iter().map(|(column, value)| {
             let value = KeyValue::of(value)?;
             own(&column).then(|| (column_name(column.column), value))
         });
-        let items = match items {
-            None => None,
-            Some(items) => {
-                let items = items
-                    .into_iter()
-                    .map(|(column, name)| own(&column).then(|| (column_name(column.column), name)));
-                Some(items.collect::<Option<Vec<_>>>()?)
-            }
-        };
         Some(KeyQuery {
             table: written(&name).ok()?,
-            items,
+            items: chosen(select, qualifier.as_deref())?,
             values: values.collect::<Option<Vec<_>>>()?,
         })
     }
@@ -108,13 +88,7 @@ impl KeyQuery {
     /// The positions of the columns, and their names in the answer, where these are not those of all columns; none if the
     /// table has no such column.
     pub(crate) fn columns(&self, definition: &Definition) -> Option<Option<Vec<(usize, String)>>> {
-        let Some(items) = &self.items else {
-            return Some(None);
-        };
-        let column = |(column, name): &(String, String)| {
-            Some((definition.position(column).ok()?, name.clone()))
-        };
-        Some(Some(items.iter().map(column).collect::<Option<Vec<_>>>()?))
+        positions(self.items.as_deref(), definition)
     }
 
     /// The key whose columns the query names, each once, and the values that they are to have; none if there is no such key,
@@ -328,6 +302,59 @@ fn bare(query: &Query) -> Option<(Query, ObjectName, Option<Ident>)> {
     Some((query, name, alias))
 }
 
+/// The name of the table that columns may be called with.
+fn qualifier(name: &ObjectName, alias: Option<&Ident>) -> Option<String> {
+    match (alias, name.0.as_slice()) {
+        (Some(alias), _) => Some(column_name(alias)),
+        (None, [part]) => part.as_ident().map(column_name),
+        // Columns may be called by the name with its schema, too.
+        (None, _) => None,
+    }
+}
+
+/// The positions of the columns of all rows of one table that a query takes, and their names in the answer, as
+/// [`KeyQuery::columns`]; none of a query that says more.
+pub(crate) fn columns_of_rows(
+    query: &Query,
+    definition: &Definition,
+) -> Option<Option<Vec<(usize, String)>>> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return None;
+    };
+    let (bare, name, alias) = bare(query)?;
+    if select.selection.is_some() || Some(&bare) != PLAIN.as_ref() {
+        return None;
+    }
+    let qualifier = qualifier(&name, alias.as_ref());
+    let items = chosen(select, qualifier.as_deref())?;
+    positions(items.as_deref(), definition)
+}
+
+/// The names of the columns that are selected, and what each is called; none for all.
+fn chosen(select: &Select, qualifier: Option<&str>) -> Option<Option<Vec<(String, String)>>> {
+    let Some(items) = items(select)? else {
+        return Some(None);
+    };
+    let items = items.into_iter().map(|(column, name)| {
+        let own = column.is_of(qualifier);
+        own.then(|| (column_name(column.column), name))
+    });
+    Some(Some(items.collect::<Option<Vec<_>>>()?))
+}
+
+/// The positions of columns; none if the table has no such column.
+fn positions(
+    items: Option<&[(String, String)]>,
+    definition: &Definition,
+) -> Option<Option<Vec<(usize, String)>>> {
+    let Some(items) = items else {
+        return Some(None);
+    };
+    let column =
+        |(column, name): &(String, String)| Some((definition.position(column).ok()?, name.clone()));
+    Some(Some(items.iter().map(column).collect::<Option<Vec<_>>>()?))
+}
+
 /// A column as a query names it.
 pub(crate) struct Named<'q> {
     pub table: Option<&'q Ident>,
@@ -352,6 +379,21 @@ impl<'q> Named<'q> {
             _ => None,
         }
     }
+
+    /// Whether it may be a column of the table with this name.
+    fn is_of(&self, qualifier: Option<&str>) -> bool {
+        match self.table {
+            None => true,
+            Some(table) => Some(column_name(table).as_str()) == qualifier,
+        }
+    }
+}
+
+/// Whether items are nothing but columns, which have no parameters in them.
+pub(crate) fn are_columns(items: &[SelectItem]) -> bool {
+    let is_column =
+        |own: &SelectItem| matches!(own, SelectItem::Wildcard(_)) || item(own).is_some();
+    items.iter().all(is_column)
 }
 
 /// The columns that are selected, and what each is called; none for all.

@@ -31,6 +31,7 @@ use crate::run::kept_plans::Planned;
 use crate::run::{shared_plans, visible};
 use crate::settings::DateSettings;
 use crate::statements::parameter_types::of_columns;
+use crate::statements::written::columns as columns_of_rows;
 use crate::statements::{assigned, beside, dml, merge, plan_json, steps};
 
 /// Texts whose types nothing tells.
@@ -197,6 +198,9 @@ async fn of_statement(
         Statement::Returning { statement, query } => {
             let name = context.own(&written(&statement)?);
             let table = context.table(&name)?;
+            if let Some((_, schema)) = columns_of_rows(&query, table.definition())? {
+                return Ok(Some(visible::schema(&schema)));
+            }
             let mut query = query;
             if beside::describe(context, &statement, table.definition(), &mut query).await? {
                 return of_query(context, Sql::Query(query)).await.map(Some);

@@ -56,7 +56,7 @@ pub(crate) async fn answer(
     clock.planned();
     clock.ran_on = "index";
     let row = table.find(key, &values).await?.into_iter().flatten().next();
-    let (positions, schema) = chosen(table, columns)?;
+    let (positions, schema) = chosen(table.schema(), columns)?;
     let seen = visible::schema(&schema);
     let mut batches = Vec::new();
     if let Some(row) = row {
@@ -101,14 +101,17 @@ pub(crate) fn of_table(
         return Ok(None);
     };
     found.check(scope)?;
-    let (positions, schema) = chosen(&found.table, columns)?;
+    let (positions, schema) = chosen(found.table.schema(), columns)?;
     let origins = Origins::of_table(&found.name, definition, &positions);
     Ok(Some((parameters, visible::schema(&schema), origins)))
 }
 
-/// The positions of the columns of an answer, and its schema; `columns` as [`KeyQuery::columns`] gives them.
-fn chosen(table: &Table, columns: Option<Vec<(usize, String)>>) -> Result<(Vec<usize>, SchemaRef)> {
-    let own = table.schema();
+/// The positions of the columns of an answer, and its schema, of a table that has the columns of `own`; `columns` as
+/// [`KeyQuery::columns`] gives them.
+pub(super) fn chosen(
+    own: SchemaRef,
+    columns: Option<Vec<(usize, String)>>,
+) -> Result<(Vec<usize>, SchemaRef)> {
     let Some(columns) = columns else {
         return Ok(((0..own.fields().len()).collect(), own));
     };

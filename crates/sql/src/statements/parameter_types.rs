@@ -3,12 +3,14 @@
 
 use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, ObjectNamePart, Statement as Sql, TableFactor,
+    AssignmentTarget, BinaryOperator, Expr, ObjectNamePart, SelectItem, Statement as Sql,
+    TableFactor,
 };
 use table::Definition;
 
-use crate::frontend::key_query::{Named, equalities};
+use crate::frontend::key_query::{Named, are_columns, equalities};
 use crate::frontend::parameters::Readied;
+use crate::frontend::row_insert::RowInsert;
 use crate::frontend::row_values::RowValue;
 use crate::names::{base, column_name, written};
 use crate::run::context::StatementContext;
@@ -19,17 +21,21 @@ pub(super) fn of_columns(
     context: &StatementContext,
     readied: &Readied,
 ) -> Option<Vec<(usize, DataType)>> {
-    if let Some(insert) = readied.row_insert() {
-        let table = context.table(&context.own(&insert.table)).ok()?;
-        return Some(insert.types(table.definition()));
-    }
     readied.known(|sql| of_statement(context, sql))
 }
 
-/// Those of an `update` or a `delete`.
 fn of_statement(context: &StatementContext, statement: &Sql) -> Option<Vec<(usize, DataType)>> {
+    // A `returning` of columns has no parameters.
+    let plain = |returning: &Option<Vec<SelectItem>>| returning.as_deref().is_none_or(are_columns);
     let name = match statement {
-        Sql::Update(update) if update.from.is_none() && update.returning.is_none() => {
+        Sql::Insert(insert) if plain(&insert.returning) => {
+            let mut insert = insert.clone();
+            insert.returning = None;
+            let insert = RowInsert::of_sql(&Sql::Insert(insert))?;
+            let table = context.table(&context.own(&insert.table)).ok()?;
+            return Some(insert.types(table.definition()));
+        }
+        Sql::Update(update) if update.from.is_none() && plain(&update.returning) => {
             match &update.table.relation {
                 TableFactor::Table {
                     name, alias: None, ..
@@ -37,7 +43,7 @@ fn of_statement(context: &StatementContext, statement: &Sql) -> Option<Vec<(usiz
                 _ => return None,
             }
         }
-        Sql::Delete(delete) if delete.using.is_none() && delete.returning.is_none() => {
+        Sql::Delete(delete) if delete.using.is_none() && plain(&delete.returning) => {
             delete_written(delete).ok()?
         }
         _ => return None,

@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
 use table::Definition;
 
 use crate::error::{Error, Result};
+use crate::frontend::key_query::columns_of_rows;
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::query;
+use crate::run::{query, visible};
 use crate::statements::beside::Beside;
+use crate::statements::lookup::chosen;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
 
@@ -94,10 +97,22 @@ impl Written {
         writing: Writing,
         count: u64,
     ) -> Result<Answer> {
-        let Some(query) = self.query else {
+        let Some(query) = &self.query else {
             scope.keep(writing).await?;
             return Ok(Answer::changed(Some(count), &context.clock));
         };
+        let columns = if scope.always_plans() {
+            None
+        } else {
+            columns(query, &self.definition)?
+        };
+        if let Some(columns) = columns {
+            let mut answer = self.answer(&context, &columns)?;
+            scope.keep(writing).await?;
+            answer.changed = Some(count);
+            return Ok(answer);
+        }
+        let query = query.clone();
         let rows = MemTable::try_new(self.definition.schema(), vec![self.batches])?;
         context.written = Some(Arc::new(rows));
         let mut answer = query::run(context, Sql::Query(query)).await?;
@@ -105,4 +120,42 @@ impl Written {
         answer.changed = Some(count);
         Ok(answer)
     }
+
+    /// The rows of these columns, as a plan of the `returning` would give them.
+    fn answer(
+        self,
+        context: &StatementContext,
+        (positions, schema): &(Vec<usize>, SchemaRef),
+    ) -> Result<Answer> {
+        let seen = visible::schema(schema);
+        let filled = self.batches.iter().filter(|batch| batch.num_rows() > 0);
+        let batches = filled.map(|batch| {
+            let columns = positions.iter().map(|at| Arc::clone(batch.column(*at)));
+            let own = RecordBatch::try_new(Arc::clone(schema), columns.collect())?;
+            if Arc::ptr_eq(&seen, schema) {
+                Ok(own)
+            } else {
+                visible::batch(&own, &seen)
+            }
+        });
+        let batches = batches.collect::<Result<Vec<_>>>()?;
+        let answer = Answer::rows_of(seen, batches, &context.clock);
+        // Whoever is no client of a server takes them at once.
+        let held = context.is_served().then_some(self.held);
+        Ok(answer.holding(held))
+    }
+}
+
+/// The positions of the columns of a table of which a `returning` is nothing but columns, and its schema; none of another, which
+/// is planned.
+///
+/// # Errors
+/// Those of Arrow.
+pub(super) fn columns(
+    query: &Query,
+    definition: &Definition,
+) -> Result<Option<(Vec<usize>, SchemaRef)>> {
+    columns_of_rows(query, definition)
+        .map(|columns| chosen(definition.schema(), columns))
+        .transpose()
 }

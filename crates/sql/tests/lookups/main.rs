@@ -6,6 +6,7 @@ mod columns;
 mod fixture;
 mod gathered;
 mod generic;
+mod returned;
 mod written;
 mod written_columns;
 

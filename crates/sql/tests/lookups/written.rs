@@ -12,7 +12,7 @@ use crate::written_columns::{COLUMNS, Column, LEFT_OUT};
 use crate::{fixture, one, opened};
 
 /// What an answer shows, or the state and the words of an error; and whether an index found its row.
-type Said = (Result<String, (String, String)>, bool);
+pub(crate) type Said = (Result<String, (String, String)>, bool);
 
 /// Values as statements may write them, of whatever type.
 const WRITTEN: [&str; 17] = [
@@ -48,15 +48,16 @@ const BETWEEN: [&str; 10] = [
     "delete from parent where id = 3",
 ];
 
-struct Side {
+/// A store with the tables, and a session of it.
+pub(crate) struct Side {
     _directory: tempfile::TempDir,
     _instance: Arc<Instance>,
-    session: Session,
+    pub session: Session,
 }
 
 impl Side {
     /// One whose table has a computed column, or one that could be.
-    fn new(workers: &Arc<Workers>, (plans, computes): (bool, bool)) -> Side {
+    pub(crate) fn new(workers: &Arc<Workers>, (plans, computes): (bool, bool)) -> Side {
         let (directory, instance) = opened(workers);
         let session = instance.session();
         let columns = COLUMNS
@@ -88,7 +89,7 @@ impl Side {
         }
     }
 
-    fn run(&self, workers: &Workers, text: &str) -> Said {
+    pub(crate) fn run(&self, workers: &Workers, text: &str) -> Said {
         workers.handle().block_on(async {
             match self.session.stream(text).await {
                 Ok(stream) => shown(stream).await,
@@ -97,7 +98,7 @@ impl Side {
         })
     }
 
-    fn prepared(&self, workers: &Workers, text: &str, values: &[Option<&str>]) -> Said {
+    pub(crate) fn prepared(&self, workers: &Workers, text: &str, values: &[Option<&str>]) -> Said {
         workers.handle().block_on(async {
             let prepared = self.session.prepare(text, &[]).await;
             let prepared: PreparedStatement = match prepared {
@@ -204,6 +205,19 @@ fn condition(random: &mut fastrand::Rng) -> String {
     }
 }
 
+/// What a statement may return: nothing, columns, which need no plan, and what does.
+const RETURNING: [&str; 9] = [
+    "",
+    "",
+    "",
+    "",
+    " returning id, n, p, tz, ai, jb, g",
+    " returning *",
+    " returning k.id as \"Id\", n, n as m, code, nothing",
+    " returning id, n + 1, upper(code)",
+    " returning no_such",
+];
+
 /// What an `update` assigns.
 fn assignment(random: &mut fastrand::Rng) -> String {
     const COMPUTED: [&str; 22] = [
@@ -239,7 +253,7 @@ fn assignment(random: &mut fastrand::Rng) -> String {
 
 /// An `insert`, an `update` or a `delete` that says its values.
 fn written(random: &mut fastrand::Rng, step: usize) -> String {
-    let returning = *one(random, &["", "", "", " returning id, n, p, tz, ai, jb, g"]);
+    let returning = *one(random, &RETURNING);
     match random.u8(0..10) {
         0..5 => {
             let columns = chosen(random, 8);
@@ -299,7 +313,8 @@ fn with_parameters(random: &mut fastrand::Rng, step: usize) -> (String, Vec<Opti
             values.push(Some((10 * step + 5).to_string()));
             let names: Vec<&str> = columns.iter().map(|own| own.name).collect();
             let (names, places) = (names.join(", "), places.join(", "));
-            format!("insert into k ({names}, id) values ({places}, ${last})")
+            let returning = one(random, &RETURNING);
+            format!("insert into k ({names}, id) values ({places}, ${last}){returning}")
         }
         6..9 => {
             values.push(Some(random.u8(1..15).to_string()));
@@ -311,7 +326,11 @@ fn with_parameters(random: &mut fastrand::Rng, step: usize) -> (String, Vec<Opti
                 all.push(format!("n = n + ${}", last + 1));
                 values.push(Some("3".into()));
             }
-            format!("update k set {} where id = ${last}", all.join(", "))
+            let returning = one(random, &RETURNING);
+            format!(
+                "update k set {} where id = ${last}{returning}",
+                all.join(", ")
+            )
         }
         _ => {
             values = vec![Some(random.u8(1..15).to_string())];
@@ -473,6 +492,18 @@ fn parameters_have_the_types_of_their_columns() {
         (
             "update k set n = $1 where id = $2 and n > 0",
             vec![DataType::Int64, DataType::Int32],
+        ),
+        (
+            "update k set m = $1 where id = $2 returning *",
+            vec![DataType::Int16, DataType::Int32],
+        ),
+        (
+            "insert into k (id, tz) values ($1, $2) returning id, tz as at",
+            vec![DataType::Int32, instant.clone()],
+        ),
+        (
+            "delete from k where tz = $1 returning k.id",
+            vec![instant.clone()],
         ),
         ("delete from k where tz = $1", vec![instant.clone()]),
         (
