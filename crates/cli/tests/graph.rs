@@ -344,7 +344,7 @@ fn ids_of_vertices_have_a_sign() {
         "s.atoll",
         "select * from pagerank('web', rounds=1e1)",
     ];
-    folder.run(&wrong).failed(1, &["not 1e1"]);
+    folder.run(&wrong).failed(1, &["not 10."]);
     folder.write("far.txt", "9223372036854775808 1\n");
     let far = ["load", "graph", "s.atoll", "far.txt"];
     folder

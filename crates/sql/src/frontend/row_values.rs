@@ -83,7 +83,6 @@ impl RowValue {
                 items.collect::<Option<Vec<_>>>().map(RowValue::Array)
             }
             Expr::Value(value) => match &value.value {
-                // One with an exponent is for floats alone.
                 Value::Number(text, false) => Some(RowValue::Digits(text.clone())),
                 Value::HexStringLiteral(digits) => bytes(digits).map(RowValue::Bytes),
                 _ => None,

@@ -434,6 +434,15 @@ fn counted(function: &Function) -> Option<Expr> {
     Some(Expr::Function(count))
 }
 
+/// Whether an expression is a constant in quotes.
+fn is_quoted(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_quoted(inner),
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_)),
+        _ => false,
+    }
+}
+
 fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
     let nested = |expr: Expr| Box::new(Expr::Nested(Box::new(expr)));
     match (name, args.len()) {
@@ -463,6 +472,11 @@ fn scalar(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
             array: false,
             format: None,
         }),
+        // A constant in quotes has no type until something gives it one, as NULL has none.
+        ("pg_typeof", 1) if is_quoted(&args[0]) => {
+            let null = Expr::Value(Value::Null.with_empty_span());
+            Some(plain_call("pg_typeof", vec![null]))
+        }
         ("week" | "weekofyear", 1) => Some(part(DateTimeField::Week(None), args.pop()?)),
         (_, 1) => {
             let (_, field) = PARTS.iter().find(|(known, _)| *known == name)?;

@@ -92,7 +92,7 @@ fn is_constant(expr: &Expr) -> bool {
     }
 }
 
-/// A number with an exponent, which has been read as a [double](super::tokens), as a text.
+/// A number with an exponent, which has been read as a [double](super::numbers), as a text.
 fn exponent(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Nested(inner) => exponent(inner),

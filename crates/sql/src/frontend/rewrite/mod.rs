@@ -1,6 +1,6 @@
 //! Rewrites of statements before they are planned.
 //!
-//! Numbers and `table t` are rewritten as tokens ([`tokens`], [`tables`]), the rest in the [`tree`], in this order: clauses that say the
+//! Numbers and `table t` are rewritten as tokens ([`numbers`](mod@numbers), [`tokens`], [`tables`]), the rest in the [`tree`], in this order: clauses that say the
 //! same as others ([`shape`]), names of output columns ([`columns`]), and calls and operators that stand for others
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
@@ -27,6 +27,7 @@ mod locks;
 mod named;
 mod names;
 mod not_finite;
+mod numbers;
 mod objects;
 mod operators;
 mod parts;
@@ -53,11 +54,12 @@ pub(crate) use framed::framed;
 pub(crate) use joined::{alias_of, constraint, marked, using_alias};
 pub(crate) use locks::locks;
 pub(crate) use names::{insert_alias, key_columns};
+pub(crate) use numbers::numbers;
 pub(crate) use parts::all_parts;
 pub(crate) use subscripts::subscripts;
 pub(crate) use tables::tables;
 pub(crate) use tokens::{
-    abort, array_types, continued, end, explained, laterals, numbers, operators, questions, quotes,
+    abort, array_types, continued, end, explained, laterals, operators, questions, quotes,
     rows_from, structs, substrings, unnest, without_materialized,
 };
 pub(crate) use tree::{query, statement};

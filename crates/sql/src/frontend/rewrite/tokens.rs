@@ -1,55 +1,10 @@
-//! Rewrites of tokens, such as numbers.
+//! Rewrites of tokens.
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::error::Position;
-
-/// Numbers as the planner reads them.
-///
-/// `1e3` becomes `cast('1e3' as double)`, as a number with an exponent is a double and one with a point a decimal;
-/// `1_000` becomes `1000`, `0x1f` becomes `31`.
-///
-/// # Errors
-///
-/// For a number that runs into a word: `1abc` would be a column `1` with the name `abc`.
-pub(crate) fn numbers(
-    tokens: &[TokenWithSpan],
-) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let mut changed = Vec::with_capacity(tokens.len());
-    for (at, token) in tokens.iter().enumerate() {
-        match &token.token {
-            Token::Number(text, long) => {
-                let junk = match tokens.get(at + 1).map(|next| &next.token) {
-                    _ if *long => "L",
-                    Some(Token::Word(word)) => &word.value,
-                    _ => "",
-                };
-                if !junk.is_empty() {
-                    return Err(run_together(text, junk, token));
-                }
-                let plain = text.replace('_', "");
-                if digits(&plain) > MOST_DIGITS {
-                    return Err(too_long(token));
-                }
-                number(&plain, token, &mut changed);
-            }
-            Token::HexStringLiteral(digits) if is_number(token, digits) => {
-                let value = u128::from_str_radix(&digits.replace('_', ""), 16);
-                let Ok(value) = value else {
-                    return Err(run_together("0x", digits, token));
-                };
-                changed.push(TokenWithSpan::new(
-                    Token::Number(value.to_string(), false),
-                    token.span,
-                ));
-            }
-            _ => changed.push(token.clone()),
-        }
-    }
-    Ok(changed)
-}
 
 /// `abort` as the parser knows it: `rollback`.
 pub(crate) fn abort(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -305,61 +260,6 @@ pub(crate) fn substrings(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         }
     }
     tokens
-}
-
-fn number(text: &str, token: &TokenWithSpan, changed: &mut Vec<TokenWithSpan>) {
-    let put = |token: Token, span| TokenWithSpan::new(token, span);
-    if !text.contains(['e', 'E']) {
-        changed.push(put(Token::Number(text.to_string(), false), token.span));
-        return;
-    }
-    let space = Token::Whitespace(Whitespace::Space);
-    let parts = [
-        Token::make_keyword("CAST"),
-        Token::LParen,
-        Token::SingleQuotedString(text.to_string()),
-        space.clone(),
-        Token::make_keyword("AS"),
-        space,
-        Token::make_keyword("DOUBLE"),
-        Token::RParen,
-    ];
-    changed.extend(parts.map(|part| put(part, token.span)));
-}
-
-/// Whether the token is `0x1f` and not `X'1f'`: the tokeniser makes one of both, but the second is longer by a quote.
-fn is_number(token: &TokenWithSpan, digits: &str) -> bool {
-    let (start, end) = (token.span.start, token.span.end);
-    start.line == end.line
-        && end.column.saturating_sub(start.column) == digits.chars().count() as u64 + 2
-}
-
-/// Most digits of a number that is exact. One with an exponent is a double, and may have any.
-const MOST_DIGITS: usize = 76;
-
-/// How many digits of an exact number count.
-fn digits(number: &str) -> usize {
-    if number.contains(['e', 'E']) {
-        return 0;
-    }
-    let whole = number.trim_start_matches('0');
-    whole.bytes().filter(u8::is_ascii_digit).count()
-}
-
-fn too_long(token: &TokenWithSpan) -> ParserError {
-    let start = token.span.start;
-    ParserError::ParserError(format!(
-        "a number has up to {MOST_DIGITS} digits: with an exponent it is a double at Line: {}, Column: {}",
-        start.line, start.column
-    ))
-}
-
-fn run_together(number: &str, junk: &str, token: &TokenWithSpan) -> ParserError {
-    let start = token.span.start;
-    ParserError::ParserError(format!(
-        "the number {number}{junk} does not end where a word begins: put a space between, or `as` before a name at Line: {}, Column: {}",
-        start.line, start.column
-    ))
 }
 
 /// The position of the end of `tokens`, to report where something is missing behind them.
