@@ -85,6 +85,18 @@ class Array:
         return numpy.dtype(self._types[self._chosen()])
 
     @property
+    def attrs(self) -> dict[str, Any]:
+        """What is said of the array as a whole, such as its title: a text, a number, or a list of them under each name. It
+        comes with files of Zarr, HDF5 and NetCDF."""
+        return self._said(None)
+
+    @property
+    def metadata(self) -> dict[str, dict[str, Any]]:
+        """What is said of dimensions and attributes, such as their units, by the names of those of which something is said."""
+        parts = {name: self._said(name) for name in (*self.dims, *self._types)}
+        return {name: said for name, said in parts.items() if said}
+
+    @property
     def coords(self) -> dict[str, Any]:
         """The coordinates of each dimension as a NumPy array: whole numbers, or the nearest floats of what was written."""
         return {name: self._coordinates(at, 0, length) for at, (name, length) in enumerate(self._core.dimensions)}
@@ -143,14 +155,20 @@ class Array:
         def data(name: str) -> Any:
             return filled(Array(self._core, self._name, name)[...])
 
+        coords = {name: (name, values, self._said(name)) for name, values in self.coords.items()}
         if self._attribute is not None:
-            return xarray.DataArray(data(self._attribute), coords=self.coords, dims=self.dims, name=self._name)
-        return xarray.Dataset({name: (self.dims, data(name)) for name in self._types}, coords=self.coords)
+            values, attrs = data(self._attribute), self._said(self._attribute)
+            return xarray.DataArray(values, coords=coords, dims=self.dims, name=self._name, attrs=attrs)
+        variables = {name: (self.dims, data(name), self._said(name)) for name in self._types}
+        return xarray.Dataset(variables, coords=coords, attrs=self.attrs)
 
     def __repr__(self) -> str:
         dimensions = ", ".join(f"{name}: {length}" for name, length in self._core.dimensions)
         attributes = ", ".join(f"{name} {kind}" for name, kind in self._types.items())
         return f"array {self._name} [{dimensions}] of {attributes}"
+
+    def _said(self, part: str | None) -> dict[str, Any]:
+        return {name: values[0] if len(values) == 1 else values for name, values in self._core.said(part)}
 
     def _values(self, ranges: list[_Range]) -> Any:
         import numpy

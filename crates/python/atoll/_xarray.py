@@ -58,13 +58,16 @@ class AtollBackendEntrypoint(BackendEntrypoint):
         try:
             opened = database.array(_chosen(database, array, path))
             dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
+            said = opened.metadata
             variables = {
-                name: (opened.dims, indexing.LazilyIndexedArray(_Values(opened, name, missing == "nan")))
+                name: (opened.dims, indexing.LazilyIndexedArray(_Values(opened, name, missing == "nan")), said.get(name, {}))
                 for name in opened.attributes
                 if name not in dropped
             }
-            coords = {name: values for name, values in opened.coords.items() if name not in dropped}
-            dataset = xarray.Dataset(variables, coords=coords, attrs={"array": opened.name})
+            coords = {
+                name: (name, values, said.get(name, {})) for name, values in opened.coords.items() if name not in dropped
+            }
+            dataset = xarray.Dataset(variables, coords=coords, attrs={**opened.attrs, "array": opened.name})
         except BaseException:
             database.close()
             raise

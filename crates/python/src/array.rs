@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use array::{Column, DataType, Decimal, Region, Schema};
+use array::{Column, DataType, Decimal, MetadataValue, Region, Scalar, Schema};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
 
@@ -58,6 +59,9 @@ pub(crate) fn open(database: &atoll::Database, name: &str) -> PyResult<Array> {
 /// The values of an attribute, and a byte for each that says whether it is there: none if all are.
 type Values<'py> = (Bound<'py, PyByteArray>, Option<Bound<'py, PyByteArray>>);
 
+/// Names, and the values that are said under them.
+type Said<'py> = Vec<(String, Vec<Bound<'py, PyAny>>)>;
+
 #[pymethods]
 impl Array {
     /// Names of the dimensions, and how many cells they have.
@@ -75,6 +79,14 @@ impl Array {
         let attributes = self.schema.attributes().iter();
         attributes
             .map(|of| (of.name().to_owned(), kind(of.data_type())))
+            .collect()
+    }
+
+    /// What is said of the array, or of its dimension or attribute of this name: names, each with its values.
+    fn said<'py>(&self, py: Python<'py>, part: Option<&str>) -> PyResult<Said<'py>> {
+        let entries = self.schema.metadata().of(part).iter();
+        entries
+            .map(|(name, value)| Ok((name.clone(), said_values(py, value)?)))
             .collect()
     }
 
@@ -162,6 +174,22 @@ fn there(column: &Column, present: Option<&[u8]>) -> Option<Vec<u8>> {
         (Some(one), None) | (None, Some(one)) => Some(one.to_vec()),
         (Some(valid), Some(present)) => {
             Some(valid.iter().zip(present).map(|(a, b)| a & b).collect())
+        }
+    }
+}
+
+/// What is said under a name: texts or numbers.
+fn said_values<'py>(py: Python<'py>, value: &MetadataValue) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    match value {
+        MetadataValue::Texts(texts) => texts.iter().map(|own| own.into_bound_py_any(py)).collect(),
+        MetadataValue::Numbers(numbers) => {
+            let numbers = numbers.iter().map(|number| match number {
+                Scalar::Null => Ok(py.None().into_bound(py)),
+                Scalar::Bool(own) => own.into_bound_py_any(py),
+                Scalar::Int(own) => own.into_bound_py_any(py),
+                Scalar::Float(own) => own.into_bound_py_any(py),
+            });
+            numbers.collect()
         }
     }
 }

@@ -1,5 +1,9 @@
 """Arrays, graphs and machines."""
 
+import json
+import os
+import subprocess
+import sys
 from decimal import Decimal
 
 import numpy
@@ -7,6 +11,8 @@ import pytest
 import xarray
 
 import atoll
+from atoll import _program
+from atoll._xarray import AtollBackendEntrypoint
 
 
 @pytest.fixture
@@ -113,6 +119,50 @@ def test_xarray(db):
     assert data.sel(lat=-7, station=1, year=2000).item() == -6890.0
     both = db.array("temperature").to_xarray()
     assert isinstance(both, xarray.Dataset) and list(both) == ["celsius", "certain"]
+
+
+def zarr_of_a_sea(folder):
+    """A group of Zarr as xarray writes it: heat over time and x, with what is said of all of them."""
+
+    def write(name, data):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+
+    def array(name, shape, kind, said, values):
+        layout = {"zarr_format": 2, "shape": shape, "chunks": shape, "dtype": kind, "compressor": None, "fill_value": None, "order": "C", "filters": None}
+        write(f"{name}/.zarray", layout)
+        write(f"{name}/.zattrs", said)
+        write(f"{name}/{'.'.join('0' for _ in shape)}", numpy.array(values, kind).tobytes())
+
+    write(".zgroup", {"zarr_format": 2})
+    write(".zattrs", {"title": "A sea", "edition": 3})
+    said = {"_ARRAY_DIMENSIONS": ["time", "x"], "units": "K", "flags": [1, 2.5], "long_name": "heat of the säa"}
+    array("heat", [3, 2], "<f8", said, [[1, 2], [3, 4], [5, 6]])
+    said = {"_ARRAY_DIMENSIONS": ["time"], "units": "hours since 2000-01-01", "calendar": "proleptic_gregorian"}
+    array("time", [3], "<i8", said, [0, 6, 12])
+    return folder
+
+
+def test_what_is_said_of_arrays(tmp_path):
+    store, folder = str(tmp_path / "sea.atoll"), zarr_of_a_sea(tmp_path / "sea.zarr")
+    start = [sys.executable, os.path.abspath(_program.__file__)]
+    ran = subprocess.run([*start, "import", store, "sea", str(folder)], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran
+    of_heat = {"units": "K", "flags": [1, 2.5], "long_name": "heat of the säa"}
+    of_time = {"units": "hours since 2000-01-01", "calendar": "proleptic_gregorian"}
+    with atoll.open(store, threads=2) as db:
+        sea = db.array("sea")
+        assert sea.attrs == {"title": "A sea", "edition": 3}
+        assert sea.metadata == {"time": of_time, "heat": of_heat}
+        data = sea.to_xarray()
+        assert data.attrs == of_heat and data.coords["time"].attrs == of_time
+        assert xarray.decode_cf(data.to_dataset())["time"].values[1] == numpy.datetime64("2000-01-01T06:00")
+        db.script("create array plain (x dimension [0:1], v double)")
+        assert db.array("plain").attrs == {} and db.array("plain").metadata == {}
+    with xarray.open_dataset(store, engine=AtollBackendEntrypoint, array="sea") as opened:
+        assert opened.attrs == {"title": "A sea", "edition": 3, "array": "sea"}
+        assert opened["heat"].attrs == of_heat and opened["time"].attrs == of_time
 
 
 def test_closing_the_database_closes_arrays():
