@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-use crate::frontend::deparse::read::Reading;
+use crate::frontend::deparse::read::{Reading, as_it_is};
 use crate::frontend::deparse::types::Resolve;
 pub(crate) use crate::frontend::deparse::types::{Type, TypeOf};
 pub(crate) use crate::frontend::deparse::view::{pretty_view, view};
@@ -44,19 +44,6 @@ pub(crate) fn kept_of_domain(text: &str, own: Type) -> Option<String> {
 /// An expression that [`kept`] has written, for people.
 pub(crate) fn pretty(text: &str) -> Option<String> {
     written(text, (&as_it_is, false), true)
-}
-
-/// A column as it was written before.
-fn as_it_is(name: &[Ident]) -> Option<(String, Type)> {
-    let parts = name.iter().map(|part| {
-        // Of what was written before it is not known whether it is of a domain.
-        if part.quote_style.is_none() && part.value == VALUE.to_uppercase() {
-            part.value.clone()
-        } else {
-            quoted(&column_name(part))
-        }
-    });
-    Some((parts.collect::<Vec<_>>().join("."), Type::Any))
 }
 
 fn written(text: &str, (resolve, typed): (&Resolve<'_>, bool), pretty: bool) -> Option<String> {

@@ -7,7 +7,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::frontend::deparse::node::{Node, literal};
 use crate::frontend::deparse::types::{Resolve, Type};
-use crate::names::column_name;
+use crate::frontend::domains::VALUE;
+use crate::names::{column_name, quoted};
 
 /// Reads trees.
 pub(super) struct Reading<'t> {
@@ -387,4 +388,17 @@ fn symbol(op: &BinaryOperator) -> Option<&'static str> {
         PGRegexNotIMatch => "!~*",
         _ => return None,
     })
+}
+
+/// A column as it was written before.
+pub(super) fn as_it_is(name: &[Ident]) -> Option<(String, Type)> {
+    let parts = name.iter().map(|part| {
+        // Of what was written before it is not known whether it is of a domain.
+        if part.quote_style.is_none() && part.value == VALUE.to_uppercase() {
+            part.value.clone()
+        } else {
+            quoted(&column_name(part))
+        }
+    });
+    Some((parts.collect::<Vec<_>>().join("."), Type::Any))
 }

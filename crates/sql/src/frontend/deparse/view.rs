@@ -6,9 +6,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::frontend::deparse::as_it_is;
 use crate::frontend::deparse::node::{Node, literal};
-use crate::frontend::deparse::read::{Reading, Typed};
+use crate::frontend::deparse::read::{Reading, Typed, as_it_is};
 use crate::frontend::deparse::types::Type;
 use crate::frontend::dialect::DIALECT;
 use crate::names::{base, column_name, quoted, written};
