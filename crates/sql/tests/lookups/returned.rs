@@ -51,7 +51,7 @@ fn returned_columns_need_no_plan() {
         let fields = columns.unwrap();
         let names = fields.fields().iter().map(|field| field.name().clone());
         for name in names {
-            let none = text.contains("99");
+            let none = values.contains(&Some("99"));
             assert!(none || said.as_ref().unwrap().contains(&name), "{text}");
         }
     }
