@@ -380,7 +380,7 @@ fn made(tables: &Tables, rows: &[Place<'_>]) -> [(&'static str, ArrayRef); 10] {
         ),
         (
             "generation_expression",
-            texts(&|(_, _, c)| c.expression().map(str::to_owned)),
+            texts(&|(table, _, c)| catalog::generated(tables, table, c)),
         ),
         (
             "is_updatable",

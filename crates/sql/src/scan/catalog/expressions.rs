@@ -35,6 +35,17 @@ pub(crate) fn default(all: &Tables, table: &Definition, column: &Column) -> Opti
     })
 }
 
+/// The expression that makes the values of a column.
+pub(crate) fn generated(all: &Tables, table: &Definition, column: &Column) -> Option<String> {
+    let text = column.expression()?;
+    let columns = typed_columns(all, table);
+    let of = |name: &str| {
+        let (_, own) = columns.iter().find(|(own, _)| own == name)?;
+        Some(*own)
+    };
+    Some(deparse::kept(text, &of).unwrap_or_else(|| text.to_owned()))
+}
+
 /// The columns of a table or view with their types, as texts of expressions need them.
 pub(crate) fn typed_columns(all: &Tables, table: &Definition) -> Vec<(String, Type)> {
     let columns = table.columns.iter();

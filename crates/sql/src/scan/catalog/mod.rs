@@ -33,7 +33,7 @@ use crate::settings::StatementSettings;
 pub(crate) use build::{Built, ViewColumns};
 pub(crate) use constraints::{constraints, laid_out};
 pub(crate) use depend::read_by;
-pub(crate) use expressions::{default, seen_expression, view_definition};
+pub(crate) use expressions::{default, generated, seen_expression, view_definition};
 pub(crate) use indexes::indexes;
 pub(crate) use seen::Seen;
 pub(crate) use types::length as domain_length;

@@ -14,7 +14,7 @@ use crate::names::{
     self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
 };
 use crate::scan::catalog::build::{Built, ViewColumns};
-use crate::scan::catalog::expressions::{default, view_definition};
+use crate::scan::catalog::expressions::{default, generated, view_definition};
 use crate::scan::catalog::indexes::indexes;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
@@ -245,8 +245,7 @@ fn columns<'t>(all: &'t Tables, views: &'t ViewColumns) -> Vec<Place<'t>> {
 
 /// The expression that makes the values of a column, or their default.
 fn value(all: &Tables, table: &Definition, column: &Column) -> Option<String> {
-    let made = column.expression().map(str::to_owned);
-    made.or_else(|| default(all, table, column))
+    generated(all, table, column).or_else(|| default(all, table, column))
 }
 
 fn identities(all: &Tables, places: &[Place<'_>]) -> Built {
