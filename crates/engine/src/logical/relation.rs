@@ -419,6 +419,7 @@ impl Rel {
             Rel::Filter { input, .. }
             | Rel::Map { input, .. }
             | Rel::Sort { input, .. }
+            | Rel::Window { input, .. }
             | Rel::Fold { input, .. } => f(input),
             Rel::Reduced(reduced) => f(&reduced.input),
             Rel::Shared { input, .. } => f(input),
