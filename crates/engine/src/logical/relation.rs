@@ -244,6 +244,32 @@ pub enum Function {
     SumDistinct,
     /// The average of the distinct values.
     AvgDistinct,
+    /// The total of counts of parts of the rows; 0 if there are none.
+    CountTotal,
+    /// The average of all values, from sums of parts of them; NULL if there are no values.
+    AvgOfSums {
+        /// How many values each sum is of.
+        counts: Var,
+    },
+    /// The variance of a sample; NULL for fewer than two values.
+    VarSamp,
+    /// The variance of a population; NULL if there are no values.
+    VarPop,
+    /// The square root of the variance of a sample.
+    StddevSamp,
+    /// The square root of the variance of a population.
+    StddevPop,
+}
+
+impl Fold {
+    /// The vectors that the function reads.
+    pub fn reads(&self) -> impl Iterator<Item = Var> + use<> {
+        let counts = match self.function {
+            Function::AvgOfSums { counts } => Some(counts),
+            _ => None,
+        };
+        self.arg.into_iter().chain(counts)
+    }
 }
 
 /// A sort key.

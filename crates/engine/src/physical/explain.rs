@@ -1,7 +1,7 @@
 //! `explain`: programs in readable form.
 
 use crate::expr::Expr;
-use crate::logical::relation::{Column, Fold};
+use crate::logical::relation::{Column, Fold, Function};
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
 
@@ -213,7 +213,11 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
 
 fn fold(fold: &Fold, columns: &[Column]) -> String {
     let arg = fold.arg.map_or("*", |arg| &columns[arg].name);
-    format!("{}({arg})", format!("{:?}", fold.function).to_lowercase())
+    match fold.function {
+        Function::CountTotal => format!("sum({arg})"),
+        Function::AvgOfSums { counts } => format!("avg({arg} / {})", columns[counts].name),
+        function => format!("{}({arg})", format!("{function:?}").to_lowercase()),
+    }
 }
 
 fn names(vars: &[Var], columns: &[Column]) -> String {

@@ -265,7 +265,7 @@ impl Planner<'_> {
             .filter(|f| required.contains(&f.var))
             .collect();
         let mut more: Required = keys.iter().copied().collect();
-        more.extend(folds.iter().filter_map(|f| f.arg));
+        more.extend(folds.iter().flat_map(Fold::reads));
         let mut pipelines = self.pipelines(input, &more)?;
         let group_join = if keys.is_empty() {
             None

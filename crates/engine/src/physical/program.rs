@@ -216,7 +216,7 @@ impl Sink {
                 folds,
                 group_join,
             } => {
-                let mut required: Required = folds.iter().filter_map(|fold| fold.arg).collect();
+                let mut required: Required = folds.iter().flat_map(Fold::reads).collect();
                 match group_join {
                     Some(by) if found_by_row => {
                         required.insert(by.row);
