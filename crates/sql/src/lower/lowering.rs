@@ -10,8 +10,8 @@ use engine::{Error, Expr, Query, Rel, Result, Var};
 use crate::lower::source::Source;
 use crate::scan::files::external::Files;
 
-/// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`shared`](super::shared) and
-/// [`expr`](super::expr).
+/// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`aggregate`](super::aggregate),
+/// [`grouping_sets`](super::grouping_sets), [`shared`](super::shared) and [`expr`](super::expr).
 pub(crate) struct Lowering<'a> {
     pub(super) state: &'a SessionState,
     /// By the address of their scan in the plan, which stays in place while the plan is borrowed.

@@ -4,12 +4,15 @@
 //! that it can ([`hybrid`]), and DataFusion the rest. Functions without a kernel are no reason to refuse: they are
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
-//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`shared`] and [`expr`] its methods.
+//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`grouping_sets`], [`shared`] and
+//! [`expr`] its methods.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
+mod aggregate;
 mod call;
 mod expr;
+mod grouping_sets;
 pub(crate) mod hybrid;
 mod join;
 mod lowering;

@@ -3,22 +3,19 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::Schema;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort,
-    SortExpr, TableScan, Union, Values,
+    Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort, SortExpr,
+    TableScan, Union, Values,
 };
-use engine::{
-    Error, Expr, ExternalScan, Fold, Function, Key, Kind, Literal, Rel, Result, Scan, Type, Var,
-};
+use engine::{Error, Expr, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
 use table::Zone;
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 use crate::lower::source::Source;
-use crate::optimize::keys;
 use crate::scan::files::external::Files;
 
 impl Lowering<'_> {
@@ -272,147 +269,6 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), keys))
     }
 
-    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
-        let (rel, vars) = self.rel(&aggregate.input)?;
-        let scope = Scope {
-            schema: aggregate.input.schema(),
-            vars: &vars,
-        };
-        let fields = aggregate.schema.fields();
-        // A key has one column, however often it is named.
-        let keys = keys::once(&aggregate.group_expr);
-        if fields.len() != keys.len() + aggregate.aggr_expr.len() {
-            return unsupported("groups with other columns than their keys and functions");
-        }
-        let mut exprs = Vec::new();
-        let mut out = Vec::with_capacity(fields.len());
-        for (e, field) in keys.iter().zip(fields) {
-            if matches!(e, Sql::GroupingSet(_)) {
-                return unsupported("grouping sets");
-            }
-            let e = self.expr(e, scope)?;
-            out.push(self.var(e, field.name(), &mut exprs));
-        }
-        let keys = once(&out);
-        self.narrow(&keys);
-        let mut folds = Vec::with_capacity(aggregate.aggr_expr.len());
-        for (e, field) in aggregate
-            .aggr_expr
-            .iter()
-            .zip(fields.iter().skip(out.len()))
-        {
-            let (function, arg) = self.fold(e, scope, &mut exprs)?;
-            let counts = matches!(function, Function::Count | Function::CountDistinct);
-            let Some(ty) = Type::of(field.data_type(), !counts) else {
-                return unsupported(format!("values of type {}", field.data_type()));
-            };
-            let ty = match (function, arg) {
-                (Function::Min | Function::Max, Some(arg)) => {
-                    self.query.ty(arg).clone().nullable(true)
-                }
-                _ if counts => ty.within((0, i64::MAX.into())),
-                _ => ty,
-            };
-            let var = self.query.add(field.name(), ty);
-            folds.push(Fold { var, function, arg });
-        }
-        out.extend(folds.iter().map(|fold| fold.var));
-        let rel = Rel::Fold {
-            input: Box::new(mapped(rel, exprs)),
-            keys,
-            folds,
-        };
-        Ok((rel, out))
-    }
-
-    /// Finds out between what values keys lie of which that is not known: groups of keys that are near each other are
-    /// found without hashing.
-    fn narrow(&mut self, keys: &[Var]) {
-        for key in keys {
-            let (kind, bounds) = (self.query.ty(*key).kind, self.query.ty(*key).bounds);
-            let Some((files, column)) = self.external.get(key) else {
-                continue;
-            };
-            if kind == Kind::Int
-                && bounds.1 - bounds.0 > i128::from(u16::MAX)
-                && let Some(bounds) = files.looked_at(*column)
-            {
-                self.query.narrow(*key, bounds);
-            }
-        }
-    }
-
-    fn fold(
-        &mut self,
-        e: &Sql,
-        scope: Scope<'_>,
-        exprs: &mut Vec<(Var, Expr)>,
-    ) -> Result<(Function, Option<Var>)> {
-        let call = match e {
-            Sql::Alias(alias) => return self.fold(&alias.expr, scope, exprs),
-            Sql::AggregateFunction(call) => call,
-            other => return unsupported(format!("the aggregate {other}")),
-        };
-        let function = match call.func.name() {
-            "count" => Function::Count,
-            "sum" => Function::Sum,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            "avg" => Function::Avg,
-            other => return unsupported(format!("the aggregate {other}")),
-        };
-        let params = &call.params;
-        if params.null_treatment.is_some() {
-            return unsupported("`ignore nulls` in an aggregate");
-        }
-        // `min` and `max` of the distinct values are those of all values.
-        let function = match (params.distinct, function) {
-            (true, Function::Count) => Function::CountDistinct,
-            (true, Function::Sum) => Function::SumDistinct,
-            (true, Function::Avg) => Function::AvgDistinct,
-            (_, function) => function,
-        };
-        let [arg] = &params.args[..] else {
-            return unsupported("an aggregate of several values");
-        };
-        let filter = params
-            .filter
-            .as_deref()
-            .map(|f| self.expr(f, scope))
-            .transpose()?;
-        let constant = matches!(arg, Sql::Literal(value, _) if !value.is_null());
-        let arg = match (function, constant, filter) {
-            (Function::Count, true, None) => return Ok((function, None)),
-            (Function::Count, true, Some(filter)) => {
-                chosen(filter, Expr::literal(Literal::Int(1), &DataType::Int64)?)?
-            }
-            (_, _, filter) => {
-                let arg = self.expr(arg, scope)?;
-                match filter {
-                    None => arg,
-                    Some(filter) => chosen(filter, arg)?,
-                }
-            }
-        };
-        let texts = matches!(arg.ty.kind, Kind::Text | Kind::Code | Kind::Bool);
-        let sums = !matches!(
-            function,
-            Function::Count | Function::CountDistinct | Function::Min | Function::Max
-        );
-        if texts && sums {
-            return unsupported("such an aggregate of texts");
-        }
-        if sums && arg.ty.kind == Kind::Wide && !has_room(arg.ty.bounds) {
-            return unsupported("sums that may need more than 128 bits on their way");
-        }
-        let arg = match (function, arg.ty.nullable) {
-            // Without NULLs it counts rows.
-            (Function::Count, false) => return Ok((function, None)),
-            _ => arg,
-        };
-        Ok((function, Some(self.var(arg, e.to_string(), exprs))))
-    }
-
     fn union(&mut self, union: &Union) -> Result<Lowered> {
         let mut lowered = Vec::with_capacity(union.inputs.len());
         for input in &union.inputs {
@@ -472,26 +328,12 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether 128 bits hold every partial sum of numbers within `bounds`, for more rows than any table has.
-fn has_room(bounds: (i128, i128)) -> bool {
-    const ROWS: u128 = 1 << 36;
-    let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
-    most < (1 << 127) / ROWS
-}
-
 /// The rows of `rel` for which `predicate` is true.
 fn filtered(rel: Rel, predicate: Expr) -> Rel {
     Rel::Filter {
         input: Box::new(rel),
         predicate,
     }
-}
-
-/// The value where `filter` is true, otherwise NULL.
-fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
-    let data = value.ty.data.clone();
-    let null = Expr::literal(Literal::Null, &data)?;
-    engine::case(vec![(filter, value)], null, &data)
 }
 
 fn limited(rel: Rel, skip: usize, fetch: Option<usize>) -> Rel {

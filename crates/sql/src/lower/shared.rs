@@ -39,7 +39,7 @@ pub(super) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option
 
 impl Lowering<'_> {
     /// A new vector with the name and type of `var`.
-    fn again(&mut self, var: Var) -> Var {
+    pub(super) fn again(&mut self, var: Var) -> Var {
         let like = self.query.vars[var].clone();
         self.query.add(like.name, like.ty)
     }

@@ -5,6 +5,7 @@
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`], [`nested`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`volatile`] and [`nullsafe`].
 //! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
+//! * [`checked`] also puts arguments of aggregates that can fail under their [`filtered`] rows.
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
 //!
@@ -18,6 +19,7 @@ mod deep;
 pub(crate) mod dynamic;
 mod enums;
 mod expressions;
+pub(crate) mod filtered;
 pub(crate) mod finite;
 mod first_rows;
 pub(crate) mod floats;
