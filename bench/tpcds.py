@@ -13,6 +13,7 @@ import datetime
 import json
 import math
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -102,6 +103,11 @@ def stores(given):
     return where, own, peer
 
 
+def one_line(text):
+    """A statement as it is sent, without its comments, which would go on to the end of it."""
+    return re.sub("--[^\n]*", "", text).strip().removesuffix(";").replace("\n", " ")
+
+
 def measure(number, sql, engines, repeat):
     """One query, the engines in turn; repeat 0 warms up, is checked, and does not count."""
     timing = {"query": number, "seconds": {name: [] for name in engines}, "wrong": None}
@@ -155,7 +161,7 @@ def main():
     timings = []
     try:
         for number in given.queries:
-            sql = texts[number].strip().removesuffix(";").replace("\n", " ")
+            sql = one_line(texts[number])
             timings.append(measure(number, sql, engines, given.repeat))
             print(line(timings[-1]), flush=True)
     finally:
@@ -190,6 +196,7 @@ def self_test():
     found = summary["others"]["duckdb"]
     assert (summary["queries"], summary["of"]) == (2, 3)
     assert found["ratios"] == {1: 2.0, 2: 0.5} and found["worst"] == 2 and abs(found["geometric_mean"] - 1) < 1e-9
+    assert one_line("select 1 -- one;\n  + 2;\n") == "select 1    + 2"
     assert summarise([wrong], "atoll")["others"] == {}, "nothing measured is no figure"
     assert "2.00x" in line(right) and "duckdb: no" in line(wrong)
     print("tpcds: self-test passed")

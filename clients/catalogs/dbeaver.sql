@@ -322,7 +322,7 @@ WHERE
 	n.nspacl IS NOT NULL 
 	) AS tr
 WHERE tr.granteeI=$1 AND tr.relkind IN('S', 'm', 'C');
--- refused: 0A000
+-- rows: 0
 
 -- for: a search by name
 -- with: select 'ree%', 'ree%', 'ree%'

@@ -209,8 +209,8 @@ public class Jdbc {
             for (int i = 2; i <= meta.getColumnCount(); i++) {
                 same(rows.getObject(i), null, mode + ": " + meta.getColumnName(i));
             }
-            // A varchar without a length is told as a text, which it is here.
-            String[] names = {"int4", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "text", "date", "timestamp", "timestamptz", "time", "bool",
+            // A varchar with a length is told as such.
+            String[] names = {"int4", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "date", "timestamp", "timestamptz", "time", "bool",
                 "bytea", "uuid", "jsonb", "json"};
             for (int i = 1; i <= names.length; i++) {
                 same(meta.getColumnTypeName(i), names[i - 1], mode + ": type of " + meta.getColumnName(i));

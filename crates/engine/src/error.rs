@@ -33,7 +33,7 @@ pub enum Error {
         what: String,
     },
     /// A scalar subquery returned more than one row.
-    #[error("more than one row returned by a subquery used as an expression: it gave {rows}")]
+    #[error("more than one row returned by a subquery used as an expression")]
     ManyRows {
         /// The number of rows it returned.
         rows: usize,

@@ -81,7 +81,7 @@ pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
 pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
-pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, Scan};
+pub use logical::relation::{Column, Fold, Function, Key, Output, Query, Rel, RowOrder, Scan};
 pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
 pub use physical::explain::{PipelineOutline, StageOutline};
 pub use profile::ProfileCollector;

@@ -8,23 +8,23 @@ use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{Execution, Fold, Function, Output, Query, Rel, Type};
 
-/// A relation of two columns of whole numbers below these bounds; its vectors.
-fn relation(
+/// A relation of columns of whole numbers below these bounds; its vectors.
+fn relation<const N: usize>(
     query: &mut Query,
     name: &str,
-    below: [i64; 2],
-    rows: &[[i64; 2]],
-) -> (Rel, [usize; 2]) {
-    let vars = [0, 1].map(|at| {
+    below: [i64; N],
+    rows: &[[i64; N]],
+) -> (Rel, [usize; N]) {
+    let vars = std::array::from_fn(|at| {
         let ty = Type::of(&DataType::Int64, false).unwrap();
         let ty = ty.within((0, i128::from(below[at]) - 1));
         query.add(format!("{name}.{at}"), ty)
     });
-    let fields = ["0", "1"].map(|name| Field::new(name, DataType::Int64, false));
-    let columns = [0, 1]
+    let fields = (0..N).map(|at| Field::new(at.to_string(), DataType::Int64, false));
+    let columns = (0..N)
         .map(|at| Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row[at]))) as _);
-    let schema = Arc::new(Schema::new(fields.to_vec()));
-    let batch = RecordBatch::try_new(schema, columns.to_vec()).unwrap();
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let batch = RecordBatch::try_new(schema, columns.collect()).unwrap();
     let rel = Rel::Values {
         vars: vars.to_vec(),
         batch,
@@ -100,24 +100,30 @@ fn a_relation_hangs_where_its_key_finds_it() {
 }
 
 /// Stock of items by day, and sales of items by day, both in the same week: a sale's day is found by its key below the
-/// sale, although its week would find it below the day of the stock before the sale is there.
+/// sale, although its week would find it below the day of the stock before the sale is there. A sale is not found by the
+/// buyer, of whom there are more than sales: a buyer can only hang below a sale.
 #[test]
 fn a_relation_waits_for_the_one_that_finds_it() {
     let stock: Vec<[i64; 2]> = (0..4_000).map(|i| [i % 50, i % 80]).collect();
     let days: Vec<[i64; 2]> = (0..80).map(|i| [i, i / 7]).collect();
-    let sales: Vec<[i64; 2]> = (0..1_000).map(|i| [i * 7 % 50, i * 11 % 80]).collect();
+    let sales: Vec<[i64; 3]> = (0..1_000)
+        .map(|i| [i * 7 % 50, i * 11 % 80, i * 13 % 1_300])
+        .collect();
+    let buyers: Vec<[i64; 1]> = (0..1_300).map(|i| [i]).collect();
     let mut query = Query::default();
     let (stock_rel, [item, day]) = relation(&mut query, "stock", [50, 80], &stock);
     let (day_rel, [day_key, week]) = relation(&mut query, "day", [80, 12], &days);
-    let (sale_rel, [sold, sold_day]) = relation(&mut query, "sale", [50, 80], &sales);
+    let (sale_rel, [sold, sold_day, buyer]) = relation(&mut query, "sale", [50, 80, 1_300], &sales);
+    let (buyer_rel, [buyer_key]) = relation(&mut query, "buyer", [1_300], &buyers);
     let (other_rel, [other_key, other_week]) = relation(&mut query, "other", [80, 12], &days);
     let equal = vec![
         (item, sold),
         (day, day_key),
         (week, other_week),
         (sold_day, other_key),
+        (buyer, buyer_key),
     ];
-    let inputs = vec![stock_rel, day_rel, other_rel, sale_rel];
+    let inputs = vec![stock_rel, day_rel, other_rel, sale_rel, buyer_rel];
     let (found, program) = counted(query, inputs, equal);
     assert!(
         program.contains("join hash table by (other.0)"),
@@ -126,7 +132,7 @@ fn a_relation_waits_for_the_one_that_finds_it() {
     let pairs = stock
         .iter()
         .flat_map(|own| sales.iter().map(move |sale| (own, sale)));
-    let expected = pairs.filter(|([item, day], [sold, sold_day])| {
+    let expected = pairs.filter(|([item, day], [sold, sold_day, _])| {
         item == sold && days[*day as usize][1] == days[*sold_day as usize][1]
     });
     assert_eq!(found, expected.count() as i64);

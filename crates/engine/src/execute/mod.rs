@@ -4,6 +4,7 @@
 //! ([`finish`]); executors take the pieces of a source ([`pieces`]) through the operators of a pipeline ([`task`])
 //! into sinks ([`sink`]); all of them read the state of the query ([`query_state`]).
 
+mod claim_order;
 mod driver;
 mod finish;
 mod fused;

@@ -9,8 +9,10 @@ use table::{Morsel, Scan};
 use workers::{Claimant, Morsels, Nearness};
 
 use crate::error::{Result, missing};
+use crate::execute::claim_order::order_pieces;
 use crate::execute::query_state::QueryState;
 use crate::execute::share::InstanceShare;
+use crate::logical::relation::Key;
 use crate::memory::spill::Spilled;
 use crate::operators::external_scan::OpenExternal;
 use crate::operators::join_table::JoinTable;
@@ -86,7 +88,8 @@ impl OpenSource {
 }
 
 impl QueryState {
-    pub(crate) fn open(&self, source: &Source) -> Result<OpenSource> {
+    /// Opens a source. With `first`, the sink keeps the first rows of an order that begins with this key.
+    pub(crate) fn open(&self, source: &Source, first: Option<Key>) -> Result<OpenSource> {
         let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
         Ok(match source {
             Source::Scan(scan) => {
@@ -95,7 +98,8 @@ impl QueryState {
                 let inner = Scan::new(scan.table.clone(), columns, false);
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
-                let pieces = grouped(inner.morsels(), nodes, chunks.max(1));
+                let mut pieces = grouped(inner.morsels(), nodes, chunks.max(1));
+                order_pieces(&mut pieces, scan, first, &self.types);
                 let queue = |home| queue(self.execution.numa_policy, self.share.as_ref(), home);
                 let homes = pieces.iter().enumerate();
                 let homes = homes.filter_map(|(i, (home, _))| Some((queue(*home)?, i as u32)));

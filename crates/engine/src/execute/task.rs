@@ -87,16 +87,30 @@ impl PipelineTask {
         clock: Option<&WorkerClock>,
     ) -> Result<usize> {
         batch.restart(selection.rows().len());
+        let operators = self.pipeline.operators.len();
+        let decides = self.sink_factory.decides.as_ref();
         let executor = PipelineExecutor {
             clock,
-            ..self.executor(0..self.pipeline.operators.len(), true)
+            ..self.executor(0..operators, decides.is_none())
         };
         let mut rows = 0;
-        let mut add = |batch: &mut Batch, _: &mut Selection| {
+        let mut add = |batch: &mut Batch, selection: &mut Selection| {
             // One vector may have very many matches.
             self.stop.check()?;
             rows += batch.rows;
-            self.sink_factory.add(sink, batch)
+            let Some(decides) = decides else {
+                return self.sink_factory.add(sink, batch);
+            };
+            executor.load(decides, reader, selection, batch)?;
+            let live = &self.live[operators];
+            if let Some(picks) = self.sink_factory.choose_rows(sink, batch)? {
+                batch.pick(&picks, live)?;
+                *selection = selection.pick(&picks);
+            }
+            if batch.rows > 0 {
+                executor.load(live, reader, selection, batch)?;
+            }
+            self.sink_factory.settle_rows(sink, batch)
         };
         executor.run(0, batch, selection, reader, scratch, &mut add)?;
         clock.inspect(|clock| clock.turn(At::Elsewhere));
@@ -112,7 +126,7 @@ impl QueryState {
         sink: &Sink,
         group_join: Option<usize>,
     ) -> Result<PipelineTask> {
-        let mut source = self.open(&pipeline.source)?;
+        let mut source = self.open(&pipeline.source, sink.first_key())?;
         let mut key_filters = vec![];
         if let (Source::Scan(scan), OpenSource::Scan { filters, .. }) =
             (&pipeline.source, &mut source)

@@ -147,7 +147,7 @@ pub enum Rel {
         /// For each vector of either side that is read: that vector, and the one that holds its value or NULL.
         outer: Vec<(Var, Var)>,
     },
-    /// Aggregation: one row per group.
+    /// Aggregation: one row per group; with functions of the first few rows of an order, one for each of those.
     Fold {
         /// The rows to group.
         input: Box<Rel>,
@@ -225,7 +225,7 @@ pub struct Fold {
     pub arg: Option<Var>,
 }
 
-/// An aggregate function. It ignores NULLs.
+/// An aggregate function. Unless it is said, it ignores NULLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The number of values, or of rows if there is no argument.
@@ -244,6 +244,12 @@ pub enum Function {
     SumDistinct,
     /// The average of the distinct values.
     AvgDistinct,
+    /// The value, or the NULL, in the first row of an order. If the order keeps several rows, all functions of the
+    /// aggregation must have that order, and a group has a row for each of them.
+    First(RowOrder),
+    /// The number of the row in an order: 1 for the first. Where rows are kept that are equal to the last one, it is the
+    /// rank: one more than the number of rows before it that are not equal to it. The function has no argument.
+    RowNumber(RowOrder),
     /// The total of counts of parts of the rows; 0 if there are none.
     CountTotal,
     /// The average of all values, from sums of parts of them; NULL if there are no values.
@@ -261,14 +267,38 @@ pub enum Function {
     StddevPop,
 }
 
-impl Fold {
-    /// The vectors that the function reads.
-    pub fn reads(&self) -> impl Iterator<Item = Var> + use<> {
-        let counts = match self.function {
-            Function::AvgOfSums { counts } => Some(counts),
+impl Function {
+    /// The order of rows, if the function has one.
+    pub fn order(&self) -> Option<&RowOrder> {
+        match self {
+            Function::First(order) | Function::RowNumber(order) => Some(order),
             _ => None,
-        };
-        self.arg.into_iter().chain(counts)
+        }
+    }
+
+    /// Whether a group may have several rows.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.order().is_some_and(RowOrder::is_of_many)
+    }
+}
+
+impl Fold {
+    /// Calls `f` with each vector that the function reads.
+    pub(crate) fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        self.arg.iter().for_each(|arg| f(*arg));
+        if let Some(order) = self.function.order() {
+            order.each_var(f);
+        }
+        if let Function::AvgOfSums { counts } = self.function {
+            f(counts);
+        }
+    }
+
+    /// The vectors that the function reads.
+    pub(crate) fn reads(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.each_var(&mut |var| vars.push(var));
+        vars
     }
 }
 
@@ -281,6 +311,79 @@ pub struct Key {
     pub descending: bool,
     /// Whether NULLs come before all other values.
     pub nulls_first: bool,
+}
+
+/// Which rows of a group an aggregate keeps: the first few of an order. Of rows that are equal in the order, any may be
+/// the first; all functions with the same order take their values from the same rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowOrder {
+    /// Those behind the first `count` mean nothing.
+    keys: [Key; RowOrder::MOST_KEYS],
+    count: usize,
+    only: Option<Var>,
+    most: usize,
+    ties: bool,
+}
+
+impl RowOrder {
+    /// Most keys of an order.
+    pub const MOST_KEYS: usize = 8;
+
+    /// The first `most` rows in the order of `keys` (most significant first; without any, the order is arbitrary).
+    /// With `only`, a vector of booleans, rows where that is not true do not count. `None` for more keys than an order
+    /// can have, or no rows.
+    pub fn new(keys: &[Key], only: Option<Var>, most: usize) -> Option<RowOrder> {
+        let none = Key {
+            var: 0,
+            descending: false,
+            nulls_first: false,
+        };
+        let mut own = [none; RowOrder::MOST_KEYS];
+        own.get_mut(..keys.len())?.copy_from_slice(keys);
+        (most > 0).then_some(RowOrder {
+            keys: own,
+            count: keys.len(),
+            only,
+            most,
+            ties: false,
+        })
+    }
+
+    /// The same order, of which all rows are kept that are equal to the last one: those with the first ranks.
+    pub fn with_ties(self) -> RowOrder {
+        RowOrder { ties: true, ..self }
+    }
+
+    /// The keys, most significant first.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys[..self.count]
+    }
+
+    /// The vector that is true in the rows that count; `None` if all do.
+    pub fn only(&self) -> Option<Var> {
+        self.only
+    }
+
+    /// Whether all rows are kept that are equal to the last one.
+    pub fn ties(&self) -> bool {
+        self.ties
+    }
+
+    /// Whether several rows of a group may be kept.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.most > 1 || self.ties
+    }
+
+    /// How many rows of a group are kept, besides those equal to the last one.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Calls `f` with each vector that decides which rows are kept.
+    pub(crate) fn each_var(&self, f: &mut dyn FnMut(Var)) {
+        self.keys().iter().for_each(|key| f(key.var));
+        self.only.iter().for_each(|var| f(*var));
+    }
 }
 
 impl Rel {
@@ -309,6 +412,25 @@ impl Rel {
             Rel::Fold { keys, folds, .. } => {
                 keys.iter().for_each(|var| f(*var));
                 folds.iter().for_each(|fold| f(fold.var));
+            }
+        }
+    }
+
+    /// Calls `f` with each relation that this one reads.
+    pub(crate) fn each_input(&self, f: &mut dyn FnMut(&Rel)) {
+        match self {
+            Rel::Scan(_) | Rel::Read(_) | Rel::Values { .. } => {}
+            Rel::Filter { input, .. }
+            | Rel::Map { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Fold { input, .. } => f(input),
+            Rel::Reduced(reduced) => f(&reduced.input),
+            Rel::Shared { input, .. } => f(input),
+            Rel::Join { inputs, .. } => inputs.iter().for_each(f),
+            Rel::Union { inputs, .. } => inputs.iter().for_each(|(input, _)| f(input)),
+            Rel::Semi { input, other, .. } => [input, other].into_iter().for_each(|input| f(input)),
+            Rel::Left { left, right, .. } | Rel::Full { left, right, .. } => {
+                [left, right].into_iter().for_each(|input| f(input));
             }
         }
     }

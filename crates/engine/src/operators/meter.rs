@@ -307,7 +307,12 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
                 };
                 // The state of a single group stays in a register.
                 let state = if keys.is_empty() { 0 } else { 2 * state };
-                bytes += state + fold.reads().map(|arg| width(types, arg)).sum::<u64>();
+                bytes += state
+                    + fold
+                        .reads()
+                        .iter()
+                        .map(|arg| width(types, *arg))
+                        .sum::<u64>();
             }
             Cost { operations, bytes }
         }

@@ -49,7 +49,8 @@ pub(crate) struct Scratch {
 pub(crate) type Emit<'e> = dyn FnMut(&mut Batch, &mut Selection) -> Result<()> + 'e;
 
 impl PipelineExecutor<'_> {
-    fn load(
+    /// Reads those of `vars` that the batch does not have yet.
+    pub fn load(
         &self,
         vars: &[Var],
         reader: ColumnReader<'_, '_>,

@@ -53,7 +53,8 @@ pub(crate) fn outline(program: &Program, columns: &[Column]) -> Vec<StageOutline
 pub(crate) fn lines(program: &Program, columns: &[Column]) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, stage) in outline(program, columns).into_iter().enumerate() {
-        lines.push(format!("stage {number}: {}", stage.sink));
+        let readers = readers(program, number);
+        lines.push(format!("stage {number}{readers}: {}", stage.sink));
         for pipeline in stage.pipelines {
             lines.push(format!("  {}", pipeline.source));
             let filters = pipeline.filters.iter();
@@ -63,6 +64,25 @@ pub(crate) fn lines(program: &Program, columns: &[Column]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Who reads the rows of the stage of this number, if they are computed once for several readers.
+fn readers(program: &Program, number: usize) -> String {
+    let (mut stages, mut times) = (Vec::new(), 0);
+    for (reader, stage) in program.stages.iter().enumerate() {
+        let sources = stage.pipelines.iter().map(|pipeline| &pipeline.source);
+        let own = sources.filter(|source| matches!(source, Source::Rows(from) if *from == number));
+        let count = own.count();
+        if count > 0 {
+            stages.push(reader.to_string());
+            times += count;
+        }
+    }
+    match (times, &stages[..]) {
+        (0 | 1, _) => String::new(),
+        (_, [stage]) => format!(", read {times} times by stage {stage}"),
+        _ => format!(", read {times} times by stages {}", stages.join(", ")),
+    }
 }
 
 fn makes(sink: &Sink) -> &'static str {
@@ -213,6 +233,24 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
 
 fn fold(fold: &Fold, columns: &[Column]) -> String {
     let arg = fold.arg.map_or("*", |arg| &columns[arg].name);
+    if let Some(order) = fold.function.order() {
+        let what = match fold.arg {
+            Some(_) => format!("first({arg})"),
+            None => "row_number".into(),
+        };
+        let keys = order.keys().iter().map(|key| {
+            let name = &columns[key.var].name;
+            format!("{name}{}", if key.descending { " desc" } else { "" })
+        });
+        let keys: Vec<String> = keys.collect();
+        let (most, ties) = (order.most(), if order.ties() { " and ties" } else { "" });
+        let most = if order.is_of_many() {
+            format!(" of {most}{ties}")
+        } else {
+            String::new()
+        };
+        return format!("{what}{most} in order of ({})", keys.join(", "));
+    }
     match fold.function {
         Function::CountTotal => format!("sum({arg})"),
         Function::AvgOfSums { counts } => format!("avg({arg} / {})", columns[counts].name),

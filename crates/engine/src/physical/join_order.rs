@@ -5,7 +5,7 @@
 //! dimension of a dimension reduces that dimension before the root is read. A relation hangs where it is found by a
 //! key of its own, if there is such a place: elsewhere each row could have many matches (fan-out), and equalities that
 //! are left over would remove them again. The join tables that let the smallest share of rows through, their matches
-//! counted, are probed first.
+//! counted, are probed first. A build side that is much larger than its parent is reduced by the keys of the parent's rows.
 
 use std::collections::BTreeSet;
 
@@ -45,6 +45,23 @@ fn pair((a, b): &((usize, Var), (usize, Var)), parent: usize, child: usize) -> O
         (true, _) => Some((a.1, b.1)),
         (_, true) => Some((b.1, a.1)),
         _ => None,
+    }
+}
+
+/// The relations that equalities connect with those that are `reached`, not by way of `without`.
+fn connected(reached: &[usize], edges: &Edges, without: usize) -> BTreeSet<usize> {
+    let mut all: BTreeSet<usize> = reached.iter().copied().collect();
+    loop {
+        let before = all.len();
+        for (a, b) in edges {
+            let ends = [a.0, b.0];
+            if !ends.contains(&without) && ends.iter().any(|end| all.contains(end)) {
+                all.extend(ends);
+            }
+        }
+        if all.len() == before {
+            return all;
+        }
     }
 }
 
@@ -153,7 +170,8 @@ impl Graph {
     }
 
     /// The relation to hang next, below one that is `reached`: the first that is found by a key of its own. If there is
-    /// none, one that no relation still to come finds so, with the fewest matches. Returns its parent and it.
+    /// none, one that no relation still to come finds so, with the fewest matches; a relation that hangs below it itself
+    /// is none that comes before. Returns its parent and it.
     fn next_relation(
         &self,
         planner: &Planner<'_>,
@@ -170,8 +188,14 @@ impl Graph {
             (!pairs.is_empty()).then(|| self.fan_out(planner, child, &pairs))
         };
         let is_found_later = |child: usize| {
-            let mut later = open.iter().filter(|other| **other != child);
-            later.any(|other| matches(*other, child).is_some_and(|fan_out| fan_out < ONE))
+            let finds = |other: &usize| {
+                *other != child && matches(*other, child).is_some_and(|fan_out| fan_out < ONE)
+            };
+            let mut finders = open.iter().copied().filter(finds).peekable();
+            finders.peek().is_some() && {
+                let others = connected(reached, edges, child);
+                finders.any(|other| others.contains(&other))
+            }
         };
         let mut best: Option<((bool, f64), (usize, usize))> = None;
         for parent in reached {
@@ -289,9 +313,9 @@ impl Graph {
         probes: &[BuildSide],
     ) -> Result<BuildSide> {
         let share = self.share(child);
-        let pairs = match &mut self.nodes[child].parent {
-            Some((_, pairs)) => std::mem::take(pairs),
-            None => vec![],
+        let (parent, pairs) = match &mut self.nodes[child].parent {
+            Some((parent, pairs)) => (Some(*parent), std::mem::take(pairs)),
+            None => (None, vec![]),
         };
         let (here, there): (Vec<Var>, Vec<Var>) = pairs.into_iter().unzip();
         let below = self.below(child);
@@ -304,7 +328,13 @@ impl Graph {
             let keys = other.same_keys(&here, &there)?;
             Some(semi_probe(other.stage, keys))
         });
-        let pipelines = self.pipelines(planner, child, &inner, reducing.collect())?;
+        let mut reducing: Vec<Operator> = reducing.collect();
+        if let Some(parent) = parent.filter(|parent| self.is_selective(*parent, child))
+            && let Some(stage) = self.keys_stage(planner, parent, &here)?
+        {
+            reducing.push(semi_probe(stage, there.clone()));
+        }
+        let pipelines = self.pipelines(planner, child, &inner, reducing)?;
         let sink = Sink::Table {
             keys: there,
             vars,
@@ -317,6 +347,38 @@ impl Graph {
             build_outputs,
             below,
         })
+    }
+
+    /// Whether a relation is small beside one below it, and its own predicates leave few of its rows: then its keys are
+    /// worth a second look at it.
+    fn is_selective(&self, parent: usize, child: usize) -> bool {
+        let ((left, base), (there, _)) = (self.nodes[parent].expected, self.nodes[child].expected);
+        left <= base * REDUCING && base * FEW <= there
+    }
+
+    /// The stage of a join table of the `keys` that the rows of a relation have, without what is below it; `None` if it is
+    /// no plain scan.
+    fn keys_stage(
+        &self,
+        planner: &mut Planner<'_>,
+        of: usize,
+        keys: &[Var],
+    ) -> Result<Option<usize>> {
+        let mut plain = self.nodes[of].rel.as_ref();
+        while let Some(Rel::Filter { input, .. }) = plain {
+            plain = Some(input);
+        }
+        let (Some(Rel::Scan(_)), Some(rel)) = (plain, &self.nodes[of].rel) else {
+            return Ok(None);
+        };
+        let wanted = keys.iter().copied().collect();
+        let pipelines = planner.pipelines(rel.clone(), &wanted)?;
+        let sink = Sink::Table {
+            keys: keys.to_vec(),
+            vars: vec![],
+            marks: false,
+        };
+        Ok(Some(planner.stage(pipelines, sink)))
     }
 
     /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors. Its own

@@ -2,9 +2,10 @@
 //!
 //! See [`program`](crate::physical::program) for stages, pipelines and where pipelines are cut.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::{Fold, Output, Query, Reduced, Rel};
 use crate::physical::program::{
@@ -18,9 +19,15 @@ use crate::vector::value::Var;
 /// # Errors
 /// [`Error::Unsupported`](crate::Error::Unsupported).
 pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Program> {
+    let mut readers = Readers::new();
+    let parameters = query.parameters.iter().map(|(rel, _)| rel);
+    for rel in parameters.chain([&root]) {
+        note_readers(rel, &mut readers);
+    }
     let mut planner = Planner {
         query,
         stages: Vec::new(),
+        readers,
         shared: Vec::new(),
     };
     let mut parameters = Vec::new();
@@ -42,9 +49,27 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
     })
 }
 
+/// The vectors that are read of shared relations, by the addresses of these.
+type Readers = HashMap<usize, Required>;
+
+/// Notes the vectors of shared relations that are read in `rel`.
+fn note_readers(rel: &Rel, readers: &mut Readers) {
+    if let Rel::Shared { input, vars } = rel {
+        let address = Arc::as_ptr(input) as usize;
+        let is_known = readers.contains_key(&address);
+        let read = readers.entry(address).or_default();
+        read.extend(vars.iter().map(|(var, _)| *var));
+        if is_known {
+            return;
+        }
+    }
+    rel.each_input(&mut |input| note_readers(input, readers));
+}
+
 pub(crate) struct Planner<'q> {
     pub query: &'q mut Query,
     pub stages: Vec<Stage>,
+    readers: Readers,
     /// Shared relations that are planned already, and the stages of their rows.
     shared: Vec<(Arc<Rel>, usize)>,
 }
@@ -190,8 +215,7 @@ impl Planner<'_> {
         Ok(all)
     }
 
-    /// The stage that gives the rows of a shared relation, with all vectors: it is not known yet who else reads
-    /// them.
+    /// The stage that gives the rows of a shared relation, with the vectors that any of its readers has.
     fn shared(&mut self, rel: &Arc<Rel>) -> Result<usize> {
         let known = self
             .shared
@@ -200,10 +224,8 @@ impl Planner<'_> {
         if let Some((_, stage)) = known {
             return Ok(*stage);
         }
-        let mut all = Required::new();
-        rel.each_var(&mut |var| {
-            all.insert(var);
-        });
+        let address = Arc::as_ptr(rel) as usize;
+        let all = self.readers.get(&address).cloned().unwrap_or_default();
         let pipelines = self.pipelines((**rel).clone(), &all)?;
         let stage = match &pipelines[..] {
             [
@@ -260,14 +282,28 @@ impl Planner<'_> {
         folds: Vec<Fold>,
         required: &Required,
     ) -> Result<Vec<Pipeline>> {
-        let folds: Vec<Fold> = folds
-            .into_iter()
-            .filter(|f| required.contains(&f.var))
-            .collect();
+        let is_of_many = folds.iter().any(|fold| fold.function.is_of_many());
+        let order = folds.first().and_then(|fold| fold.function.order());
+        let alike = |fold: &Fold| fold.function.order() == order;
+        if is_of_many && !folds.iter().all(alike) {
+            return Err(Error::unsupported(
+                "aggregates of different numbers of rows",
+            ));
+        }
+        // If nobody reads any, one still says how many rows a group has.
+        let last = folds.last().filter(|_| is_of_many).cloned();
+        let mut folds = folds;
+        folds.retain(|fold| required.contains(&fold.var));
+        if folds.is_empty() {
+            folds.extend(last);
+        }
         let mut more: Required = keys.iter().copied().collect();
-        more.extend(folds.iter().flat_map(Fold::reads));
+        for fold in &folds {
+            fold.each_var(&mut |var| _ = more.insert(var));
+        }
         let mut pipelines = self.pipelines(input, &more)?;
-        let group_join = if keys.is_empty() {
+        // The rows of a join table are one of each group.
+        let group_join = if keys.is_empty() || is_of_many {
             None
         } else {
             self.group_join(&mut pipelines, &keys)

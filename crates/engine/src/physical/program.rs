@@ -10,7 +10,7 @@ use arrow::array::RecordBatch;
 
 use crate::expr::Expr;
 use crate::logical::external::ExternalScan;
-use crate::logical::relation::{Fold, Key, Scan};
+use crate::logical::relation::{Fold, Key, RowOrder, Scan};
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.
@@ -216,7 +216,10 @@ impl Sink {
                 folds,
                 group_join,
             } => {
-                let mut required: Required = folds.iter().flat_map(Fold::reads).collect();
+                let mut required = Required::new();
+                for fold in folds {
+                    fold.each_var(&mut |var| _ = required.insert(var));
+                }
                 match group_join {
                     Some(by) if found_by_row => {
                         required.insert(by.row);
@@ -226,6 +229,43 @@ impl Sink {
                 required
             }
         }
+    }
+}
+
+impl Sink {
+    /// For an aggregation of nothing but first rows of one order: that order.
+    fn row_order(&self) -> Option<&RowOrder> {
+        let Sink::Fold { folds, .. } = self else {
+            return None;
+        };
+        let order = folds.first()?.function.order()?;
+        let alike = |fold: &Fold| fold.function.order() == Some(order);
+        folds.iter().all(alike).then_some(order)
+    }
+
+    /// For such an aggregation: the first key of its order.
+    pub fn first_key(&self) -> Option<Key> {
+        self.row_order()?.keys().first().copied()
+    }
+
+    /// For an aggregation of nothing but first rows of one order: the vectors that decide which rows are kept, if it
+    /// reads more than these.
+    pub fn decides(&self, found_by_row: bool) -> Option<Vec<Var>> {
+        let Sink::Fold {
+            keys, group_join, ..
+        } = self
+        else {
+            return None;
+        };
+        let order = self.row_order()?;
+        let mut vars = match group_join {
+            Some(by) if found_by_row => vec![by.row],
+            _ => keys.clone(),
+        };
+        order.each_var(&mut |var| vars.push(var));
+        let all = self.reads(found_by_row);
+        let more = all.iter().any(|var| !vars.contains(var));
+        more.then_some(vars)
     }
 }
 

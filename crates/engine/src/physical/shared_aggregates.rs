@@ -1,7 +1,7 @@
 //! Common-aggregate sharing: `sum(x)` and `avg(x)` share one sum, and all functions of columns without NULLs share
 //! the number of rows. So accumulators are kept apart from the functions that read them.
 
-use crate::logical::relation::{Fold, Function};
+use crate::logical::relation::{Fold, Function, RowOrder};
 use crate::vector::value::{Type, Var};
 
 /// What is accumulated for each group.
@@ -32,6 +32,8 @@ pub(crate) enum Accumulation {
         /// Whether the sum is asked for.
         sum: bool,
     },
+    /// The first rows of an order, with all their columns that are asked for.
+    First(RowOrder),
 }
 
 /// The accumulators that the result of a function is computed from, by index in the list of accumulators.
@@ -78,6 +80,9 @@ pub(crate) fn accumulated(
             }
             Function::Min => (place(Accumulation::Min, *arg), None),
             Function::Max => (place(Accumulation::Max, *arg), None),
+            Function::First(order) | Function::RowNumber(order) => {
+                (place(Accumulation::First(*order), None), None)
+            }
             Function::CountDistinct | Function::SumDistinct | Function::AvgDistinct => {
                 let sum = *function != Function::CountDistinct;
                 let values = place(Accumulation::Distinct { sum }, *arg);

@@ -86,7 +86,10 @@ pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
             let inner: Vec<Var> = inner.map(|(there, _)| *there).collect();
             is_key(input, &inner)
         }
-        Rel::Fold { keys, .. } => keys.iter().all(|key| vars.contains(key)),
+        Rel::Fold { keys, folds, .. } => {
+            let one = !folds.iter().any(|fold| fold.function.is_of_many());
+            one && keys.iter().all(|key| vars.contains(key))
+        }
         Rel::Read(_)
         | Rel::Values { .. }
         | Rel::Join { .. }

@@ -35,6 +35,20 @@ pub(crate) fn single(value: Expr) -> Expr {
     ))
 }
 
+/// The value whose only row is asked for, if `e` is such an aggregate.
+pub(crate) fn of_single(e: &Expr) -> Option<&Expr> {
+    match e {
+        Expr::Alias(alias) => of_single(&alias.expr),
+        Expr::AggregateFunction(call) if call.func.inner().downcast_ref::<Single>().is_some() => {
+            call.params
+                .args
+                .first()
+                .filter(|_| call.params.filter.is_none())
+        }
+        _ => None,
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Single {
     signature: Signature,

@@ -5,6 +5,7 @@ use datafusion::logical_expr::{Aggregate, Expr as Sql};
 use engine::{Expr, Fold, Function, Kind, Literal, Rel, Result, Type, Var};
 
 use crate::lower::expr::Scope;
+use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 use crate::optimize::filtered::is_guarded;
 use crate::optimize::keys;
@@ -25,41 +26,45 @@ impl Lowering<'_> {
         if fields.len() != keys.len() + aggregate.aggr_expr.len() {
             return unsupported("groups with other columns than their keys and functions");
         }
-        let mut exprs = Vec::new();
+        let mut computed = Computed::default();
         let mut out = Vec::with_capacity(fields.len());
         for (e, field) in keys.iter().zip(fields) {
             if matches!(e, Sql::GroupingSet(_)) {
                 return unsupported("grouping sets among other keys");
             }
             let e = self.expr(e, scope)?;
-            out.push(self.var(e, field.name(), &mut exprs));
+            out.push(self.var(e, field.name(), &mut computed.exprs));
         }
         let keys = once(&out);
         self.narrow(&keys);
-        let folds = self.folds(aggregate, scope, &mut exprs)?;
+        let folds = self.folds(aggregate, scope, &keys, &mut computed)?;
         out.extend(folds.iter().map(|fold| fold.var));
         let rel = Rel::Fold {
-            input: Box::new(mapped(rel, exprs)),
+            input: Box::new(mapped(rel, computed.exprs)),
             keys,
             folds,
         };
         Ok((rel, out))
     }
 
-    /// The functions of `aggregate`, with a new vector for the result of each. `exprs` gets how to compute arguments that
-    /// are no vectors yet.
+    /// The functions of `aggregate`, with a new vector for the result of each. `computed` gets how to compute arguments
+    /// that are no vectors yet. `keys` are those of the groups.
     pub(super) fn folds(
         &mut self,
         aggregate: &Aggregate,
         scope: Scope<'_>,
-        exprs: &mut Vec<(Var, Expr)>,
+        keys: &[Var],
+        computed: &mut Computed,
     ) -> Result<Vec<Fold>> {
         let calls = &aggregate.aggr_expr;
         let fields = aggregate.schema.fields();
         let fields = fields.iter().skip(fields.len() - calls.len());
         let mut folds = Vec::with_capacity(calls.len());
         for (e, field) in calls.iter().zip(fields) {
-            let (function, arg) = self.fold(e, scope, exprs)?;
+            let (function, arg) = match self.first(e, scope, keys, computed)? {
+                Some(found) => found,
+                None => self.fold(e, scope, &mut computed.exprs)?,
+            };
             let counts = matches!(function, Function::Count | Function::CountDistinct);
             let Some(ty) = Type::of(field.data_type(), !counts) else {
                 return unsupported(format!("values of type {}", field.data_type()));
@@ -70,6 +75,13 @@ impl Lowering<'_> {
                 }
                 (Function::Sum | Function::SumDistinct, Some(arg)) => {
                     within_sums(ty, self.query.ty(arg).bounds)
+                }
+                // A group without keys may have no rows, and any group none that count.
+                (Function::First(order), Some(arg)) => {
+                    let own = self.query.ty(arg).clone();
+                    let empty = keys.is_empty() || order.only().is_some();
+                    let nullable = own.nullable || empty;
+                    own.nullable(nullable)
                 }
                 _ if counts => ty.within((0, i64::MAX.into())),
                 _ => ty,
@@ -112,7 +124,12 @@ impl Lowering<'_> {
         if params.null_treatment.is_some() {
             return unsupported("`ignore nulls` in an aggregate");
         }
-        let function = function(call.func.name(), params.distinct)?;
+        let name = call.func.name();
+        let function = match (aggregate_function(name), params.distinct) {
+            (Some(function), false) => function,
+            (Some(function), true) => of_distinct(function)?,
+            (None, _) => return unsupported(format!("the aggregate {name}")),
+        };
         let [arg] = &params.args[..] else {
             return unsupported("an aggregate of several values");
         };
@@ -139,23 +156,31 @@ impl Lowering<'_> {
     }
 }
 
-/// The engine's function for DataFusion's of this name.
-fn function(name: &str, is_distinct: bool) -> Result<Function> {
-    // The least and the greatest of the distinct values are those of all values; false is less than true.
-    Ok(match (name, is_distinct) {
-        ("count", false) => Function::Count,
-        ("count", true) => Function::CountDistinct,
-        ("sum", false) => Function::Sum,
-        ("sum", true) => Function::SumDistinct,
-        ("avg", false) => Function::Avg,
-        ("avg", true) => Function::AvgDistinct,
-        ("min" | "bool_and", _) => Function::Min,
-        ("max" | "bool_or", _) => Function::Max,
-        ("var", false) => Function::VarSamp,
-        ("var_pop", false) => Function::VarPop,
-        ("stddev", false) => Function::StddevSamp,
-        ("stddev_pop", false) => Function::StddevPop,
-        (name, _) => return unsupported(format!("the aggregate {name}")),
+/// The engine's function for DataFusion's of this name. False is less than true.
+pub(super) fn aggregate_function(name: &str) -> Option<Function> {
+    Some(match name {
+        "count" => Function::Count,
+        "sum" => Function::Sum,
+        "min" | "bool_and" => Function::Min,
+        "max" | "bool_or" => Function::Max,
+        "avg" => Function::Avg,
+        "var" => Function::VarSamp,
+        "var_pop" => Function::VarPop,
+        "stddev" => Function::StddevSamp,
+        "stddev_pop" => Function::StddevPop,
+        _ => return None,
+    })
+}
+
+/// The same function of the distinct values.
+fn of_distinct(function: Function) -> Result<Function> {
+    Ok(match function {
+        Function::Count => Function::CountDistinct,
+        Function::Sum => Function::SumDistinct,
+        Function::Avg => Function::AvgDistinct,
+        // The least and the greatest of the distinct values are those of all values.
+        Function::Min | Function::Max => function,
+        function => return unsupported(format!("{function:?} of distinct values")),
     })
 }
 

@@ -8,12 +8,16 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{BinaryExpr, Case, Expr as Sql, ExprSchemable, Operator, Subquery};
+use datafusion::logical_expr::{
+    BinaryExpr, Case, Expr as Sql, ExprSchemable, LogicalPlan, Operator, Subquery,
+};
 use datafusion::physical_expr::create_physical_expr;
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
 
+use crate::functions::decimals::operators::QUOTIENT;
+use crate::functions::single::of_single;
 use crate::lower::call::{Function, Same, failed};
-use crate::lower::lowering::Lowering;
+use crate::lower::lowering::{Lowering, mapped};
 use crate::optimize::checked::{operands, type_of};
 
 /// What names stand for: the columns of a schema, and the vector of each.
@@ -50,10 +54,44 @@ impl Lowering<'_> {
         match self.native(e, scope) {
             Err(Error::Unsupported(_)) => {
                 self.query.parameters.truncate(parameters);
-                self.call(e, scope)
+                let call = self.call(e, scope)?;
+                Ok(self.quotient(call, e, scope))
             }
             done => done,
         }
+    }
+
+    /// `call`, which is `e`, with the bounds of its values if it is a quotient of decimals: its type has all 38 digits, of which
+    /// most quotients need few, and sums of them must have room.
+    fn quotient(&mut self, mut call: Expr, e: &Sql, scope: Scope<'_>) -> Expr {
+        let Sql::ScalarFunction(function) = e else {
+            return call;
+        };
+        let (QUOTIENT, [a, b]) = (function.func.name(), &function.args[..]) else {
+            return call;
+        };
+        let (Ok(a), Ok(b)) = (self.expr(a, scope), self.expr(b, scope)) else {
+            return call;
+        };
+        let is_number = |e: &Expr| matches!(e.ty.kind, Kind::Int | Kind::Wide);
+        // No divisor is nearer to zero than one unit of its last digit.
+        let digits = i32::from(call.ty.scale()) - i32::from(a.ty.scale()) + i32::from(b.ty.scale());
+        let factor = u32::try_from(digits).ok();
+        let factor = factor.and_then(|digits| 10i128.checked_pow(digits));
+        let most =
+            a.ty.bounds
+                .0
+                .unsigned_abs()
+                .max(a.ty.bounds.1.unsigned_abs());
+        let most = i128::try_from(most).ok();
+        let most = factor.and_then(|factor| most?.checked_mul(factor)?.checked_add(1));
+        if let Some(most) = most.filter(|_| is_number(&a) && is_number(&b)) {
+            let narrow = call.ty.clone().within((-most, most));
+            if narrow.kind == call.ty.kind {
+                call.ty = narrow;
+            }
+        }
+        call
     }
 
     /// `e` computed by kernels.
@@ -164,10 +202,27 @@ impl Lowering<'_> {
         if !subquery.outer_ref_columns.is_empty() {
             return Err(Error::Unsupported("a correlated subquery".into()));
         }
-        let (rel, vars) = self.rel(&subquery.subquery)?;
-        let var = *vars
-            .first()
-            .ok_or_else(|| Error::Unsupported("a subquery without columns".into()))?;
+        let (rel, var) = match only_row(&subquery.subquery) {
+            // That there is one row at most is looked at where parameters are found.
+            Some((input, value)) => {
+                let (rel, vars) = self.rel(input)?;
+                let scope = Scope {
+                    schema: input.schema(),
+                    vars: &vars,
+                };
+                let value = self.expr(value, scope)?;
+                let mut exprs = Vec::new();
+                let var = self.var(value, "value", &mut exprs);
+                (mapped(rel, exprs), var)
+            }
+            None => {
+                let (rel, vars) = self.rel(&subquery.subquery)?;
+                let var = vars.first();
+                let var =
+                    var.ok_or_else(|| Error::Unsupported("a subquery without columns".into()))?;
+                (rel, *var)
+            }
+        };
         let ty = self.query.ty(var).clone().nullable(true);
         if ty.kind == Kind::Code {
             return Err(Error::Unsupported("a subquery of texts".into()));
@@ -324,4 +379,22 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
         },
     };
     Expr::literal(literal, &data)
+}
+
+/// The rows and the value of which `plan` gives the only one, if that is all it does.
+fn only_row(plan: &LogicalPlan) -> Option<(&LogicalPlan, &Sql)> {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => only_row(&alias.input),
+        LogicalPlan::Projection(projection) => match &projection.expr[..] {
+            [Sql::Column(_)] => only_row(&projection.input),
+            _ => None,
+        },
+        LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => {
+            match &aggregate.aggr_expr[..] {
+                [single] => Some((&aggregate.input, of_single(single)?)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }

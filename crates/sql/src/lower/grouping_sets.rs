@@ -17,6 +17,7 @@ use datafusion::logical_expr::{Aggregate, Expr as Sql, GroupingSet};
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::lower::expr::Scope;
+use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 
 /// Most sets that are lowered: each is a stage of the program.
@@ -89,17 +90,17 @@ impl Lowering<'_> {
             return unsupported("grouping sets with other columns than keys and functions");
         }
         let sets = places(sets, &all)?;
-        let mut exprs = Vec::new();
+        let mut computed = Computed::default();
         let mut keys = Vec::with_capacity(all.len());
         for (e, field) in all.iter().zip(fields) {
             let e = self.expr(e, scope)?;
-            keys.push(self.var(e, field.name(), &mut exprs));
+            keys.push(self.var(e, field.name(), &mut computed.exprs));
         }
         self.narrow(&once(&keys));
-        let folds = self.folds(aggregate, scope, &mut exprs)?;
+        let folds = self.folds(aggregate, scope, &keys, &mut computed)?;
         let merging = self.merging(folds)?;
         let ids = ids(&sets, all.len(), fields[all.len()].data_type())?;
-        let (levels, of) = self.levels(mapped(rel, exprs), &keys, &sets, &merging);
+        let (levels, of) = self.levels(mapped(rel, computed.exprs), &keys, &sets, &merging);
         let mut inputs = Vec::with_capacity(sets.len());
         for ((set, level), id) in sets.iter().zip(of).zip(&ids) {
             inputs.push(self.branch(&levels[level], &keys, set, id)?);

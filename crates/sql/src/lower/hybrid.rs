@@ -2,26 +2,27 @@
 //!
 //! A subplan is as large a part of the plan as the engine can run, with a join or an aggregate in it: a bare scan is
 //! left to DataFusion, which reads only the rows that it needs. All subplans run first, one after the other; then their
-//! rows are tables of the rest.
+//! rows are tables of the rest. Subplans with the same rows run once.
 
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::TableReference;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, TableReference};
 use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, TableScan, TableType};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, TableScan, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use engine::{Error, Execution, Prepared, Runtime};
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::error::Result;
-use crate::lower::plan::lower;
+use crate::lower::plan::{Findings, lower};
+use crate::lower::subplans::Single;
 use crate::resources::budget::{Held, footprint};
 
 /// A plan of which Atoll's own engine runs subplans, and DataFusion the rest.
@@ -31,6 +32,26 @@ pub(crate) struct HybridPlan {
     pub plan: LogicalPlan,
     /// In the order in which they run.
     pub subplans: Vec<Arc<Subplan>>,
+}
+
+impl HybridPlan {
+    /// How often the rest reads the rows of the subplan of this number.
+    pub(crate) fn readers(&self, number: usize) -> usize {
+        let (name, mut readers) = (part_name(number), 0);
+        // The closure does not fail.
+        let _ = self.plan.apply(|plan| {
+            if let LogicalPlan::TableScan(scan) = plan {
+                readers += usize::from(scan.table_name == name);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+        readers
+    }
+}
+
+/// What the rows of the subplan of this number are called in the rest of the plan.
+fn part_name(number: usize) -> TableReference {
+    TableReference::bare(format!("part {}", number + 1))
 }
 
 /// A subplan that Atoll's own engine runs, and its rows once it has run.
@@ -47,103 +68,181 @@ struct Rows {
     _held: Held,
 }
 
+/// A subplan, and where it is in the plan.
+struct Part<'p> {
+    plan: Single<'p>,
+    subplan: Arc<Subplan>,
+}
+
+impl<'p> Part<'p> {
+    fn new(plan: Single<'p>, prepared: Prepared) -> Part<'p> {
+        let rows = OnceLock::new();
+        let subplan = Arc::new(Subplan { prepared, rows });
+        Part { plan, subplan }
+    }
+}
+
 /// What becomes of a node of the plan.
-enum Extracted {
+enum Extracted<'p> {
     /// DataFusion runs the node and all below it.
     Stays,
-    /// The subplan of this number stands for the node.
-    Subplan(usize),
+    /// The rows of the part of this number stand for the node.
+    Part(usize, &'p LogicalPlan),
     /// The node stays; its inputs, in their order, become these.
-    Inputs(Vec<Extracted>),
+    Inputs(Vec<Extracted<'p>>),
+}
+
+/// Takes parts out of a plan.
+struct Extraction<'e, 'p> {
+    state: &'e SessionState,
+    findings: &'e mut Findings<'p>,
+    parts: Vec<Part<'p>>,
 }
 
 /// Extracts from `plan`, which the engine cannot run as a whole, the subplans that it can run; `None` if there are
 /// none.
-pub(crate) async fn extract(
+pub(crate) async fn extract<'p>(
     state: &SessionState,
-    plan: &LogicalPlan,
+    plan: &'p LogicalPlan,
+    findings: &mut Findings<'p>,
 ) -> Result<Option<HybridPlan>> {
-    let mut subplans = Vec::new();
-    let extracted = inputs(state, plan, &mut subplans).await?;
-    if subplans.is_empty() {
+    let mut extraction = Extraction {
+        state,
+        findings,
+        parts: Vec::new(),
+    };
+    let extracted = extraction.inputs(plan).await?;
+    if extraction.parts.is_empty() {
         return Ok(None);
     }
-    let plan = replaced(plan.clone(), extracted, &subplans)?;
-    Ok(Some(HybridPlan { plan, subplans }))
+    let plan = extraction.replaced(plan.clone(), extracted)?;
+    let subplans = extraction.parts.into_iter().map(|part| part.subplan);
+    Ok(Some(HybridPlan {
+        plan,
+        subplans: subplans.collect(),
+    }))
 }
 
-/// Extracts `plan` itself if the engine can run it, or else the subplans in it.
-fn node<'a>(
-    state: &'a SessionState,
-    plan: &'a LogicalPlan,
-    subplans: &'a mut Vec<Arc<Subplan>>,
-) -> BoxFuture<'a, Result<Extracted>> {
-    Box::pin(async move {
-        if !is_worthwhile(plan) {
+impl<'p> Extraction<'_, 'p> {
+    /// Extracts `plan` itself if the engine can run it, or else the subplans in it.
+    fn node<'a>(&'a mut self, plan: &'p LogicalPlan) -> BoxFuture<'a, Result<Extracted<'p>>>
+    where
+        'p: 'a,
+    {
+        Box::pin(async move {
+            if !self.findings.is_worthwhile(plan) {
+                return Ok(Extracted::Stays);
+            }
+            let has_all = |part: &Part<'_>| self.columns(part, plan).is_some();
+            if let Some(number) = self.parts.iter().position(has_all) {
+                return Ok(Extracted::Part(number, plan));
+            }
+            match lower(self.state, plan, self.findings).await {
+                Ok(prepared) => Ok(Extracted::Part(self.part(plan, prepared).await?, plan)),
+                Err(Error::Unsupported(_)) => self.inputs(plan).await,
+                Err(e) => Err(e.into()),
+            }
+        })
+    }
+
+    async fn inputs(&mut self, plan: &'p LogicalPlan) -> Result<Extracted<'p>> {
+        // A recursive query runs its inputs again and again; what a lateral join reads is not there beforehand.
+        if matches!(plan, LogicalPlan::RecursiveQuery(_)) {
             return Ok(Extracted::Stays);
         }
-        match lower(state, plan).await {
-            Ok(prepared) => {
-                subplans.push(Arc::new(Subplan {
-                    prepared,
-                    rows: OnceLock::new(),
-                }));
-                Ok(Extracted::Subplan(subplans.len() - 1))
-            }
-            Err(Error::Unsupported(_)) => inputs(state, plan, subplans).await,
-            Err(e) => Err(e.into()),
+        let mut all = Vec::new();
+        for input in plan.inputs() {
+            all.push(self.node(input).await?);
         }
-    })
-}
-
-async fn inputs(
-    state: &SessionState,
-    plan: &LogicalPlan,
-    subplans: &mut Vec<Arc<Subplan>>,
-) -> Result<Extracted> {
-    // A recursive query runs its inputs again and again; what a lateral join reads is not there beforehand.
-    if matches!(plan, LogicalPlan::RecursiveQuery(_)) {
-        return Ok(Extracted::Stays);
+        Ok(Extracted::Inputs(all))
     }
-    let mut all = Vec::new();
-    for input in plan.inputs() {
-        all.push(node(state, input, subplans).await?);
-    }
-    Ok(Extracted::Inputs(all))
-}
 
-/// Whether more is to be done in `plan` than to read a table.
-fn is_worthwhile(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Join(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(_) => true,
-        other => other.inputs().into_iter().any(is_worthwhile),
+    /// Adds `plan` to the parts, in place of one that has the same rows and that reads them from here on. Returns its
+    /// number.
+    async fn part(&mut self, plan: &'p LogicalPlan, prepared: Prepared) -> Result<usize> {
+        let own = Part::new(Single::Own(plan), prepared);
+        let has_all = |old: &Part<'_>| self.columns(&own, old.plan.plan()).is_some();
+        let narrower = self.parts.iter().position(has_all);
+        if let Some(number) = narrower {
+            self.parts[number] = own;
+            return Ok(number);
+        }
+        for number in 0..self.parts.len() {
+            let old = self.parts[number].plan.plan();
+            let Some(wide) = self.findings.subplans.with_columns_of(plan, old) else {
+                continue;
+            };
+            match lower(self.state, &wide, self.findings).await {
+                Ok(prepared) => {
+                    self.parts[number] = Part::new(Single::Widened(wide), prepared);
+                    return Ok(number);
+                }
+                Err(Error::Unsupported(_)) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        self.parts.push(own);
+        Ok(self.parts.len() - 1)
     }
-}
 
-fn replaced(
-    plan: LogicalPlan,
-    extracted: Extracted,
-    subplans: &[Arc<Subplan>],
-) -> DataFusionResult<LogicalPlan> {
-    match extracted {
-        Extracted::Stays => Ok(plan),
-        Extracted::Subplan(number) => Ok(LogicalPlan::TableScan(TableScan {
-            table_name: TableReference::bare(format!("part {}", number + 1)),
-            source: provider_as_source(Arc::clone(&subplans[number]) as _),
+    /// For each column of `plan` its position in the rows of `part`, if that has all of its rows and columns.
+    fn columns(&self, part: &Part<'_>, plan: &LogicalPlan) -> Option<Vec<usize>> {
+        if std::ptr::eq(part.plan.plan(), plan) {
+            return Some((0..plan.schema().fields().len()).collect());
+        }
+        self.findings.subplans.columns(part.plan.plan(), plan)
+    }
+
+    fn replaced(
+        &self,
+        plan: LogicalPlan,
+        extracted: Extracted<'p>,
+    ) -> DataFusionResult<LogicalPlan> {
+        match extracted {
+            Extracted::Stays => Ok(plan),
+            Extracted::Part(number, plan) => self.reading(number, plan),
+            Extracted::Inputs(all) => {
+                let mut all = all.into_iter();
+                let done = plan.map_children(|input| {
+                    let extracted = all.next().unwrap_or(Extracted::Stays);
+                    Ok(Transformed::yes(self.replaced(input, extracted)?))
+                })?;
+                Ok(done.data)
+            }
+        }
+    }
+
+    /// The rows of a part in place of `plan`, with its columns.
+    fn reading(&self, number: usize, plan: &LogicalPlan) -> DataFusionResult<LogicalPlan> {
+        let part = &self.parts[number];
+        let (from, to) = (part.plan.plan().schema(), plan.schema());
+        let Some(columns) = self.columns(part, plan) else {
+            return Err(DataFusionError::Internal(
+                "a subplan without the columns that are read".into(),
+            ));
+        };
+        let is_alike =
+            from.as_arrow() == to.as_arrow() && columns.iter().copied().eq(0..columns.len());
+        let scan = LogicalPlan::TableScan(TableScan {
+            table_name: part_name(number),
+            source: provider_as_source(Arc::clone(&part.subplan) as _),
             projection: None,
-            projected_schema: Arc::clone(plan.schema()),
+            projected_schema: Arc::clone(if is_alike { to } else { from }),
             filters: vec![],
             fetch: None,
             statistics_requests: Default::default(),
-        })),
-        Extracted::Inputs(all) => {
-            let mut all = all.into_iter();
-            let done = plan.map_children(|input| {
-                let extracted = all.next().unwrap_or(Extracted::Stays);
-                Ok(Transformed::yes(replaced(input, extracted, subplans)?))
-            })?;
-            Ok(done.data)
+        });
+        if is_alike {
+            return Ok(scan);
         }
+        let mut exprs = Vec::with_capacity(columns.len());
+        for (position, (relation, field)) in columns.into_iter().zip(to.iter()) {
+            let column = Expr::Column(Column::from(from.qualified_field(position)));
+            exprs.push(column.alias_qualified(relation.cloned(), field.name()));
+        }
+        let projection =
+            Projection::try_new_with_schema(exprs, Arc::new(scan), Arc::clone(plan.schema()))?;
+        Ok(LogicalPlan::Projection(projection))
     }
 }
 

@@ -18,7 +18,8 @@ impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {
         let (left, left_vars) = self.rel(&join.left)?;
         let (right, right_vars) = self.rel(&join.right)?;
-        let (left, right, equal) = self.keys_of(join, (left, &left_vars), (right, &right_vars))?;
+        let (left, right, mut equal) =
+            self.keys_of(join, (left, &left_vars), (right, &right_vars))?;
         let schema: DFSchema = join
             .left
             .schema()
@@ -42,10 +43,10 @@ impl Lowering<'_> {
             residual,
             anti,
         };
-        let left = match (join.null_aware, join.join_type, &equal[..]) {
-            (false, ..) => left,
+        let (left, right) = match (join.null_aware, join.join_type, &mut equal[..]) {
+            (false, ..) => (left, right),
             (true, JoinType::LeftAnti, [(mine, theirs)]) if residual.is_empty() => {
-                self.not_in(left, *mine, &right, *theirs)?
+                self.not_in(left, *mine, right, theirs)?
             }
             _ => return unsupported("such a `not in`"),
         };
@@ -121,26 +122,55 @@ impl Lowering<'_> {
     }
 
     /// The rows of `input` that `mine not in (select theirs from other)` may be true of at all: all if `other` has no
-    /// rows, otherwise those without NULL, and none if `other` has a NULL.
-    fn not_in(&mut self, input: Rel, mine: Var, other: &Rel, theirs: Var) -> Result<Rel> {
-        let (mine, theirs) = (self.query.expr(mine), self.query.expr(theirs));
-        if !mine.ty.nullable && !theirs.ty.nullable {
-            return Ok(input);
+    /// rows, otherwise those without NULL, and none if `other` has a NULL. Also `other`, whose key may be another one
+    /// afterwards.
+    fn not_in(
+        &mut self,
+        input: Rel,
+        mine: Var,
+        other: Rel,
+        theirs: &mut Var,
+    ) -> Result<(Rel, Rel)> {
+        let mine = self.query.expr(mine);
+        if !mine.ty.nullable && !self.query.ty(*theirs).nullable {
+            return Ok((input, other));
         }
         let none = |me: &mut Self, rel: Rel| {
             let number = me.count(rel)?;
             engine::compare(engine::Compare::Eq, number, zero()?)
         };
-        let empty = none(self, other.clone())?;
+        let [all, nulls, other] = self.thrice(other, *theirs);
+        let empty = none(self, all.0)?;
         let nulls = Rel::Filter {
-            input: Box::new(other.clone()),
-            predicate: engine::is_null(theirs),
+            input: Box::new(nulls.0),
+            predicate: engine::is_null(self.query.expr(nulls.1)),
         };
         let whole = none(self, nulls)?;
         let there = engine::not(engine::is_null(mine));
-        Ok(Rel::Filter {
+        let input = Rel::Filter {
             input: Box::new(input),
             predicate: engine::or(vec![empty, engine::and(vec![there, whole])]),
+        };
+        *theirs = other.1;
+        Ok((input, other.0))
+    }
+
+    /// The values that `var` has in `rel` for three readers, each with the vector that it reads. They are computed once,
+    /// and kept but once each, if there is more to be done than to read a table.
+    fn thrice(&mut self, rel: Rel, var: Var) -> [(Rel, Var); 3] {
+        if is_only_read(&rel) {
+            return [(rel.clone(), var), (rel.clone(), var), (rel, var)];
+        }
+        let rel = Arc::new(Rel::Fold {
+            input: Box::new(rel),
+            keys: vec![var],
+            folds: vec![],
+        });
+        [(); 3].map(|()| {
+            let own = self.again(var);
+            let input = Arc::clone(&rel);
+            let vars = vec![(var, own)];
+            (Rel::Shared { input, vars }, own)
         })
     }
 
@@ -221,6 +251,15 @@ impl Lowering<'_> {
             outer,
         };
         (rel, named)
+    }
+}
+
+/// Whether the rows of `rel` are those of a table, or are kept anyway, filtered or not.
+fn is_only_read(rel: &Rel) -> bool {
+    match rel {
+        Rel::Scan(_) | Rel::Read(_) | Rel::Values { .. } | Rel::Shared { .. } => true,
+        Rel::Filter { input, .. } | Rel::Map { input, .. } => is_only_read(input),
+        _ => false,
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::LogicalPlan;
 use engine::{Error, Expr, Query, Rel, Result, Var};
 
 use crate::lower::source::Source;
+use crate::lower::subplans::Common;
 use crate::scan::files::external::Files;
 
 /// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`aggregate`](super::aggregate),
@@ -15,13 +15,15 @@ use crate::scan::files::external::Files;
 pub(crate) struct Lowering<'a> {
     pub(super) state: &'a SessionState,
     /// By the address of their scan in the plan, which stays in place while the plan is borrowed.
-    pub(super) sources: HashMap<usize, Source>,
+    pub(super) sources: &'a HashMap<usize, Arc<Source>>,
     /// External scans, by the same address.
-    pub(super) files: HashMap<usize, Files>,
+    pub(super) files: &'a HashMap<usize, Arc<Files>>,
     /// The column of such a scan that a vector is.
     pub(super) external: HashMap<Var, (Arc<Files>, usize)>,
-    /// Aggregates that the plan has more than once, and what the first became.
-    pub(super) shared: HashMap<LogicalPlan, Option<Shared>>,
+    /// What the plan has more than once.
+    pub(super) common: Common<'a>,
+    /// What of it is lowered, by its position there.
+    pub(super) shared: HashMap<usize, Shared>,
     pub(super) query: Query,
 }
 
@@ -45,6 +47,14 @@ pub(super) fn once(vars: &[Var]) -> Vec<Var> {
         }
     }
     all
+}
+
+/// The rows of `rel` for which `predicate` is true.
+pub(super) fn filtered(rel: Rel, predicate: Expr) -> Rel {
+    Rel::Filter {
+        input: Box::new(rel),
+        predicate,
+    }
 }
 
 /// `rel` with the vectors that `exprs` compute, if there are any.

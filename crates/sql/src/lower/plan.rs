@@ -10,40 +10,100 @@ use engine::{Error, Output, Prepared, Query, Result};
 
 use crate::lower::call::failed;
 use crate::lower::lowering::Lowering;
-use crate::lower::shared;
-use crate::lower::source::{scans, source};
+use crate::lower::refusal::FirstSight;
+use crate::lower::source::{Source, scans, source};
+use crate::lower::subplans::{Common, Subplans};
 use crate::scan::files::external::Files;
 use crate::scan::files::table::FileTable;
 
-/// The plan as a program of Atoll's own engine.
+/// What has been found out of a plan, all or parts of which are lowered.
+pub(crate) struct Findings<'p> {
+    sight: FirstSight,
+    /// Which of its subplans are equal.
+    pub(super) subplans: Subplans<'p>,
+    /// The scans that a part needed so far, by their addresses in the plan.
+    sources: HashMap<usize, Arc<Source>>,
+    files: HashMap<usize, Arc<Files>>,
+}
+
+impl<'p> Findings<'p> {
+    /// Looks through `plan`, but at no table.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if DataFusion must run all of it.
+    pub(crate) fn of(plan: &'p LogicalPlan) -> Result<Findings<'p>> {
+        Ok(Findings {
+            sight: FirstSight::of(plan).map_err(failed)?,
+            // What cannot be compared is computed each time.
+            subplans: Subplans::of(plan).unwrap_or_default(),
+            sources: HashMap::new(),
+            files: HashMap::new(),
+        })
+    }
+
+    /// Whether more is to be done in a subplan than to read a table.
+    pub(super) fn is_worthwhile(&self, plan: &LogicalPlan) -> bool {
+        self.sight.is_worthwhile(plan)
+    }
+
+    /// Compiles the filters of those scans of `plan` that no part needed before, and reads what has to be known of their
+    /// tables. Returns whether one is of files.
+    async fn prepare(
+        &mut self,
+        state: &SessionState,
+        plan: &LogicalPlan,
+        common: &Common<'_>,
+    ) -> Result<bool> {
+        let mut reads_files = false;
+        for (address, scan) in scans(plan, common)? {
+            let provider = source_as_provider(&scan.source).map_err(failed)?;
+            match provider.downcast_ref::<FileTable>() {
+                Some(table) => {
+                    reads_files = true;
+                    if !self.files.contains_key(&address) {
+                        let files = Files::of(state, &scan, table).map_err(failed)?;
+                        self.files.insert(address, Arc::new(files));
+                    }
+                }
+                None if self.sources.contains_key(&address) => {}
+                None => {
+                    let source = source(state, &scan).await?;
+                    self.sources.insert(address, Arc::new(source));
+                }
+            }
+        }
+        Ok(reads_files)
+    }
+}
+
+/// The plan, or a part of the plan that `findings` are of, as a program of Atoll's own engine.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if DataFusion must run it.
-pub(crate) async fn lower(state: &SessionState, plan: &LogicalPlan) -> Result<Prepared> {
-    let mut sources = HashMap::new();
-    let mut files = HashMap::new();
-    for (address, scan) in scans(plan)? {
-        let provider = source_as_provider(&scan.source).map_err(failed)?;
-        match provider.downcast_ref::<FileTable>() {
-            Some(table) => {
-                files.insert(address, Files::of(state, &scan, table).map_err(failed)?);
-            }
-            None => {
-                sources.insert(address, source(state, &scan).await?);
-            }
-        }
+pub(crate) async fn lower(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    findings: &mut Findings<'_>,
+) -> Result<Prepared> {
+    if findings.sight.is_refused(plan) {
+        return Err(Error::Unsupported(
+            "a part that only DataFusion runs".into(),
+        ));
     }
-    if !files.is_empty() && is_only_read(plan) {
+    let common = findings.subplans.common(plan);
+    let reads_files = findings.prepare(state, plan, &common).await?;
+    if reads_files && is_only_read(plan) {
         return Err(Error::Unsupported(
             "files whose rows are all that is wanted: they are delivered as they are read".into(),
         ));
     }
     let mut lowering = Lowering {
         state,
-        sources,
-        files,
+        sources: &findings.sources,
+        files: &findings.files,
         external: HashMap::new(),
-        shared: shared::repeated(plan)?,
+        common,
+        shared: HashMap::new(),
         query: Query::default(),
     };
     let (root, vars) = lowering.rel(plan)?;

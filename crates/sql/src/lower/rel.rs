@@ -9,24 +9,25 @@ use datafusion::logical_expr::{
     Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort, SortExpr,
     TableScan, Union, Values,
 };
-use engine::{Error, Expr, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
+use engine::{Error, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
 use table::Zone;
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
-use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
+use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
 use crate::lower::source::Source;
 use crate::scan::files::external::Files;
 
 impl Lowering<'_> {
-    pub fn rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+    /// Lowers `plan` by itself, also if its rows are shared.
+    pub(super) fn own_rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
         match plan {
             LogicalPlan::TableScan(scan) => self.scan(scan),
             LogicalPlan::SubqueryAlias(alias) => self.rel(&alias.input),
             LogicalPlan::Subquery(subquery) => self.rel(&subquery.subquery),
             LogicalPlan::Filter(filter) => self.filter(filter),
             LogicalPlan::Projection(projection) => self.projection(projection),
-            LogicalPlan::Aggregate(aggregate) => self.groups(plan, aggregate),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
                 let (rel, vars) = self.rel(input)?;
                 let rel = Rel::Fold {
@@ -72,6 +73,9 @@ impl Lowering<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Lowered> {
+        if let Some(lowered) = self.first_rows(filter)? {
+            return Ok(lowered);
+        }
         let (mut rel, vars) = self.rel(&filter.input)?;
         let scope = Scope {
             schema: filter.input.schema(),
@@ -149,7 +153,7 @@ impl Lowering<'_> {
 
     /// An external scan of files. All filters are evaluated above it: those of the scan only tell what need not be
     /// read.
-    fn files(&mut self, files: Files) -> Result<Lowered> {
+    fn files(&mut self, files: &Arc<Files>) -> Result<Lowered> {
         let mut columns = Vec::with_capacity(files.schema.fields().len());
         for (position, field) in files.schema.fields().iter().enumerate() {
             let Some(mut ty) = Type::of(field.data_type(), files.nullable[position]) else {
@@ -161,13 +165,12 @@ impl Lowering<'_> {
             columns.push((self.query.add(field.name(), ty), position));
         }
         let vars = columns.iter().map(|(var, _)| *var).collect();
-        let files = Arc::new(files);
         for (var, position) in &columns {
-            self.external.insert(*var, (Arc::clone(&files), *position));
+            self.external.insert(*var, (Arc::clone(files), *position));
         }
         let reading = ExternalScan {
             rows: files.rows,
-            source: files,
+            source: Arc::clone(files) as _,
             columns,
         };
         Ok((Rel::Read(reading), vars))
@@ -176,10 +179,10 @@ impl Lowering<'_> {
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
         // A fetch of the scan is only a hint: the limit stands above it.
         let key = std::ptr::from_ref(scan) as usize;
-        if let Some(files) = self.files.remove(&key) {
+        if let Some(files) = self.files.get(&key) {
             return self.files(files);
         }
-        let Some(source) = self.sources.remove(&key) else {
+        let Some(source) = self.sources.get(&key).cloned() else {
             return unsupported("a scan that was not prepared");
         };
         let table = source.provider.table().clone();
@@ -204,16 +207,17 @@ impl Lowering<'_> {
         let own = schema.project(&fields)?;
         let own = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &own);
         let own = own.map_err(failed)?;
-        let (mut filters, mut shown, mut predicates) = (source.filters, source.shown, vec![]);
-        for (test, compiled) in source.tests {
+        let (mut filters, mut shown) = (source.filters.clone(), source.shown.clone());
+        let mut predicates = vec![];
+        for (test, compiled) in &source.tests {
             let scope = Scope {
                 schema: &own,
                 vars: &all,
             };
-            match self.conjuncts(&test, scope) {
+            match self.conjuncts(test, scope) {
                 Ok(some) => predicates.extend(some),
                 Err(Error::Unsupported(_)) => {
-                    filters.extend(compiled);
+                    filters.extend(compiled.iter().cloned());
                     shown.push(test.to_string());
                 }
                 Err(e) => return Err(e),
@@ -325,14 +329,6 @@ impl Lowering<'_> {
             },
             vars,
         ))
-    }
-}
-
-/// The rows of `rel` for which `predicate` is true.
-fn filtered(rel: Rel, predicate: Expr) -> Rel {
-    Rel::Filter {
-        input: Box::new(rel),
-        predicate,
     }
 }
 

@@ -1,41 +1,12 @@
-//! Aggregates that a plan has more than once, such as a common table expression that is read twice. They are computed
-//! once: common sub-expression elimination for relations.
+//! Subplans that are computed once and read in several places.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::logical_expr::{Aggregate, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 use engine::{Rel, Result, Var};
 
-use crate::lower::call::failed;
-use crate::lower::lowering::{Lowered, Lowering, Shared};
-
-/// The aggregates that `plan` has more than once, each with a place for what it becomes. Aggregates that may differ
-/// each time, such as those of `random()`, are not lowered at all.
-pub(super) fn repeated(plan: &LogicalPlan) -> Result<HashMap<LogicalPlan, Option<Shared>>> {
-    let mut aggregates = Vec::new();
-    plan.apply_with_subqueries(|node| {
-        if matches!(node, LogicalPlan::Aggregate(_)) {
-            aggregates.push(node.clone());
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })
-    .map_err(failed)?;
-    let mut seen: HashMap<LogicalPlan, usize> = HashMap::new();
-    if aggregates.len() > 1 {
-        for aggregate in aggregates {
-            *seen.entry(aggregate).or_default() += 1;
-        }
-    }
-    let mut repeated = HashMap::new();
-    for (aggregate, times) in seen {
-        if times > 1 {
-            repeated.insert(aggregate, None);
-        }
-    }
-    Ok(repeated)
-}
+use crate::lower::lowering::{Lowered, Lowering, once, unsupported};
+use crate::lower::subplans::SharedPlan;
 
 impl Lowering<'_> {
     /// A new vector with the name and type of `var`.
@@ -44,25 +15,37 @@ impl Lowering<'_> {
         self.query.add(like.name, like.ty)
     }
 
-    /// Lowers `aggregate`, which is the node `plan`; shared if the plan has it more than once.
-    pub(super) fn groups(&mut self, plan: &LogicalPlan, aggregate: &Aggregate) -> Result<Lowered> {
-        if self.shared.is_empty() || !self.shared.contains_key(plan) {
-            return self.aggregate(aggregate);
-        }
-        let known = self.shared.get(plan).cloned().flatten();
+    /// Lowers `plan`: to its own relation, or to one that is shared if the plan has it more than once.
+    pub fn rel(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+        let Some(reading) = self.common.reading(plan).cloned() else {
+            return self.own_rel(plan);
+        };
+        let known = self.shared.get(&reading.shared).cloned();
         let (rel, columns) = match known {
             Some(known) => known,
             None => {
-                let (rel, columns) = self.aggregate(aggregate)?;
+                let SharedPlan { plan, distinct } = self.common.shared[reading.shared].clone();
+                let (mut rel, columns) = self.own_rel(plan.plan())?;
+                if distinct {
+                    let keys = once(&columns);
+                    rel = Rel::Fold {
+                        input: Box::new(rel),
+                        keys,
+                        folds: vec![],
+                    };
+                }
                 let shared = (Arc::new(rel), columns);
-                self.shared.insert(plan.clone(), Some(shared.clone()));
+                self.shared.insert(reading.shared, shared.clone());
                 shared
             }
         };
         // Vectors of its own for each reader: two of them may meet in a join.
         let mut vars: Vec<(Var, Var)> = Vec::new();
-        let mut out = Vec::with_capacity(columns.len());
-        for column in columns {
+        let mut out = Vec::with_capacity(reading.columns.len());
+        for position in reading.columns {
+            let Some(column) = columns.get(position).copied() else {
+                return unsupported("a shared subplan without its columns");
+            };
             let known = vars.iter().find(|(from, _)| *from == column);
             let var = match known {
                 Some((_, var)) => *var,

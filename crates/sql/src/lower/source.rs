@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
@@ -11,6 +12,8 @@ use engine::{Error, Result};
 use table::{Dictionary, Filter, Form};
 
 use crate::lower::call::failed;
+use crate::lower::subplans::Common;
+use crate::scan::files::table::FileTable;
 use crate::scan::provider::Provider;
 
 /// The table of a scan, with what can only be found by reading it.
@@ -28,17 +31,28 @@ pub(crate) struct Source {
     pub labels: HashMap<usize, Arc<Dictionary>>,
 }
 
-/// All scans of a plan, also those in subqueries, with their addresses.
-pub(super) fn scans(plan: &LogicalPlan) -> Result<Vec<(usize, TableScan)>> {
+/// All scans of a plan, also those in subqueries, with their addresses; but not of what is computed elsewhere.
+pub(super) fn scans(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usize, TableScan)>> {
     let mut found = Vec::new();
-    let visit = |plan: &LogicalPlan| {
+    let mut visit = |plan: &LogicalPlan| {
+        if common.is_elsewhere(plan) {
+            return Ok(TreeNodeRecursion::Jump);
+        }
         if let LogicalPlan::TableScan(scan) = plan {
             found.push((std::ptr::from_ref(scan) as usize, scan.clone()));
         }
         Ok(TreeNodeRecursion::Continue)
     };
-    plan.apply_with_subqueries(visit).map_err(failed)?;
+    plan.apply_with_subqueries(&mut visit).map_err(failed)?;
+    for plan in common.made() {
+        plan.apply_with_subqueries(&mut visit).map_err(failed)?;
+    }
     Ok(found)
+}
+
+/// Whether the engine reads such tables: those in the store, and files.
+pub(super) fn is_readable(table: &Arc<dyn TableProvider>) -> bool {
+    table.downcast_ref::<Provider>().is_some() || table.downcast_ref::<FileTable>().is_some()
 }
 
 /// Compiles the filters of `scan` and reads the dictionaries of its table.

@@ -18,8 +18,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Columns of a row that are found one by one, at most: beyond, sorting is as fast.
-const MOST: usize = 16;
+/// Most columns of a row that are found this way: beyond, sorting is as fast.
+const MOST: usize = 64;
 
 /// The optimizer rule.
 #[derive(Debug)]
@@ -58,28 +58,17 @@ impl OptimizerRule for FirstRows {
 
 /// The filter of a window's rows as an aggregate, if it keeps the first row of each group.
 fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPlan>> {
-    let Some(numbered) = row_number(window)? else {
+    let Some(numbered) =
+        numbered(filter)?.filter(|numbered| numbered.most == 1 && !numbered.is_rank)
+    else {
         return Ok(None);
     };
+    let Numbered { number, others, .. } = numbered;
     let inner = window.input.schema();
-    let number = Column::from(window.schema.qualified_field(inner.fields().len()));
-    let mut is_first = false;
-    let mut others = Vec::new();
-    for condition in split_conjunction_owned(filter.predicate.clone()) {
-        match of_number(&condition, &number) {
-            Some((true, alone)) => is_first |= alone,
-            // No row passes: nothing to gain.
-            Some((false, _)) => return Ok(None),
-            None => others.push(condition),
-        }
-    }
-    if !is_first {
-        return Ok(None);
-    }
-    let groups = &numbered.params.partition_by;
+    let groups = &numbered.function.params.partition_by;
     let first = |column: &Column| {
         let args = vec![Expr::Column(column.clone())];
-        let order = numbered.params.order_by.clone();
+        let order = numbered.function.params.order_by.clone();
         Expr::AggregateFunction(AggregateFunction::new_udf(
             first_value_udaf(),
             args,
@@ -126,7 +115,67 @@ fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPla
     }))
 }
 
-/// The window's function, if that is a single `row_number()` of groups that can be keys of an aggregate.
+/// A filter that keeps the first rows of groups by their number.
+pub(crate) struct Numbered<'f> {
+    /// The window below the filter.
+    pub window: &'f Window,
+    /// Its only function: `row_number()`, or `rank()`.
+    pub function: WindowFunction,
+    pub is_rank: bool,
+    /// The column of the numbers.
+    number: Column,
+    /// The greatest number that may pass.
+    pub most: i128,
+    /// The conditions besides those that all rows up to this number fulfil.
+    pub others: Vec<Expr>,
+}
+
+/// The filter as one that keeps the first rows of groups, if it is one.
+pub(crate) fn numbered(filter: &Filter) -> Result<Option<Numbered<'_>>> {
+    let LogicalPlan::Window(window) = filter.input.as_ref() else {
+        return Ok(None);
+    };
+    let Some(function) = row_number(window)? else {
+        return Ok(None);
+    };
+    let is_rank = function.fun.name() == "rank";
+    let before = window.input.schema().fields().len();
+    let number = Column::from(window.schema.qualified_field(before));
+    let (mut most, mut others) = (i128::MAX, Vec::new());
+    for condition in split_conjunction_owned(filter.predicate.clone()) {
+        let Some((op, with)) = of_number(&condition, &number) else {
+            others.push(condition);
+            continue;
+        };
+        match op {
+            Operator::Lt => most = most.min(with - 1),
+            Operator::LtEq => most = most.min(with),
+            Operator::Eq => most = most.min(with),
+            _ => {}
+        }
+        let is_told = match op {
+            Operator::Lt | Operator::LtEq => true,
+            Operator::Eq => with == 1,
+            Operator::Gt => with < 1,
+            Operator::GtEq => with <= 1,
+            _ => false,
+        };
+        if !is_told {
+            others.push(condition);
+        }
+    }
+    // If no row may pass, there is nothing to gain.
+    Ok((1..i128::MAX).contains(&most).then_some(Numbered {
+        window,
+        function,
+        is_rank,
+        number,
+        most,
+        others,
+    }))
+}
+
+/// The window's function, if that is a single `row_number()` or `rank()` of groups that can be keys of an aggregate.
 fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
     let [one] = &window.window_expr[..] else {
         return Ok(None);
@@ -138,7 +187,7 @@ fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
         return Ok(None);
     };
     let params = &own.params;
-    let is_plain = function.name() == "row_number"
+    let is_plain = matches!(function.name(), "row_number" | "rank")
         && params.filter.is_none()
         && !params.partition_by.is_empty()
         && !params.partition_by.iter().any(Expr::is_volatile);
@@ -155,27 +204,17 @@ fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
     Ok(Some(*own))
 }
 
-/// If a condition compares the number of a row with a constant: whether it holds for 1, and whether for nothing behind.
-fn of_number(condition: &Expr, number: &Column) -> Option<(bool, bool)> {
+/// How a condition compares the number of a row with which constant, if it does that.
+fn of_number(condition: &Expr, number: &Column) -> Option<(Operator, i128)> {
     let Expr::BinaryExpr(binary) = condition else {
         return None;
     };
-    let (op, with) = match (
-        is_number(&binary.left, number),
-        is_number(&binary.right, number),
-    ) {
-        (true, false) => (binary.op, constant(&binary.right)?),
-        (false, true) => (binary.op.swap()?, constant(&binary.left)?),
-        _ => return None,
-    };
-    Some(match op {
-        Operator::Eq => (with == 1, with == 1),
-        Operator::Lt => (1 < with, with <= 2),
-        Operator::LtEq => (1 <= with, with <= 1),
-        Operator::Gt => (1 > with, false),
-        Operator::GtEq => (1 >= with, false),
-        _ => return None,
-    })
+    let (left, right) = (&binary.left, &binary.right);
+    match (is_number(left, number), is_number(right, number)) {
+        (true, false) => Some((binary.op, constant(right)?)),
+        (false, true) => Some((binary.op.swap()?, constant(left)?)),
+        _ => None,
+    }
 }
 
 /// Whether an expression is the number, perhaps as another type of whole numbers.

@@ -3,7 +3,8 @@
 //! * Analyzer rules run once on every plan, in the order of [`environment`](crate::run::environment):
 //!   [`order`], [`special`], [`multiset`], [`undefined`], [`hex`], [`floats`], [`comparisons`], [`lengths`], [`shifts`], [`likes`], [`casts`], [`keys`], [`checked`],
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`], [`nested`].
-//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`volatile`] and [`nullsafe`].
+//! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`first_rows`], [`volatile`] and
+//!   [`nullsafe`].
 //! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
 //! * [`checked`] also puts arguments of aggregates that can fail under their [`filtered`] rows.
 //! * All of them are [`stoppable`].
@@ -21,7 +22,8 @@ mod enums;
 mod expressions;
 pub(crate) mod filtered;
 pub(crate) mod finite;
-mod first_rows;
+mod first_items;
+pub(crate) mod first_rows;
 pub(crate) mod floats;
 pub(crate) mod grouping_sets;
 pub(crate) mod hex;

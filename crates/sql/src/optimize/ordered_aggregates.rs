@@ -3,12 +3,13 @@
 //! DataFusion sorts the rows of a group once, in an order that suits all its aggregates, or reverses what they have gathered. It
 //! refuses orders of which none is a part of another, and reverses what is distinct twice. Where aggregates with an order are not
 //! all alike in it, and where values are distinct, each gathers in any order, and [sorts](crate::functions::lists::ordered) what
-//! it has: values with keys beside them, or distinct values, which are their own keys.
+//! it has: values with keys beside them, or distinct values, which are their own keys. Before that, arrays of which only the first
+//! item is read become [first values](super::first_items).
 
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -20,6 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::functions::lists::names::STRUCT;
 use crate::functions::lists::ordered::{ITEMS, TEXT, TEXTS, VALUES, spelled};
 use crate::functions::special;
+use crate::optimize::first_items::first_items;
 
 /// The analyzer rule. It must come after types have been made to agree.
 #[derive(Debug)]
@@ -31,12 +33,32 @@ impl AnalyzerRule for OrderedAggregates {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        if !has_gathering(&plan)? {
+            return Ok(plan);
+        }
+        let plan = first_items(plan)?;
         let grouped = |plan| match plan {
             LogicalPlan::Aggregate(aggregate) => apart(aggregate),
             plan => Ok(Transformed::no(plan)),
         };
         Ok(plan.transform_up_with_subqueries(grouped)?.data)
     }
+}
+
+/// Whether the plan has such aggregates: most have none.
+fn has_gathering(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Aggregate(aggregate) = node {
+            found |= aggregate.aggr_expr.iter().any(|e| gathering(e).is_some());
+        }
+        Ok(if found {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
+    })?;
+    Ok(found)
 }
 
 /// The aggregate that an expression of a group is, if it gathers values in an order, or with other texts between them.

@@ -207,14 +207,13 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     Ok(plan)
 }
 
-/// DataFusion's physical plan for `plan`, which is optimised first.
+/// DataFusion's physical plan for `plan`, which is the outcome of [`logical`].
 pub(crate) async fn physical(
     state: &SessionState,
     plan: &LogicalPlan,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let plan = logical(state, plan)?;
     state
         .query_planner()
-        .create_physical_plan(&plan, state)
+        .create_physical_plan(plan, state)
         .await
 }

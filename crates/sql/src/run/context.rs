@@ -394,9 +394,19 @@ impl StatementContext {
 
     /// The optimised physical plan of `plan`.
     pub(crate) async fn physical(&mut self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+        let optimised = rules::logical(&self.state, plan)?;
+        self.physical_of(plan, &optimised).await
+    }
+
+    /// The physical plan of `plan`, which the rules have made `optimised` of.
+    pub(crate) async fn physical_of(
+        &mut self,
+        plan: &LogicalPlan,
+        optimised: &LogicalPlan,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         self.in_order(plan)?;
-        let plan = rules::physical(&self.state, plan).await?;
-        Ok(stop::watched(plan)?)
+        let physical = rules::physical(&self.state, optimised).await?;
+        Ok(stop::watched(physical)?)
     }
 
     /// What operators get to know when they run. It has no functions: those are in the plan.

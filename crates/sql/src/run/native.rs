@@ -1,6 +1,5 @@
 //! Queries on Atoll's own engine.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
@@ -16,8 +15,7 @@ use tokio::sync::mpsc;
 use crate::error::Result;
 use crate::lower::hybrid;
 use crate::lower::hybrid::HybridPlan;
-use crate::lower::plan::lower;
-use crate::optimize::rules;
+use crate::lower::plan::{Findings, lower};
 use crate::resources::{operators, stop};
 use crate::run::context::StatementContext;
 
@@ -61,7 +59,11 @@ impl NativePlan {
         };
         let mut lines = Vec::new();
         for (number, subplan) in hybrid.subplans.iter().enumerate() {
-            lines.push(format!("part {}, run by the algebra:", number + 1));
+            let readers = match hybrid.readers(number) {
+                0 | 1 => String::new(),
+                readers => format!(", read {readers} times"),
+            };
+            lines.push(format!("part {}, run by the algebra{readers}:", number + 1));
             let own = subplan.prepared.explain();
             lines.extend(own.into_iter().map(|line| format!("  {line}")));
         }
@@ -72,20 +74,21 @@ impl NativePlan {
     }
 }
 
-/// What the engine runs of `plan`, which the rules have made `optimised` of if they have run already; `None` if there is nothing in it that the engine can run and that is worth it.
+/// What the engine runs of `plan`, which the rules have run on; `None` if there is nothing in it that the engine can run
+/// and that is worth it.
 pub(crate) async fn prepare(
     context: &StatementContext,
     plan: &LogicalPlan,
-    optimised: Option<&LogicalPlan>,
 ) -> Result<Option<NativePlan>> {
-    let optimised = match optimised {
-        Some(known) => Cow::Borrowed(known),
-        None => Cow::Owned(rules::logical(&context.state, plan)?),
+    let mut findings = match Findings::of(plan) {
+        Ok(findings) => findings,
+        Err(Error::Unsupported(_)) => return Ok(None),
+        Err(e) => return Err(e.into()),
     };
-    match lower(&context.state, &optimised).await {
+    match lower(&context.state, plan, &mut findings).await {
         Ok(prepared) => Ok(Some(NativePlan::Whole(Arc::new(prepared)))),
         Err(Error::Unsupported(_)) => {
-            let hybrid = hybrid::extract(&context.state, &optimised).await?;
+            let hybrid = hybrid::extract(&context.state, plan, &mut findings).await?;
             Ok(hybrid.map(NativePlan::Hybrid))
         }
         Err(e) => Err(e.into()),

@@ -5,6 +5,7 @@
 //! 2. If no other query runs, or the wait was too long, DataFusion, whose sorts and aggregates spill.
 //! 3. If the table of a join does not fit either, DataFusion with sort-merge joins, which spill.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -243,8 +244,13 @@ async fn found(
     plan: &LogicalPlan,
     optimised: Option<&LogicalPlan>,
 ) -> Result<SendableRecordBatchStream> {
+    // Once for all executors.
+    let optimised = match optimised {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(rules::logical(&context.state, plan)?),
+    };
     if context.instance.executor.is_native()
-        && let Some(native) = native::prepare(context, plan, optimised).await?
+        && let Some(native) = native::prepare(context, &optimised).await?
     {
         context.clock.planned();
         if let Some(rows) = on_engine(context, &native).await? {
@@ -252,7 +258,7 @@ async fn found(
             return Ok(rows);
         }
     }
-    on_datafusion(context, plan).await
+    on_datafusion(context, &optimised).await
 }
 
 /// Runs `plan` on Atoll's own engine; `None` if memory does not suffice, or the engine cannot run it after all.
@@ -284,7 +290,7 @@ async fn on_engine(
     Ok(None)
 }
 
-/// Runs `plan` on DataFusion, a second time with frugal settings if memory does not suffice.
+/// Runs `plan`, which the rules have run on, on DataFusion, a second time with frugal settings if memory does not suffice.
 async fn on_datafusion(
     context: &mut StatementContext,
     plan: &LogicalPlan,

@@ -63,14 +63,14 @@ pub(crate) async fn explain(
     }
     let queries = title.is_none();
     let mut lines: Vec<String> = title.into_iter().collect();
+    let optimised = rules::logical(&context.state, &plan)?;
     if verbose {
-        let optimised = rules::logical(&context.state, &plan)?;
         append(&mut lines, "", &optimised.display_indent());
         lines.push(String::new());
     }
     if context.instance.executor.is_native()
         && queries
-        && let Some(native) = native::prepare(&context, &plan, None).await?
+        && let Some(native) = native::prepare(&context, &optimised).await?
     {
         context.clock.planned();
         lines.extend(native.explain());
@@ -79,7 +79,7 @@ pub(crate) async fn explain(
         }
         lines.push("too little memory for this program; DataFusion runs it instead:".into());
     }
-    let physical = context.physical(&plan).await?;
+    let physical = context.physical_of(&plan, &optimised).await?;
     context.clock.planned();
     if analyze {
         let mut rows = 0;

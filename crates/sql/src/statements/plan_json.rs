@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::messages::plain;
+use crate::optimize::rules;
 use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -33,9 +34,10 @@ pub(crate) async fn explain(
     plan: &LogicalPlan,
     analyze: bool,
 ) -> Result<Answer> {
+    let optimised = rules::logical(&context.state, plan)?;
     if context.instance.executor.is_native()
         && title.is_none()
-        && let Some(native) = native::prepare(&context, plan, None).await?
+        && let Some(native) = native::prepare(&context, &optimised).await?
     {
         context.clock.planned();
         let ran_on = native.ran_on();
@@ -47,7 +49,7 @@ pub(crate) async fn explain(
             return shown(&context, run(profiled), Some(rows), ran_on);
         }
     }
-    let physical = context.physical(plan).await?;
+    let physical = context.physical_of(plan, &optimised).await?;
     context.clock.planned();
     let mut rows = None;
     if analyze {

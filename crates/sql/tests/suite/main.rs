@@ -4,11 +4,13 @@
 mod answers;
 mod arrays;
 mod clickbench;
+mod common_subplans;
 mod constraints;
 mod deferred;
 mod dialect;
 mod domains;
 mod files;
+mod first_rows;
 #[path = "../fixture/mod.rs"]
 mod fixture;
 mod frames;

@@ -107,6 +107,12 @@ impl Mask {
     }
 
     /// The words that hold the rows of `range`, which starts at a multiple of 64.
+    pub(crate) fn words(&self, range: std::ops::Range<usize>) -> &[u64] {
+        debug_assert_eq!(range.start % 64, 0);
+        &self.words[range.start / 64..range.end.div_ceil(64)]
+    }
+
+    /// As [`words`](Mask::words), to change them.
     pub(crate) fn words_mut(&mut self, range: std::ops::Range<usize>) -> &mut [u64] {
         debug_assert_eq!(range.start % 64, 0);
         &mut self.words[range.start / 64..range.end.div_ceil(64)]

@@ -15,7 +15,7 @@ use memory::Traffic;
 
 use crate::catalog::table::{Stored, Table};
 use crate::error::{Error, Result};
-use crate::format::block::Block;
+use crate::format::block::{Block, Zone};
 use crate::format::row_id::RowId;
 use crate::scan::ahead::Ahead;
 use crate::scan::cursor::{Cursor, OpenBlock, State, batch};
@@ -53,6 +53,17 @@ impl Morsel {
         match self {
             Morsel::Block(index) => table.body.blocks[index].value.rows as usize,
             Morsel::Tail(index) => table.body.tail[index].value.num_rows(),
+        }
+    }
+
+    /// The least and the greatest stored number of `column`, or a wider range; `None` if nothing is known.
+    pub fn zone(self, table: &Table, column: usize) -> Option<(i128, i128)> {
+        let Morsel::Block(index) = self else {
+            return None;
+        };
+        match table.body.blocks[index].value.columns.get(column)?.zone {
+            Some(Zone::Int { min, max }) => Some((min, max)),
+            _ => None,
         }
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct SinkFactory {
     pub(crate) most: u64,
     /// Receives the rows as they come, if the stage sends the answer.
     pub(crate) out: Option<Arc<ResultStream>>,
+    /// For first rows of groups: the vectors that decide which rows are kept. The others need only be read of those.
+    pub decides: Option<Vec<Var>>,
     /// The top-k filter, if the sink keeps only the first few rows of an order.
     pub top_k: Option<TopKFilter>,
 }
@@ -97,6 +99,40 @@ impl SinkFactory {
             }
             _ => Err(Error::internal("groups of another stage")),
         }
+    }
+}
+
+impl SinkFactory {
+    /// For first rows of groups: see [`Grouping::choose_rows`]. The chosen rows go to
+    /// [`settle_rows`](Self::settle_rows).
+    pub fn choose_rows(&self, state: &mut SinkState, batch: &Batch) -> Result<Option<Vec<u32>>> {
+        match (state, &self.sink) {
+            (
+                SinkState::Aggregate(aggregate),
+                Sink::Fold {
+                    keys, group_join, ..
+                },
+            ) => {
+                let group_join = group_join.as_ref().filter(|_| self.rows.is_some());
+                let row = group_join.map(|by| by.row);
+                aggregate.groups.choose_rows(batch, keys, row)
+            }
+            _ => Err(Error::internal("first rows of another stage")),
+        }
+    }
+
+    /// Adds the rows of `batch` that were chosen.
+    ///
+    /// # Errors
+    /// As of [`add`](Self::add).
+    pub fn settle_rows(&self, state: &mut SinkState, batch: &Batch) -> Result<()> {
+        let SinkState::Aggregate(aggregate) = state else {
+            return Err(Error::internal("first rows of another stage"));
+        };
+        if batch.rows > 0 {
+            aggregate.groups.settle_rows(batch)?;
+        }
+        self.reserve_groups(aggregate, 0)
     }
 }
 
@@ -224,6 +260,7 @@ impl QueryState {
         };
         Ok(SinkFactory {
             top_k: TopKFilter::of(sink, &self.types),
+            decides: sink.decides(group_join.is_some()),
             sink: sink.clone(),
             rows: rows.transpose()?.map(|join_table| join_table.all),
             types: self.types.clone(),

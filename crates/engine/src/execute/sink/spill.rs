@@ -155,9 +155,11 @@ impl SinkFactory {
         let types: Vec<&Type> = types.iter().collect();
         let spilled = &mut aggregate.spilled;
         spilled.states.resize_with(PARTITIONS, Vec::new);
-        for some in full.numbers().chunks(EXTENT_ROWS) {
+        let (groups, places) = full.entries();
+        let chunks = groups.chunks(EXTENT_ROWS).zip(places.chunks(EXTENT_ROWS));
+        for (some, places) in chunks {
             let keys = full.keys(some)?;
-            let states = full.states().iter().map(|state| state.state(some));
+            let states = full.states().iter().map(|state| state.state(places));
             let states = states.collect::<Result<Vec<_>>>()?;
             let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
             let own: Vec<&Vector> = keys.iter().collect();

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::fmt;
 
 use crate::error::{Error, Result};
-use crate::vector::value::{Kind, Vector};
+use crate::vector::batch::Batch;
+use crate::vector::value::{Kind, Var, Vector};
 
 /// The state of one aggregation for all groups of a worker.
 ///
@@ -24,6 +25,32 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     /// # Errors
     /// [`Error::Overflow`]; an internal error for values of another kind.
     fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()>;
+
+    /// Adds the rows of `batch`, the i-th to group `groups[i]`, to an accumulator of rows.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn add_rows(&mut self, _groups: Option<&[u32]>, _batch: &Batch) -> Result<()> {
+        Err(not_of_rows())
+    }
+
+    /// The first part of [`add_rows`](Accumulator::add_rows), for which the batch need only have the vectors that decide
+    /// which rows are kept. Returns these rows, which ascend; the batch of only these is then to be given to
+    /// [`settle_rows`](Accumulator::settle_rows). `None` if they are many: then it is to be given the same batch.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn choose_rows(&mut self, _groups: Option<&[u32]>, _batch: &Batch) -> Result<Option<Vec<u32>>> {
+        Err(not_of_rows())
+    }
+
+    /// The second part of [`add_rows`](Accumulator::add_rows): copies what is kept of the chosen rows.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn settle_rows(&mut self, _batch: &Batch) -> Result<()> {
+        Err(not_of_rows())
+    }
 
     /// Merges group `from[i]` of `other`, an accumulator of the same kind, into group `to[i]`.
     ///
@@ -68,6 +95,29 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
 
     /// The accumulated values, for [`result`](super::result::result).
     fn found(&self) -> AccumulatedValues<'_>;
+
+    /// The values of `var` in the kept rows at `places`, of an accumulator of rows.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators, and for a vector that is not kept.
+    fn row_values(&self, _var: Var, _places: &[u32]) -> Result<Vector> {
+        Err(not_of_rows())
+    }
+
+    /// The number in the order of each kept row, of an accumulator of rows: as [`entries`](Accumulator::entries) gives
+    /// groups and places.
+    ///
+    /// # Errors
+    /// An internal error for other accumulators.
+    fn row_numbers(&self, _groups: &[u32], _places: &[u32]) -> Result<Vec<i64>> {
+        Err(not_of_rows())
+    }
+
+    /// For an accumulator that may keep several rows of a group: of each row of `groups`, its group and its place, the
+    /// rows of a group behind each other in their order. [`state`](Accumulator::state) then takes places.
+    fn entries(&self, _groups: &[u32]) -> Option<(Vec<u32>, Vec<u32>)> {
+        None
+    }
 
     /// The number of values of each group, if it is known.
     fn counts(&self) -> Option<&[i64]> {
@@ -124,6 +174,10 @@ pub(crate) fn pairs(from: &[u32], to: &[u32]) -> impl Iterator<Item = (usize, us
 /// The error for a state of wrong vectors.
 pub(crate) fn other_state() -> Error {
     Error::internal("an accumulator over other vectors")
+}
+
+fn not_of_rows() -> Error {
+    Error::internal("rows for an accumulator of values")
 }
 
 /// The error for a sum or an average that does not fit.

@@ -1,17 +1,37 @@
 //! Which accumulator computes what.
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
+use crate::logical::relation::{Fold, RowOrder};
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::count_total::CountTotal;
 use crate::operators::aggregate::deviations::Deviations;
 use crate::operators::aggregate::distinct::DistinctValues;
 use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};
+use crate::operators::aggregate::first_row::FirstRow;
+use crate::operators::aggregate::first_rows::FirstRows;
+use crate::operators::aggregate::kept_rows::RowShape;
 use crate::operators::aggregate::sums::{Count, Sum};
 use crate::physical::shared_aggregates::{Accumulated, Accumulation};
-use crate::vector::value::{Kind, Type};
+use crate::vector::value::{Kind, Type, Var};
 
 /// Values below this are summed in 64 bits: no sum of as many of them as a table can have rows overflows.
 const SMALL: i128 = 1 << 26;
+
+/// An empty accumulator of the first rows of `order`, with what `folds` want of them.
+pub(crate) fn row_accumulator(
+    order: &RowOrder,
+    folds: &[Fold],
+    types: &dyn Fn(Var) -> Type,
+) -> Box<dyn Accumulator> {
+    let shape = Arc::new(RowShape::of(order, folds, types));
+    if order.is_of_many() {
+        Box::new(FirstRows::new(shape, order.most(), order.ties()))
+    } else {
+        Box::new(FirstRow::new(shape))
+    }
+}
 
 /// An empty accumulator for `one`, whose argument has the type `arg`. `single` says that there is only one group.
 ///
@@ -61,8 +81,12 @@ pub(crate) fn accumulator(
             let sum = sum.then(|| accumulator(inner, arg, single)).transpose()?;
             Box::new(DistinctValues::new(ty, single, sum)?)
         }
-        (Accumulation::Sum | Accumulation::CountTotal | Accumulation::Deviations, _) => {
-            return Err(refused());
-        }
+        (
+            Accumulation::Sum
+            | Accumulation::CountTotal
+            | Accumulation::Deviations
+            | Accumulation::First(_),
+            _,
+        ) => return Err(refused()),
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::StringViewArray;
 
 use crate::error::{Error, Result};
-use crate::logical::relation::Function;
+use crate::logical::relation::{Fold, Function};
 use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, overflow};
 use crate::operators::aggregate::extremes::text;
 use crate::vector::strings::Strings;
@@ -53,6 +53,24 @@ pub(crate) fn result(
     };
     let valid = valid.filter(|valid| valid.contains(&false));
     Ok(Vector { values, valid })
+}
+
+/// The result of a function of kept rows, which belong to `groups` and lie at `places`; `None` for other functions.
+pub(crate) fn row_result(
+    fold: &Fold,
+    rows: &dyn Accumulator,
+    groups: &[u32],
+    places: &[u32],
+) -> Result<Option<Vector>> {
+    Ok(match (fold.function, fold.arg) {
+        (Function::First(_), Some(arg)) => Some(rows.row_values(arg, places)?),
+        (Function::First(_), None) => return Err(Error::internal("the first of no values")),
+        (Function::RowNumber(_), _) => {
+            let numbers = rows.row_numbers(groups, places)?;
+            Some(Vector::new(Values::Int(numbers)))
+        }
+        _ => None,
+    })
 }
 
 /// Whether each group has a value, if the accumulator knows.

@@ -249,16 +249,15 @@ impl Compiled {
                 return Ok(Transformed::no(part));
             }
             stands += 1;
-            let at = match calls.iter().position(|known| *known == part) {
-                Some(at) => at,
-                None => {
-                    let (data, name) = (part.data_type(columns)?, fields.len().to_string());
-                    fields.push(Arc::new(Field::new(name, data, true)));
-                    calls.push(part);
-                    calls.len() - 1
-                }
-            } + columns.fields().len();
-            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(&at.to_string(), at));
+            let known = calls.iter().position(|known| known.eq(&part));
+            let at = columns.fields().len() + known.unwrap_or(calls.len());
+            let name = at.to_string();
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(&name, at));
+            if known.is_none() {
+                let data = part.data_type(columns)?;
+                fields.push(Arc::new(Field::new(name, data, true)));
+                calls.push(part);
+            }
             Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
         })?;
         let shared = (calls.len() < stands).then(|| Shared {

@@ -21,6 +21,9 @@ use crate::scan::rows::Rows;
 /// Rows tested at a time where values must be decoded.
 const TEST_ROWS: usize = 8_192;
 
+/// Of fewer rows than one in so many, the values are picked before they are looked up.
+const FEW: usize = 4;
+
 /// A block while filters are applied to it: the chunks that are pinned so far.
 pub(crate) struct FilteredBlock<'p> {
     pub table: &'p Table,
@@ -165,12 +168,12 @@ fn by_keys(
         let Ok(base) = i64::try_from(chunk.base(index)) else {
             continue;
         };
-        let into = hits.words_mut(rows.clone());
+        let (wanted, into) = (wanted.words(rows.clone()), hits.words_mut(rows.clone()));
         match chunk.matrix.width() {
-            1 => keys.test(chunk.values::<u8>(index)?, base, into),
-            2 => keys.test(chunk.values::<u16>(index)?, base, into),
-            4 => keys.test(chunk.values::<u32>(index)?, base, into),
-            8 => keys.test(chunk.values::<u64>(index)?, base, into),
+            1 => test_keys(keys, chunk.values::<u8>(index)?, base, wanted, into),
+            2 => test_keys(keys, chunk.values::<u16>(index)?, base, wanted, into),
+            4 => test_keys(keys, chunk.values::<u32>(index)?, base, wanted, into),
+            8 => test_keys(keys, chunk.values::<u64>(index)?, base, wanted, into),
             _ => {
                 let values = chunk.page(index)?.as_chunks::<16>().0;
                 for (row, value) in rows.zip(values) {
@@ -184,6 +187,29 @@ fn by_keys(
         hits.and_bytes(valid);
     }
     Ok(())
+}
+
+/// Sets bit `i` of `into` where row `i` is wanted and `base + values[i]` is a key; it may set that of other rows whose value is one.
+fn test_keys<T: Stored>(keys: &Keys, values: &[T], base: i64, wanted: &[u64], into: &mut [u64]) {
+    let count: usize = wanted.iter().map(|word| word.count_ones() as usize).sum();
+    if count * FEW >= values.len() {
+        return keys.test(values, base, into);
+    }
+    let picked: Vec<T> = set_bits(wanted).map(|row| values[row]).collect();
+    let mut found = vec![0; picked.len().div_ceil(64)];
+    keys.test(&picked, base, &mut found);
+    for (at, row) in set_bits(wanted).enumerate() {
+        into[row / 64] |= (found[at / 64] >> (at % 64) & 1) << (row % 64);
+    }
+}
+
+/// The places of the bits that are set, ascending.
+fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(index, word)| {
+        let rest = std::iter::successors(Some(*word), |rest| Some(rest & rest.wrapping_sub(1)));
+        let rest = rest.take_while(|rest| *rest != 0);
+        rest.map(move |rest| index * 64 + rest.trailing_zeros() as usize)
+    })
 }
 
 fn by_ranges(

@@ -11,8 +11,10 @@ pub struct Gauge {
     counts_only: bool,
 }
 
-/// Rows after which a gauge is believed.
+/// Rows after which a gauge is believed, and after which if nearly all rows passed. The second is low, as a filter that comes
+/// behind another one may have to look at a hundred times as many rows to test so many.
 const GAUGE_ROWS: u64 = 65_536;
+const CERTAIN_ROWS: u64 = 4_096;
 
 impl Gauge {
     /// A gauge that only counts: the filter is never [useless](Gauge::is_useless).
@@ -36,12 +38,14 @@ impl Gauge {
     }
 
     /// Whether the filter may be skipped, as it costs more than it saves: of at least 65,536 rows
-    /// three quarters or more passed.
+    /// three quarters or more passed, or of at least 4,096 rows 31 of 32.
     pub fn is_useless(&self) -> bool {
         if self.counts_only {
             return false;
         }
         let tested = self.tested.load(Ordering::Relaxed);
-        tested >= GAUGE_ROWS && self.passed.load(Ordering::Relaxed) * 4 >= tested * 3
+        let passed = self.passed.load(Ordering::Relaxed);
+        (tested >= GAUGE_ROWS && passed * 4 >= tested * 3)
+            || (tested >= CERTAIN_ROWS && passed * 32 >= tested * 31)
     }
 }

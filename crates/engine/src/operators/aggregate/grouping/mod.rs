@@ -1,6 +1,8 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
+mod rows;
+
 use algebra::filter::positions;
 use algebra::krao::{Groups, numbers};
 
@@ -9,8 +11,8 @@ use crate::logical::relation::Fold;
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
-use crate::operators::aggregate::factory::accumulator;
-use crate::operators::aggregate::result::result;
+use crate::operators::aggregate::factory::{accumulator, row_accumulator};
+use crate::operators::aggregate::result::{result, row_result};
 use crate::operators::aggregate::sorted::SortedGroups;
 use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts, accumulated};
 use crate::vector::batch::Batch;
@@ -109,9 +111,10 @@ impl Grouping {
     ) -> Result<Grouping> {
         let one = matches!(by, GroupedBy::Keys([]));
         let (accumulated, parts) = accumulated(folds, types, one);
-        let states = accumulated
-            .iter()
-            .map(|own| accumulator(*own, own.arg.map(types).as_ref(), one));
+        let states = accumulated.iter().map(|own| match &own.what {
+            Accumulation::First(order) => Ok(row_accumulator(order, folds, types)),
+            _ => accumulator(*own, own.arg.map(types).as_ref(), one),
+        });
         let states = states.collect::<Result<Vec<_>>>()?;
         let key_index = match by {
             GroupedBy::Row(rows) => KeyIndex::Row {
@@ -147,8 +150,8 @@ impl Grouping {
         self.states.iter_mut().for_each(|state| state.resize(size));
     }
 
-    /// Adds the rows of `batch`, grouped by `keys`, or by the row numbers `row` in a group join.
-    pub fn add(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
+    /// Numbers the groups of the rows of `batch` by `keys`, or by the row numbers `row` in a group join.
+    fn number_batch(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
         let mut vectors = Vec::with_capacity(keys.len());
         if row.is_none() {
             for key in keys {
@@ -156,12 +159,21 @@ impl Grouping {
             }
         }
         let row = row.map(|row| batch.get(row)).transpose()?;
-        self.number(&vectors, row, batch.rows)?;
+        self.number(&vectors, row, batch.rows)
+    }
+
+    /// Adds the rows of `batch`, grouped by `keys`, or by the row numbers `row` in a group join.
+    pub fn add(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
+        self.number_batch(batch, keys, row)?;
         let groups = match self.key_index {
             KeyIndex::One => None,
             _ => Some(&self.numbers[..]),
         };
         for (state, own) in self.states.iter_mut().zip(&self.accumulated) {
+            if matches!(own.what, Accumulation::First(_)) {
+                state.add_rows(groups, batch)?;
+                continue;
+            }
             let arg = own.arg.map(|var| batch.get(var)).transpose()?;
             state.add(groups, batch.rows, arg)?;
         }
@@ -415,7 +427,8 @@ impl Grouping {
         }
     }
 
-    /// Adds groups with these keys. `states` has, for each accumulator, the vectors of [`Accumulator::state`].
+    /// Adds groups with these keys, of which several may be equal. `states` has, for each accumulator, the vectors of
+    /// [`Accumulator::state`].
     pub fn absorb(
         &mut self,
         keys: &[&Vector],
@@ -456,13 +469,17 @@ impl Grouping {
 
     /// The keys (for a group join: the row numbers) and results of all groups that occurred.
     pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
-        let groups = self.numbers();
+        let (groups, places) = self.entries();
         let keys = self.keys(&groups)?;
         let rows = self.is_by_row().then(|| groups.clone());
         let mut results = Vec::with_capacity(folds.len());
         for (parts, fold) in self.parts.iter().zip(folds) {
             let scale = fold.arg.map_or(0, |arg| types(arg).scale());
             let values = self.states[parts.values].as_ref();
+            if let Some(rows) = row_result(fold, values, &groups, &places)? {
+                results.push(rows);
+                continue;
+            }
             let counts = parts.counts.and_then(|place| self.states[place].counts());
             results.push(result(
                 fold.function,
