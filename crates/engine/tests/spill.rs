@@ -1,6 +1,7 @@
 //! What does not fit in memory is put in a file: with little room, or a small limit, the answers are those that much
 //! memory gives, by every executor and plan.
 
+mod levels;
 mod runtime;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use engine::{
     Error, Execution, Executor, Fold, FrameBounds, FrameEdge, Function, Key, Literal, NumaPolicy,
     Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold, WindowFunction,
 };
+use levels::levels;
 
 const EXECUTORS: [Executor; 3] = [Executor::Fused, Executor::Stream, Executor::Staged];
 
@@ -313,6 +315,7 @@ fn all(many: i64) -> Vec<(String, Arc<Prepared>, bool)> {
         all.push((format!("{join:?}"), joined(join, many), false));
     }
     all.push(("windows".into(), windows(many), false));
+    all.push(("groups of groups".into(), levels(many), false));
     all
 }
 

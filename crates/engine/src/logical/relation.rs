@@ -265,6 +265,21 @@ pub enum Function {
     /// The number of the row in an order: 1 for the first. Where rows are kept that are equal to the last one, it is the
     /// rank: one more than the number of rows before it that are not equal to it. The function has no argument.
     RowNumber(RowOrder),
+    /// The total of counts of parts of the rows; 0 if there are none.
+    CountTotal,
+    /// The average of all values, from sums of parts of them; NULL if there are no values.
+    AvgOfSums {
+        /// How many values each sum is of.
+        counts: Var,
+    },
+    /// The variance of a sample; NULL for fewer than two values.
+    VarSamp,
+    /// The variance of a population; NULL if there are no values.
+    VarPop,
+    /// The square root of the variance of a sample.
+    StddevSamp,
+    /// The square root of the variance of a population.
+    StddevPop,
 }
 
 impl Function {
@@ -289,6 +304,16 @@ impl Fold {
         if let Some(order) = self.function.order() {
             order.each_var(f);
         }
+        if let Function::AvgOfSums { counts } = self.function {
+            f(counts);
+        }
+    }
+
+    /// The vectors that the function reads.
+    pub(crate) fn reads(&self) -> Vec<Var> {
+        let mut vars = Vec::new();
+        self.each_var(&mut |var| vars.push(var));
+        vars
     }
 }
 

@@ -7,7 +7,7 @@ use memory::Traffic;
 use parking_lot::Mutex;
 
 use crate::expr::{Expr, Node};
-use crate::logical::relation::Function;
+use crate::logical::relation::{Fold, Function};
 use crate::physical::program::{Operator, Pipeline, Sink, Source};
 use crate::profile::Kernel;
 use crate::vector::value::{Type, Var};
@@ -121,7 +121,7 @@ impl PipelineMeter {
         meter.set(At::Read(operators), read, Cost::default());
         let own = match sink {
             Sink::Fold { keys, folds, .. } => {
-                let args: Vec<Var> = folds.iter().filter_map(|fold| fold.arg).collect();
+                let args: Vec<Var> = folds.iter().flat_map(Fold::reads).collect();
                 if keys.is_empty() {
                     format!("fold ({})", names(&args))
                 } else {
@@ -287,14 +287,32 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
             };
             for fold in folds {
                 let state = match fold.function {
-                    Function::Count => 8,
-                    Function::Avg => 24,
+                    Function::Count | Function::CountTotal => 8,
+                    Function::Avg
+                    | Function::AvgOfSums { .. }
+                    | Function::VarSamp
+                    | Function::VarPop
+                    | Function::StddevSamp
+                    | Function::StddevPop => 24,
                     _ => fold.arg.map_or(8, |arg| width(types, arg)),
                 };
-                operations += if fold.function == Function::Avg { 2 } else { 1 };
+                operations += match fold.function {
+                    Function::Avg | Function::AvgOfSums { .. } => 2,
+                    // A difference from the mean before and after it moves, their product, and two sums.
+                    Function::VarSamp
+                    | Function::VarPop
+                    | Function::StddevSamp
+                    | Function::StddevPop => 5,
+                    _ => 1,
+                };
                 // The state of a single group stays in a register.
                 let state = if keys.is_empty() { 0 } else { 2 * state };
-                bytes += state + fold.arg.map_or(0, |arg| width(types, arg));
+                bytes += state
+                    + fold
+                        .reads()
+                        .iter()
+                        .map(|arg| width(types, *arg))
+                        .sum::<u64>();
             }
             Cost { operations, bytes }
         }

@@ -1,7 +1,7 @@
 //! `explain`: programs in readable form.
 
 use crate::expr::Expr;
-use crate::logical::relation::{Column, Fold, Key, WindowFold};
+use crate::logical::relation::{Column, Fold, Function, Key, WindowFold};
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
 
@@ -274,7 +274,11 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
         };
         return format!("{what}{most} in order of ({})", keys.join(", "));
     }
-    format!("{}({arg})", format!("{:?}", fold.function).to_lowercase())
+    match fold.function {
+        Function::CountTotal => format!("sum({arg})"),
+        Function::AvgOfSums { counts } => format!("avg({arg} / {})", columns[counts].name),
+        function => format!("{}({arg})", format!("{function:?}").to_lowercase()),
+    }
 }
 
 fn window_fold(fold: &WindowFold, columns: &[Column]) -> String {

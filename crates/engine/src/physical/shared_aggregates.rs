@@ -23,6 +23,10 @@ pub(crate) enum Accumulation {
     Min,
     /// The greatest value.
     Max,
+    /// The total of counts.
+    CountTotal,
+    /// The number of the values, their mean, and the sum of the squares of their differences from it.
+    Deviations,
     /// The distinct values with their number, and their sum if asked for.
     Distinct {
         /// Whether the sum is asked for.
@@ -63,51 +67,41 @@ pub(crate) fn accumulated(
     for Fold { function, arg, .. } in folds {
         // A column without NULLs has as many values as there are rows.
         let nullable = arg.filter(|arg| types(*arg).nullable);
-        parts.push(match function {
+        let (values, counts) = match function {
             Function::Count => {
                 let values = place(Accumulation::Count, nullable);
-                ResultParts {
-                    values,
-                    counts: Some(values),
-                }
+                (values, Some(values))
             }
             Function::Sum | Function::Avg => {
                 let values = place(Accumulation::Sum, *arg);
                 let counted = *function == Function::Avg || empty || nullable.is_some();
                 let counts = counted.then(|| place(Accumulation::Count, nullable));
-                ResultParts { values, counts }
+                (values, counts)
             }
-            Function::Min | Function::Max => {
-                let least = *function == Function::Min;
-                let values = place(
-                    if least {
-                        Accumulation::Min
-                    } else {
-                        Accumulation::Max
-                    },
-                    *arg,
-                );
-                ResultParts {
-                    values,
-                    counts: None,
-                }
-            }
+            Function::Min => (place(Accumulation::Min, *arg), None),
+            Function::Max => (place(Accumulation::Max, *arg), None),
             Function::First(order) | Function::RowNumber(order) => {
-                let values = place(Accumulation::First(*order), None);
-                ResultParts {
-                    values,
-                    counts: None,
-                }
+                (place(Accumulation::First(*order), None), None)
             }
             Function::CountDistinct | Function::SumDistinct | Function::AvgDistinct => {
                 let sum = *function != Function::CountDistinct;
                 let values = place(Accumulation::Distinct { sum }, *arg);
-                ResultParts {
-                    values,
-                    counts: Some(values),
-                }
+                (values, Some(values))
             }
-        });
+            Function::CountTotal => {
+                let values = place(Accumulation::CountTotal, *arg);
+                (values, Some(values))
+            }
+            Function::AvgOfSums { counts } => {
+                let values = place(Accumulation::Sum, *arg);
+                let counts = place(Accumulation::CountTotal, Some(*counts));
+                (values, Some(counts))
+            }
+            Function::VarSamp | Function::VarPop | Function::StddevSamp | Function::StddevPop => {
+                (place(Accumulation::Deviations, *arg), None)
+            }
+        };
+        parts.push(ResultParts { values, counts });
     }
     (all, parts)
 }
@@ -166,5 +160,26 @@ mod tests {
         let (_, one) = found(&all, true);
         assert_eq!(one[0], (0, Some(1)));
         assert_eq!(one[2], (0, Some(1)));
+    }
+
+    #[test]
+    fn merged_averages_share_the_sums_and_totals_of_others() {
+        let average = Function::AvgOfSums { counts: 0 };
+        let all = [
+            (Sum, Some(1)),
+            (average, Some(1)),
+            (Function::CountTotal, Some(0)),
+            (Function::VarPop, Some(1)),
+            (Function::StddevSamp, Some(1)),
+        ];
+        // Accumulated: sum 1, count 1, total 0, deviations of 1.
+        let groups = vec![
+            (0, Some(1)),
+            (0, Some(2)),
+            (2, Some(2)),
+            (3, None),
+            (3, None),
+        ];
+        assert_eq!(found(&all, false), (4, groups));
     }
 }

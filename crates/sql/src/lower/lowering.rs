@@ -10,8 +10,9 @@ use crate::lower::source::Source;
 use crate::lower::subplans::Common;
 use crate::scan::files::external::Files;
 
-/// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`window`](super::window),
-/// [`shared`](super::shared) and [`expr`](super::expr).
+/// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`aggregate`](super::aggregate),
+/// [`grouping_sets`](super::grouping_sets), [`window`](super::window), [`shared`](super::shared) and
+/// [`expr`](super::expr).
 pub(crate) struct Lowering<'a> {
     pub(super) state: &'a SessionState,
     /// By the address of their scan in the plan, which stays in place while the plan is borrowed.

@@ -4,14 +4,17 @@
 //! that it can ([`hybrid`]), and DataFusion the rest. Functions without a kernel are no reason to refuse: they are
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
-//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`first_rows`], [`window`], [`shared`] and
-//! [`expr`] its methods. [`refusal`] tells at first sight what is refused, and [`subplans`] what a plan has more than once.
+//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`grouping_sets`],
+//! [`first_rows`], [`window`], [`shared`] and [`expr`] its methods. [`refusal`] tells at first sight what is refused, and
+//! [`subplans`] what a plan has more than once.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
+mod aggregate;
 mod call;
 mod expr;
 mod first_rows;
+mod grouping_sets;
 pub(crate) mod hybrid;
 mod join;
 mod lowering;

@@ -10,8 +10,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
 use crate::functions::single::of_single;
+use crate::lower::aggregate::aggregate_function;
 use crate::lower::first_rows::takes_first_row;
-use crate::lower::rel::aggregate_function;
 use crate::lower::source::is_readable;
 use crate::lower::subplans::address;
 

@@ -3,23 +3,19 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::Schema;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort,
-    SortExpr, TableScan, Union, Values,
+    Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort, SortExpr,
+    TableScan, Union, Values,
 };
-use engine::{
-    Error, Expr, ExternalScan, Fold, Function, Key, Kind, Literal, Rel, Result, Scan, Type, Var,
-};
+use engine::{Error, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
 use table::Zone;
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
-use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
 use crate::lower::source::Source;
-use crate::optimize::keys;
 use crate::scan::files::external::Files;
 
 impl Lowering<'_> {
@@ -278,151 +274,6 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), keys))
     }
 
-    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
-        let (rel, vars) = self.rel(&aggregate.input)?;
-        let scope = Scope {
-            schema: aggregate.input.schema(),
-            vars: &vars,
-        };
-        let fields = aggregate.schema.fields();
-        // A key has one column, however often it is named.
-        let keys = keys::once(&aggregate.group_expr);
-        if fields.len() != keys.len() + aggregate.aggr_expr.len() {
-            return unsupported("groups with other columns than their keys and functions");
-        }
-        let mut computed = Computed::default();
-        let mut out = Vec::with_capacity(fields.len());
-        for (e, field) in keys.iter().zip(fields) {
-            if matches!(e, Sql::GroupingSet(_)) {
-                return unsupported("grouping sets");
-            }
-            let e = self.expr(e, scope)?;
-            out.push(self.var(e, field.name(), &mut computed.exprs));
-        }
-        let keys = once(&out);
-        self.narrow(&keys);
-        let mut folds = Vec::with_capacity(aggregate.aggr_expr.len());
-        for (e, field) in aggregate
-            .aggr_expr
-            .iter()
-            .zip(fields.iter().skip(out.len()))
-        {
-            let (function, arg) = match self.first(e, scope, &keys, &mut computed)? {
-                Some(found) => found,
-                None => self.fold(e, scope, &mut computed.exprs)?,
-            };
-            let counts = matches!(function, Function::Count | Function::CountDistinct);
-            let Some(ty) = Type::of(field.data_type(), !counts) else {
-                return unsupported(format!("values of type {}", field.data_type()));
-            };
-            let ty = match (function, arg) {
-                (Function::Min | Function::Max, Some(arg)) => {
-                    self.query.ty(arg).clone().nullable(true)
-                }
-                (Function::Sum | Function::SumDistinct, Some(arg)) => {
-                    within_sums(ty, self.query.ty(arg).bounds)
-                }
-                // A group without keys may have no rows, and any group none that count.
-                (Function::First(order), Some(arg)) => {
-                    let own = self.query.ty(arg).clone();
-                    let empty = keys.is_empty() || order.only().is_some();
-                    let nullable = own.nullable || empty;
-                    own.nullable(nullable)
-                }
-                _ if counts => ty.within((0, i64::MAX.into())),
-                _ => ty,
-            };
-            let var = self.query.add(field.name(), ty);
-            folds.push(Fold { var, function, arg });
-        }
-        out.extend(folds.iter().map(|fold| fold.var));
-        let rel = Rel::Fold {
-            input: Box::new(mapped(rel, computed.exprs)),
-            keys,
-            folds,
-        };
-        Ok((rel, out))
-    }
-
-    /// Finds out between what values keys lie of which that is not known: groups of keys that are near each other are
-    /// found without hashing.
-    pub(super) fn narrow(&mut self, keys: &[Var]) {
-        for key in keys {
-            let (kind, bounds) = (self.query.ty(*key).kind, self.query.ty(*key).bounds);
-            let Some((files, column)) = self.external.get(key) else {
-                continue;
-            };
-            if kind == Kind::Int
-                && bounds.1 - bounds.0 > i128::from(u16::MAX)
-                && let Some(bounds) = files.looked_at(*column)
-            {
-                self.query.narrow(*key, bounds);
-            }
-        }
-    }
-
-    fn fold(
-        &mut self,
-        e: &Sql,
-        scope: Scope<'_>,
-        exprs: &mut Vec<(Var, Expr)>,
-    ) -> Result<(Function, Option<Var>)> {
-        let call = match e {
-            Sql::Alias(alias) => return self.fold(&alias.expr, scope, exprs),
-            Sql::AggregateFunction(call) => call,
-            other => return unsupported(format!("the aggregate {other}")),
-        };
-        let Some(function) = aggregate_function(call.func.name()) else {
-            return unsupported(format!("the aggregate {}", call.func.name()));
-        };
-        let params = &call.params;
-        if params.null_treatment.is_some() {
-            return unsupported("`ignore nulls` in an aggregate");
-        }
-        // `min` and `max` of the distinct values are those of all values.
-        let function = match (params.distinct, function) {
-            (true, Function::Count) => Function::CountDistinct,
-            (true, Function::Sum) => Function::SumDistinct,
-            (true, Function::Avg) => Function::AvgDistinct,
-            (_, function) => function,
-        };
-        let [arg] = &params.args[..] else {
-            return unsupported("an aggregate of several values");
-        };
-        let filter = params
-            .filter
-            .as_deref()
-            .map(|f| self.expr(f, scope))
-            .transpose()?;
-        let constant = matches!(arg, Sql::Literal(value, _) if !value.is_null());
-        let arg = match (function, constant, filter) {
-            (Function::Count, true, None) => return Ok((function, None)),
-            (Function::Count, true, Some(filter)) => {
-                chosen(filter, Expr::literal(Literal::Int(1), &DataType::Int64)?)?
-            }
-            (_, _, filter) => {
-                let arg = self.expr(arg, scope)?;
-                match filter {
-                    None => arg,
-                    Some(filter) => chosen(filter, arg)?,
-                }
-            }
-        };
-        let sums = !matches!(
-            function,
-            Function::Count | Function::CountDistinct | Function::Min | Function::Max
-        );
-        if sums {
-            addable(&arg.ty)?;
-        }
-        let arg = match (function, arg.ty.nullable) {
-            // Without NULLs it counts rows.
-            (Function::Count, false) => return Ok((function, None)),
-            _ => arg,
-        };
-        Ok((function, Some(self.var(arg, e.to_string(), exprs))))
-    }
-
     fn union(&mut self, union: &Union) -> Result<Lowered> {
         let mut lowered = Vec::with_capacity(union.inputs.len());
         for input in &union.inputs {
@@ -480,60 +331,6 @@ impl Lowering<'_> {
             vars,
         ))
     }
-}
-
-/// The engine's function of that name.
-pub(super) fn aggregate_function(name: &str) -> Option<Function> {
-    Some(match name {
-        "count" => Function::Count,
-        "sum" => Function::Sum,
-        "min" => Function::Min,
-        "max" => Function::Max,
-        "avg" => Function::Avg,
-        _ => return None,
-    })
-}
-
-/// Refuses values that sums are not there for.
-pub(super) fn addable(ty: &Type) -> Result<()> {
-    if matches!(ty.kind, Kind::Text | Kind::Code | Kind::Bool) {
-        return unsupported("such an aggregate of texts");
-    }
-    if ty.kind == Kind::Wide && !has_room(ty.bounds) {
-        return unsupported("sums that may need more than 128 bits on their way");
-    }
-    Ok(())
-}
-
-/// More rows than any table has.
-const ROWS: i128 = 1 << 36;
-
-/// Whether 128 bits hold every partial sum of numbers within `bounds`.
-fn has_room(bounds: (i128, i128)) -> bool {
-    let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
-    most < (1 << 127) / ROWS.unsigned_abs()
-}
-
-/// The type of a sum of numbers within `bounds`, of the same kind as `ty`: sums of such sums have room then.
-fn within_sums(ty: Type, bounds: (i128, i128)) -> Type {
-    let wide = ty.kind == Kind::Wide;
-    // A wide number is one that may be out of 64 bits.
-    let (low, high) = if wide {
-        (i128::from(i64::MIN) * 2, i128::from(i64::MAX) * 2)
-    } else {
-        (0, 0)
-    };
-    match (bounds.0.checked_mul(ROWS), bounds.1.checked_mul(ROWS)) {
-        (Some(least), Some(most)) => ty.within((least.min(low), most.max(high))),
-        _ => ty,
-    }
-}
-
-/// The value where `filter` is true, otherwise NULL.
-fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
-    let data = value.ty.data.clone();
-    let null = Expr::literal(Literal::Null, &data)?;
-    engine::case(vec![(filter, value)], null, &data)
 }
 
 fn limited(rel: Rel, skip: usize, fetch: Option<usize>) -> Rel {

@@ -19,10 +19,10 @@ use crate::functions::one_zero;
 use crate::functions::windows::Framed;
 use crate::functions::windows::frame::{Bound, Exclude, Units, has_offset};
 use crate::functions::windows::layout::Inner;
+use crate::lower::aggregate::addable;
 use crate::lower::call::failed;
 use crate::lower::expr::{Scope, literal};
 use crate::lower::lowering::{Lowered, Lowering, mapped, unsupported};
-use crate::lower::rel::addable;
 
 /// More rows than any relation has: numbers of rows are below.
 const ROWS: i128 = 1 << 48;

@@ -30,6 +30,7 @@ use datafusion::physical_expr_common::datum::apply;
 
 use crate::functions::decimals::arithmetic::{Operation, computed, negated};
 use crate::optimize::expressions::rewritten;
+use crate::optimize::filtered::guarded;
 use crate::optimize::stoppable;
 
 /// The analyzer rule; it must come after type coercion, which makes both operands of one type.
@@ -63,7 +64,8 @@ fn check(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 None => Transformed::no(Expr::Negative(inner)),
             }
         }
-        other => Transformed::no(other),
+        // Which of its arguments can fail is known once they are checked themselves.
+        other => guarded(other, schema),
     }
 }
 

@@ -6,6 +6,7 @@
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`first_rows`], [`volatile`] and
 //!   [`nullsafe`].
 //! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
+//! * [`checked`] also puts arguments of aggregates that can fail under their [`filtered`] rows.
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
 //!
@@ -20,6 +21,7 @@ pub(crate) mod dynamic;
 mod each_node;
 mod enums;
 mod expressions;
+pub(crate) mod filtered;
 pub(crate) mod finite;
 mod first_items;
 pub(crate) mod first_rows;

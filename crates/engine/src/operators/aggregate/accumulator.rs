@@ -138,6 +138,8 @@ pub(crate) enum AccumulatedValues<'a> {
     ExtremeFloat(&'a [f64], &'a [bool]),
     ExtremeCode(&'a [u32], &'a [bool]),
     ExtremeString(&'a [Box<[u8]>], &'a [bool]),
+    /// The number of values, and the sum of the squares of their differences from their mean.
+    Deviations(&'a [i64], &'a [f64]),
 }
 
 /// Downcasts `other` to the type of the accumulator it is merged into.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::logical::relation::{Fold, RowOrder};
 use crate::operators::aggregate::accumulator::Accumulator;
+use crate::operators::aggregate::count_total::CountTotal;
+use crate::operators::aggregate::deviations::Deviations;
 use crate::operators::aggregate::distinct::DistinctValues;
 use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};
 use crate::operators::aggregate::first_row::FirstRow;
@@ -69,6 +71,8 @@ pub(crate) fn accumulator(
             let labels = labels.ok_or_else(|| Error::internal("codes without labels"))?;
             Box::new(ExtremeCode::new(least, labels))
         }
+        (Accumulation::CountTotal, Kind::Int) => Box::new(CountTotal::default()),
+        (Accumulation::Deviations, Kind::Float) => Box::new(Deviations::default()),
         (Accumulation::Distinct { sum }, _) => {
             let inner = Accumulated {
                 what: Accumulation::Sum,
@@ -77,6 +81,12 @@ pub(crate) fn accumulator(
             let sum = sum.then(|| accumulator(inner, arg, single)).transpose()?;
             Box::new(DistinctValues::new(ty, single, sum)?)
         }
-        (Accumulation::Sum | Accumulation::First(_), _) => return Err(refused()),
+        (
+            Accumulation::Sum
+            | Accumulation::CountTotal
+            | Accumulation::Deviations
+            | Accumulation::First(_),
+            _,
+        ) => return Err(refused()),
     })
 }

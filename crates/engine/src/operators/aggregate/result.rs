@@ -27,20 +27,26 @@ pub(crate) fn result(
     arg_scale: i8,
 ) -> Result<Vector> {
     let at = || groups.iter().map(|group| *group as usize);
-    if matches!(function, Function::Count | Function::CountDistinct) {
+    if matches!(
+        function,
+        Function::Count | Function::CountDistinct | Function::CountTotal
+    ) {
         let counts = counts.ok_or_else(|| Error::internal("a count that was not made"))?;
         return Ok(Vector::new(Values::Int(
             at().map(|group| counts[group]).collect(),
         )));
     }
     let found = values.found();
+    if let AccumulatedValues::Deviations(counts, squares) = found {
+        return variances(function, &mut at(), counts, squares);
+    }
     let valid: Option<Vec<bool>> = match (seen(found), counts) {
         (Some(seen), _) => Some(at().map(|group| seen[group]).collect()),
         (None, Some(counts)) => Some(at().map(|group| counts[group] > 0).collect()),
         (None, None) => None,
     };
     let values = match (function, counts) {
-        (Function::Avg | Function::AvgDistinct, Some(counts)) => {
+        (Function::Avg | Function::AvgDistinct | Function::AvgOfSums { .. }, Some(counts)) => {
             average(found, &mut at(), counts, ty, arg_scale)?
         }
         _ => plain(found, &mut at(), ty)?,
@@ -96,7 +102,8 @@ fn seen(found: AccumulatedValues<'_>) -> Option<&[bool]> {
         AccumulatedValues::Counts
         | AccumulatedValues::Int(_)
         | AccumulatedValues::Wide(_)
-        | AccumulatedValues::Float(_) => None,
+        | AccumulatedValues::Float(_)
+        | AccumulatedValues::Deviations(..) => None,
         AccumulatedValues::ExtremeInt(_, seen)
         | AccumulatedValues::ExtremeWide(_, seen)
         | AccumulatedValues::ExtremeFloat(_, seen)
@@ -176,6 +183,36 @@ fn average(
         Values::Int(narrow.collect::<Result<_>>()?)
     } else {
         Values::Wide(all)
+    })
+}
+
+/// The variances, or their square roots, of groups with these numbers of values and sums of squared differences from
+/// the mean.
+fn variances(
+    function: Function,
+    at: &mut dyn Iterator<Item = usize>,
+    counts: &[i64],
+    squares: &[f64],
+) -> Result<Vector> {
+    // A sample has a degree of freedom less than values.
+    let (fewer, root) = match function {
+        Function::VarSamp => (1, false),
+        Function::VarPop => (0, false),
+        Function::StddevSamp => (1, true),
+        Function::StddevPop => (0, true),
+        _ => return Err(Error::internal("another function of deviations")),
+    };
+    let (mut values, mut valid) = (Vec::new(), Vec::new());
+    for group in at {
+        let freedom = counts[group] - fewer;
+        let variance = squares[group] / freedom as f64;
+        valid.push(freedom > 0);
+        values.push(if root { variance.sqrt() } else { variance });
+    }
+    let valid = Some(valid).filter(|valid| valid.contains(&false));
+    Ok(Vector {
+        values: Values::Float(values),
+        valid,
     })
 }
 
