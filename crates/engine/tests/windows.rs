@@ -114,11 +114,7 @@ fn cells(array: &ArrayRef) -> Vec<Cell> {
 }
 
 /// The answer: the number of each row, and the results, in the order of the numbers.
-fn answer(
-    case: &Case,
-    runtime: &Runtime,
-    execution: &Execution,
-) -> engine::Result<Vec<(i64, Vec<Cell>)>> {
+fn answer(case: &Case, runtime: &Runtime, execution: &Execution) -> engine::Result<Vec<Answer>> {
     let prepared = prepared(case)?;
     let (own, execution) = (runtime.clone(), execution.clone());
     let run = async move { prepared.run_by(&own, &execution).await };
@@ -323,6 +319,9 @@ proptest! {
     }
 }
 
+/// The number of a row, and what the functions gave for it.
+type Answer = (i64, Vec<Cell>);
+
 const MANY: i64 = 150_000;
 
 /// So many rows that several workers sort them, and functions whose results are simple to tell.
@@ -372,7 +371,7 @@ fn int(row: &Row, column: Column) -> i64 {
 }
 
 /// The results of the functions of [`many`].
-fn wanted_of(case: &Case) -> Vec<(i64, Vec<Cell>)> {
+fn wanted_of(case: &Case) -> Vec<Answer> {
     let partitions = |a: &Row, b: &Row| {
         let keys = case.partition.iter();
         keys.map(|key| cell(a, *key).compare(cell(b, *key)))
@@ -381,7 +380,7 @@ fn wanted_of(case: &Case) -> Vec<(i64, Vec<Cell>)> {
     };
     let mut sorted: Vec<&Row> = case.rows.iter().collect();
     sorted.sort_by(|a, b| partitions(a, b).then_with(|| ordered(case, a, b)));
-    let mut wanted: Vec<(i64, Vec<Cell>)> = Vec::new();
+    let mut wanted: Vec<Answer> = Vec::new();
     let mut number = 0;
     for (at, row) in sorted.iter().enumerate() {
         let near = |other: Option<&&Row>| -> Option<Row> {
@@ -422,7 +421,7 @@ fn many_rows_are_those_of_one_worker() {
         for threads in [1, 3] {
             let runtime = runtime::on("live", threads);
             let found = answer(&case, &runtime, &Execution::default()).unwrap();
-            let is_same = |((a, x), (b, y)): &(&(i64, Vec<Cell>), &(i64, Vec<Cell>))| {
+            let is_same = |((a, x), (b, y)): &(&Answer, &Answer)| {
                 a == b && x.iter().zip(y).all(|(x, y)| x.same(y))
             };
             let other = found.iter().zip(&wanted).find(|pair| !is_same(pair));

@@ -119,14 +119,7 @@ impl Planner<'_> {
                 Ok(vec![pipeline(Source::Read(reading))])
             }
             Rel::Values { vars, batch } => Ok(vec![pipeline(Source::Values { vars, batch })]),
-            Rel::Filter { input, predicate } => {
-                let mut more = required.clone();
-                predicate.each_var(&mut |var| {
-                    more.insert(var);
-                });
-                let pipelines = self.pipelines(*input, &more)?;
-                Ok(then(pipelines, Operator::Filter(predicate)))
-            }
+            Rel::Filter { input, predicate } => self.filter(*input, predicate, required),
             Rel::Map { input, exprs } => self.map(*input, exprs, required),
             Rel::Join {
                 inputs,
@@ -180,6 +173,20 @@ impl Planner<'_> {
             }
             Rel::Union { inputs, vars } => self.union(inputs, &vars, required),
         }
+    }
+
+    fn filter(
+        &mut self,
+        input: Rel,
+        predicate: Expr,
+        required: &Required,
+    ) -> Result<Vec<Pipeline>> {
+        let mut more = required.clone();
+        predicate.each_var(&mut |var| {
+            more.insert(var);
+        });
+        let pipelines = self.pipelines(input, &more)?;
+        Ok(then(pipelines, Operator::Filter(predicate)))
     }
 
     /// The rows of a relation that have a match in a join table: a semi join.

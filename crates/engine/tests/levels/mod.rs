@@ -10,6 +10,31 @@ use engine::{Execution, Executor, Expr, Fold, Function, Literal, Prepared, Query
 
 use crate::{check, int, prepared, rows, run, runtime, spilling, text};
 
+/// Four functions of `value`, whose results are `vars`; or of those of finer groups, which are `from`.
+fn folds(value: Var, vars: [Var; 4], from: Option<[Var; 4]>) -> Vec<Fold> {
+    let functions = match from {
+        None => [
+            (Function::Sum, value),
+            (Function::Count, value),
+            (Function::Min, value),
+            (Function::Avg, value),
+        ],
+        Some([sums, counts, least, _]) => [
+            (Function::Sum, sums),
+            (Function::CountTotal, counts),
+            (Function::Min, least),
+            (Function::AvgOfSums { counts }, sums),
+        ],
+    };
+    let each = vars.into_iter().zip(functions);
+    let each = each.map(|(var, (function, arg))| Fold {
+        var,
+        function,
+        arg: Some(arg),
+    });
+    each.collect()
+}
+
 /// Groups by `k` and the text, those merged to groups by the text, and these to one: the rows of all three.
 pub fn levels(many: i64) -> Arc<Prepared> {
     let mut query = Query::default();
@@ -22,32 +47,10 @@ pub fn levels(many: i64) -> Arc<Prepared> {
         ("average", Type::of(&DataType::Float64, true).unwrap()),
     ];
     let results = |query: &mut Query| types.clone().map(|(name, ty)| query.add(name, ty));
-    let functions = |from: Option<[Var; 4]>| match from {
-        None => [
-            (Function::Sum, rows.v),
-            (Function::Count, rows.v),
-            (Function::Min, rows.v),
-            (Function::Avg, rows.v),
-        ],
-        Some([sums, counts, least, _]) => [
-            (Function::Sum, sums),
-            (Function::CountTotal, counts),
-            (Function::Min, least),
-            (Function::AvgOfSums { counts }, sums),
-        ],
-    };
-    let fold = |vars: [Var; 4], from: Option<[Var; 4]>| -> Vec<Fold> {
-        let each = vars.into_iter().zip(functions(from));
-        let each = each.map(|(var, (function, arg))| Fold {
-            var,
-            function,
-            arg: Some(arg),
-        });
-        each.collect()
-    };
+    let value = rows.v;
     let mut vars = results(&mut query);
     let mut level = Arc::new(Rel::Fold {
-        folds: fold(vars, None),
+        folds: folds(value, vars, None),
         input: Box::new(rows.rel),
         keys: vec![rows.k, rows.t],
     });
@@ -80,7 +83,7 @@ pub fn levels(many: i64) -> Arc<Prepared> {
         level = Arc::new(Rel::Fold {
             input: Box::new(shared),
             keys: if by { vec![t] } else { vec![] },
-            folds: fold(vars, Some(own)),
+            folds: folds(value, vars, Some(own)),
         });
         key = t;
     }

@@ -1,6 +1,7 @@
 //! From an optimised logical plan to a program of Atoll's own engine.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use datafusion::datasource::source_as_provider;
@@ -60,9 +61,9 @@ impl<'p> Findings<'p> {
             match provider.downcast_ref::<FileTable>() {
                 Some(table) => {
                     reads_files = true;
-                    if !self.files.contains_key(&address) {
+                    if let Entry::Vacant(place) = self.files.entry(address) {
                         let files = Files::of(state, &scan, table).map_err(failed)?;
-                        self.files.insert(address, Arc::new(files));
+                        place.insert(Arc::new(files));
                     }
                 }
                 None if self.sources.contains_key(&address) => {}

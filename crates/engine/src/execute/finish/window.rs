@@ -23,6 +23,9 @@ const SORTING: usize = 64;
 /// Rows for which it is worth while to start another task.
 const TASK_ROWS: usize = 16 * algebra::VECTOR_ROWS;
 
+/// Most rows that are sorted at once: between, a query can be cancelled.
+const SORT_ROWS: usize = 1 << 18;
+
 /// Rows of spilled runs that are read before functions are computed of the partitions among them.
 const CHUNK_ROWS: usize = 32 * algebra::VECTOR_ROWS;
 
@@ -173,14 +176,16 @@ impl QueryState {
         F: Fn(&T, &T) -> Ordering + Clone + Send + Sync + 'static,
     {
         self.stop.check()?;
-        let size = self.task_rows(items.len());
+        let size = self.task_rows(items.len()).min(SORT_ROWS);
         if items.len() <= size {
             items.sort_unstable_by(order);
             return Ok(items);
         }
         let pieces = items.chunks(size).map(|piece| {
             let (mut piece, order) = (piece.to_vec(), order.clone());
+            let stop = self.stop.clone();
             async move {
+                stop.check()?;
                 piece.sort_unstable_by(order);
                 Ok::<_, Error>(piece)
             }
@@ -201,7 +206,9 @@ impl QueryState {
         let splitters: Arc<Vec<T>> = Arc::new(splitters.collect());
         let merged = (0..parts).map(|part| {
             let (pieces, splitters, order) = (pieces.clone(), splitters.clone(), order.clone());
+            let stop = self.stop.clone();
             async move {
+                stop.check()?;
                 let place = |piece: &[T], splitter: Option<&T>| {
                     splitter
                         .map(|splitter| piece.partition_point(|item| order(item, splitter).is_lt()))

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::logical::relation::{Fold, RowOrder};
 use crate::operators::aggregate::accumulator::Accumulator;
-use crate::operators::aggregate::count_total::CountTotal;
 use crate::operators::aggregate::deviations::Deviations;
 use crate::operators::aggregate::distinct::DistinctValues;
 use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};
@@ -71,7 +70,7 @@ pub(crate) fn accumulator(
             let labels = labels.ok_or_else(|| Error::internal("codes without labels"))?;
             Box::new(ExtremeCode::new(least, labels))
         }
-        (Accumulation::CountTotal, Kind::Int) => Box::new(CountTotal::default()),
+        (Accumulation::CountTotal, Kind::Int) => Box::new(Count::total()),
         (Accumulation::Deviations, Kind::Float) => Box::new(Deviations::default()),
         (Accumulation::Distinct { sum }, _) => {
             let inner = Accumulated {

@@ -1,7 +1,6 @@
 //! Aggregation: finding the group of each row (hash, dense or sorted), and accumulating per group.
 
 pub(crate) mod accumulator;
-pub(crate) mod count_total;
 pub(crate) mod dense;
 pub(crate) mod deviations;
 pub(crate) mod distinct;

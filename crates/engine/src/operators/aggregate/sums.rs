@@ -10,15 +10,31 @@ use crate::operators::aggregate::accumulator::{
 };
 use crate::vector::value::{Kind, Values, Vector};
 
-/// The number of values that are not NULL, or of rows if there is no argument.
+/// The number of values that are not NULL, or of rows if there is no argument; or the total of such numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     counts: Vec<i64>,
+    /// Whether the values are counts of parts of the rows. No total is more than the number of all rows, so it fits 64
+    /// bits.
+    of_counts: bool,
+}
+
+impl Count {
+    /// The total of the counts of each group; 0 without any.
+    pub(crate) fn total() -> Count {
+        Count {
+            counts: Vec::new(),
+            of_counts: true,
+        }
+    }
 }
 
 impl Accumulator for Count {
     fn fresh(&self) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Count::default()))
+        Ok(Box::new(Count {
+            counts: Vec::new(),
+            of_counts: self.of_counts,
+        }))
     }
 
     fn resize(&mut self, groups: usize) {
@@ -27,8 +43,17 @@ impl Accumulator for Count {
 
     fn add(&mut self, groups: Option<&[u32]>, rows: usize, arg: Option<&Vector>) -> Result<()> {
         let valid = arg.and_then(|vector| vector.valid.as_deref());
-        fold::count(groups, rows, valid, &mut self.counts);
-        Ok(())
+        if !self.of_counts {
+            fold::count(groups, rows, valid, &mut self.counts);
+            return Ok(());
+        }
+        match arg.map(|vector| &vector.values) {
+            Some(Values::Int(counts)) => {
+                fold::sum_i64_small(groups, counts, valid, &mut self.counts);
+                Ok(())
+            }
+            _ => Err(Error::internal("a total without counts")),
+        }
     }
 
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {
@@ -48,7 +73,10 @@ impl Accumulator for Count {
 
     fn of_state(&self, mut state: Vec<Vector>) -> Result<Box<dyn Accumulator>> {
         match state.pop().map(|vector| vector.values) {
-            Some(Values::Int(counts)) => Ok(Box::new(Count { counts })),
+            Some(Values::Int(counts)) => Ok(Box::new(Count {
+                counts,
+                of_counts: self.of_counts,
+            })),
             _ => Err(other_state()),
         }
     }

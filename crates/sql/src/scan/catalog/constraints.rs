@@ -300,7 +300,7 @@ fn whole(text: &str, deparsed: Option<String>) -> String {
 fn of_domain(own: &Domain, check: &Check) -> TableConstraint {
     let name = format!("{} {}", own.name, check.name);
     let number = match length(own) {
-        Some((title, _)) if title == "character" => 1042,
+        Some(("character", _)) => 1042,
         Some(_) => 1043,
         None => type_number(&own.data_type).into(),
     };
