@@ -28,7 +28,7 @@ fn returned_columns_need_no_plan() {
         (
             "update k set n = n + $1 where id = $2 returning id, n + 1",
             vec![Some("3"), Some("1")],
-            false,
+            true,
         ),
         (
             "update k set n = n + $1 where id = $2 returning n",

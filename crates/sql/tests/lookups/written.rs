@@ -398,7 +398,7 @@ fn what_is_written_without_a_plan_is_what_a_plan_writes() {
             assert_eq!(own.0, other.0, "seed {seed}: {log:#?}");
         }
     }
-    assert!(gathered > 50, "{gathered} rows waited");
+    assert!(gathered > 30, "{gathered} rows waited");
     assert!(found > 60, "{found} rows were found by a key");
 }
 
