@@ -30,6 +30,7 @@ impl From<engine::Error> for Error {
                 message: e.to_string(),
             },
             engine::Error::Cancelled => Error::Cancelled,
+            engine::Error::ManyRows { .. } => Error::coded("21000", e.to_string()),
             engine::Error::Unsupported(_) => Error::Unsupported {
                 message: e.to_string(),
             },

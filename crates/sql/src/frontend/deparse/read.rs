@@ -339,6 +339,8 @@ impl Reading<'_> {
         let mut nodes = Vec::with_capacity(args.len());
         for (node, of) in args {
             nodes.push(match (node, of) {
+                // What PostgreSQL has written has all casts that it needs.
+                (node, _) if !self.typed => node,
                 (node, Type::Any) => node,
                 (node, Type::Text) if of_text => node,
                 (node, Type::Varchar) if of_text => Node::Cast(Box::new(node), "text".into()),
@@ -346,7 +348,6 @@ impl Reading<'_> {
                     Node::Plain(own.constant(&text)?)
                 }
                 (node, of) if of == own && of != Type::Unknown && !of_text => node,
-                (node, Type::Unknown) if !self.typed => node,
                 _ => return None,
             });
         }

@@ -66,21 +66,46 @@ type Relation = (String, Vec<(String, Type)>);
 fn relations(select: &Select, tables: &TableOf<'_>) -> Option<Vec<Relation>> {
     let mut found: Vec<Relation> = Vec::new();
     for from in &select.from {
-        let joined = from.joins.iter().map(|join| &join.relation);
-        for factor in std::iter::once(&from.relation).chain(joined) {
-            let (name, alias) = plain(factor)?;
-            let columns = tables(&name)?;
-            let called = match alias {
-                Some(alias) => column_name(alias),
-                None => base(&name).to_owned(),
-            };
-            if found.iter().any(|(other, _)| *other == called) {
-                return None;
-            }
-            found.push((called, columns));
-        }
+        add_relations(from, tables, &mut found)?;
     }
     Some(found)
+}
+
+/// Adds the tables of a join to those that were `found`, also those of joins in parentheses.
+fn add_relations(
+    from: &TableWithJoins,
+    tables: &TableOf<'_>,
+    found: &mut Vec<Relation>,
+) -> Option<()> {
+    let joined = from.joins.iter().map(|join| &join.relation);
+    for factor in std::iter::once(&from.relation).chain(joined) {
+        if let Some(inner) = nested(factor) {
+            add_relations(inner, tables, found)?;
+            continue;
+        }
+        let (name, alias) = plain(factor)?;
+        let columns = tables(&name)?;
+        let called = match alias {
+            Some(alias) => column_name(alias),
+            None => base(&name).to_owned(),
+        };
+        if found.iter().any(|(other, _)| *other == called) {
+            return None;
+        }
+        found.push((called, columns));
+    }
+    Some(())
+}
+
+/// The join in parentheses that a factor is.
+fn nested(factor: &TableFactor) -> Option<&TableWithJoins> {
+    match factor {
+        TableFactor::NestedJoin {
+            table_with_joins,
+            alias: None,
+        } => Some(table_with_joins),
+        _ => None,
+    }
 }
 
 /// A table by its name alone, or by another: the name as it is written, and the other.
@@ -249,6 +274,10 @@ impl Laying<'_> {
                 JoinOperator::CrossJoin(JoinConstraint::None) => ("CROSS JOIN", None),
                 _ => return None,
             };
+            if self.pretty && nested(&join.relation).is_some() {
+                // It would need its parentheses.
+                return None;
+            }
             let other = self.factor(&join.relation)?;
             text = format!("{text}\n     {word} {other}");
             if let Some(on) = on {
@@ -267,14 +296,11 @@ impl Laying<'_> {
     }
 
     fn factor(&self, factor: &TableFactor) -> Option<String> {
-        let own = match factor {
-            TableFactor::Table { name, .. } => name,
-            // As joins are written that are not for people.
-            TableFactor::NestedJoin {
-                table_with_joins,
-                alias: None,
-            } if !self.reading.typed => return self.from(table_with_joins),
-            _ => return None,
+        if let Some(inner) = nested(factor) {
+            return self.from(inner);
+        }
+        let TableFactor::Table { name: own, .. } = factor else {
+            return None;
         };
         let (_, alias) = plain(factor)?;
         let parts = own.0.iter();

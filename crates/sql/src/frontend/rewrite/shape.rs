@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};
+use crate::frontend::outside::seen_outside_queries;
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::fetched::IN_LIMIT;
 use crate::frontend::rewrite::framed;
@@ -182,8 +183,22 @@ fn is_in_limit(quantity: Option<&Expr>) -> bool {
 /// That the number of rows before the ties is none that can be seen to be none.
 ///
 /// # Errors
-/// For NULL, and less than nothing.
+/// For NULL, less than nothing, and columns.
 fn check_ties(quantity: Option<&Expr>) -> Result<(), Error> {
+    let is_name = |e: &Expr| matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    let named = quantity.map(|quantity| {
+        seen_outside_queries(quantity, |_, e| {
+            if is_name(e) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+    });
+    if named.is_some_and(|named| named.is_break()) {
+        let message = "argument of LIMIT must not contain variables";
+        return Err(Error::coded("42P10", message));
+    }
     let message = match quantity {
         Some(Expr::Nested(inner)) => return check_ties(Some(inner)),
         Some(Expr::Value(value)) if value.value == Value::Null => {

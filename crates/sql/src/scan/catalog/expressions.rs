@@ -24,7 +24,8 @@ pub(crate) fn default(all: &Tables, table: &Definition, column: &Column) -> Opti
         && !column.data_type.is_numeric()
         && column.data_type != DataType::Boolean;
     if literal.is_none() || !plain {
-        return Some(text.to_owned());
+        // The types of casts have PostgreSQL's names.
+        return Some(deparse::kept(text, &|_| None).unwrap_or_else(|| text.to_owned()));
     }
     Some(match typed(all, table, column).0 {
         1042 => format!("{text}::bpchar"),
