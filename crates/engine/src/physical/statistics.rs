@@ -26,15 +26,7 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
         Rel::Map { input, .. } | Rel::Window { input, .. } => expected(input),
         Rel::Reduced(reduced) => expected(&reduced.input),
         Rel::Shared { input, .. } => expected(input),
-        Rel::Join { inputs, .. } => {
-            let all: Vec<(f64, f64)> = inputs.iter().map(expected).collect();
-            let root = (0..all.len())
-                .max_by(|a, b| all[*a].1.total_cmp(&all[*b].1))
-                .unwrap_or(0);
-            let share = |i: usize| (all[i].0 / all[i].1).min(1.0);
-            let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
-            (all[root].0 * others, all[root].1)
-        }
+        Rel::Join { inputs, .. } => expected_of_join(&inputs.iter().collect::<Vec<_>>()),
         Rel::Semi { input, other, .. } => {
             let (rows, base) = expected(input);
             let (some, all) = expected(other);
@@ -61,6 +53,19 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             (sum.0 + rows, sum.1 + base)
         }),
     }
+}
+
+/// The estimated rows of an inner join of `inputs`, with and without their predicates: each row of the largest has one match
+/// in each other one.
+pub(crate) fn expected_of_join(inputs: &[&Rel]) -> (f64, f64) {
+    let all: Vec<(f64, f64)> = inputs.iter().map(|rel| expected(rel)).collect();
+    let root = (0..all.len())
+        .max_by(|a, b| all[*a].1.total_cmp(&all[*b].1))
+        .unwrap_or(0);
+    let share = |i: usize| (all[i].0 / all[i].1).min(1.0);
+    let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
+    let root = all.get(root).copied().unwrap_or((1.0, 1.0));
+    (root.0 * others, root.1)
 }
 
 /// Whether `vars` are known to be unique in `rel`: they include a declared key, or all grouping keys.
