@@ -92,8 +92,8 @@ QUERIES = {
         group by event, hour order by hour, event""" for moment in MOMENT.values())),
     "q4": both(f"""select {{did}} as who, min({{time_us}}::bigint) as first_post from bluesky where {MADE}
         and {{commit.collection}} = 'app.bsky.feed.post' group by who order by first_post, who limit 3"""),
-    "q5": both(f"""select {{did}} as who, (max({{time_us}}::bigint) - min({{time_us}}::bigint)) / 1000 as span from bluesky where {MADE}
-        and {{commit.collection}} = 'app.bsky.feed.post' group by who order by span desc, who limit 3"""),
+    "q5": apart(*(f"""select {{did}} as who, (max({{time_us}}::bigint) - min({{time_us}}::bigint)) {divided} 1000 as span from bluesky
+        where {MADE} and {{commit.collection}} = 'app.bsky.feed.post' group by who order by span desc, who limit 3""" for divided in ("/", "//"))),
     # Others.
     "kinds": both("select {kind} as kind, count(*), min({time_us}::bigint), max({time_us}::bigint) from bluesky group by kind order by kind"),
     "minutes": apart(*(f"select date_trunc('minute', {moment}) as t, count(*) from bluesky group by t order by t" for moment in MOMENT.values())),

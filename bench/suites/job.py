@@ -59,7 +59,7 @@ def tables(draw, size):
             ("movie_companies", 260_000, lambda own, n: backed(own, film(own, n, 0.4), year, firms)),
             ("movie_info", 1_500_000, lambda own, n: informed(own, film(own, n, 0.5), year)),
             ("aka_title", 36_000, lambda own, n: also(own, film(own, n, 0.5), kind, year)),
-            ("movie_link", 6_000, lambda own, n: linked(own, film(own, n, 0.6), film(own, n, 0.6))),
+            ("movie_link", 12_000, lambda own, n: linked(own, film(own, n, 0.6), film(own, n, 0.6), kind, rank)),
             ("complete_cast", 13_500, lambda own, n: completed(own, film(own, n, 0.5))),
             ("aka_name", 90_000, lambda own, n: renamed(own, n, people)),
             ("person_info", 300_000, lambda own, n: lives(own, n, people))):
@@ -175,7 +175,7 @@ def cast(draw, film, gender, figures):
     silent = draw.chance(numpy.where(role <= 2, 0.8, 0.2), rows)
     return pyarrow.table({
         "id": ids(rows), "person_id": (person + 1).astype("int32"), "movie_id": (film + 1).astype("int32"),
-        "person_role_id": nulls((draw.zipf(figures, rows, 0.7) + 1).astype("int32"), (role > 2) | draw.chance(0.2, rows)),
+        "person_role_id": nulls((draw.zipf(figures, rows, 0.7) + 1).astype("int32"), draw.chance(numpy.where(role > 2, 0.97, 0.2), rows)),
         "note": nulls(take(notes, note), silent), "nr_order": nulls(draw.zipf(100, rows, 0.8, scattered=False).astype("int32"), role > 2),
         "role_id": role.astype("int32"),
     })
@@ -193,7 +193,8 @@ def backed(draw, film, year, firms):
     made = ["(co-production)", "(presents)", "(in association with)", "(as Metro-Goldwyn-Mayer Pictures)", "(as Metro-Goldwyn-Mayer Pictures) (presents)"]
     texts = [f"({y}) ({land}) ({mean})" for y in range(1890, 2017) for land in lands for mean in means] + made
     where = (year[film].clip(1890, 2016) - 1890) * 36 + draw.zipf(6, rows, 0.8, scattered=False) * 6 + draw.zipf(6, rows, 0.5, scattered=False)
-    note = numpy.where(makes, len(texts) - len(made) + draw.zipf(len(made), rows, 0.5, scattered=False), where)
+    how = len(texts) - len(made) + draw.zipf(len(made), rows, 0.5, scattered=False)
+    note = numpy.where(makes & draw.chance(0.8, rows), how, where)
     return pyarrow.table({
         "id": ids(rows), "movie_id": (film + 1).astype("int32"), "company_id": (draw.zipf(firms, rows, 0.8, scattered=False) + 1).astype("int32"),
         "company_type_id": numpy.where(makes, 2, 1).astype("int32"), "note": nulls(take(texts, note), draw.chance(numpy.where(makes, 0.7, 0.15), rows)),
@@ -235,7 +236,7 @@ def rated(draw, rank):
     voted = numpy.sort(rank[:len(rank) // 2])
     votes = (5 + 100_000 / (1 + draw.zipf(len(voted), len(voted), 0.5))).astype(int)
     rating = numpy.clip(6.5 + draw.random.normal(0, 1.4, len(voted)), 1.0, 9.9)
-    best, worst = rank[:250], rank[-10:]
+    best, worst = rank[:250], rank[len(rank) // 100:][:10]
     film = numpy.concatenate([numpy.repeat(voted, 3), best, worst])
     kind = numpy.concatenate([numpy.tile([99, 100, 101], len(voted)), numpy.full(len(best), 112), numpy.full(len(worst), 113)])
     info = [text for v, r in zip(votes.tolist(), rating.tolist()) for text in (f"{v % 10 ** 9:010}", str(v), f"{r:.1f}")]
@@ -252,7 +253,13 @@ def also(draw, film, kind, year):
     })
 
 
-def linked(draw, film, other):
+def linked(draw, film, other, kind, rank):
+    """Most refer to a film of the same kind."""
+    same = draw.chance(0.7, len(film))
+    for number in range(len(KINDS)):
+        alike, here = rank[kind[rank] == number], same & (kind[film] == number)
+        if len(alike):
+            other[here] = alike[draw.zipf(len(alike), here.sum(), 0.6, scattered=False)]
     return pyarrow.table({"id": ids(len(film)), "movie_id": (film + 1).astype("int32"), "linked_movie_id": (other + 1).astype("int32"),
                           "link_type_id": (draw.zipf(18, len(film), 0.8, scattered=False) + 1).astype("int32")})
 
