@@ -288,6 +288,15 @@ def check(name, query, answers):
             frame.say(f"{name}: {one} DIFFERS from {order[0]}: {found}")
 
 
+def note_usage(peers, usage):
+    """Keeps the most memory that each engine has taken, whether or not it was started again."""
+    for peer in peers:
+        if peer.process:
+            found = peer.process.usage()
+            found["peak_memory_bytes"] = max(found["peak_memory_bytes"] or 0, usage.get(peer.name, found)["peak_memory_bytes"] or 0)
+            usage[peer.name] = found
+
+
 def described(where, given, loads, versions, texts, usage, timings, begun):
     return {
         "benchmark": given.suite, "date": begun.isoformat(timespec="seconds"), "machine": machine.describe(),
@@ -308,13 +317,13 @@ def main():
     peers = [(Atoll if name in ("atoll", "before") else Peer)(name, given, where, types) for name in names]
     loads = stores(peers, where)
     begun = datetime.datetime.now(datetime.timezone.utc)
-    timings, queries = [], chosen(made.QUERIES, given.queries)
+    timings, usage, queries = [], {}, chosen(made.QUERIES, given.queries)
     try:
         versions = {peer.name: peer.open() for peer in peers}
         for turn, name in enumerate(queries):
             timings += measure(name, made.QUERIES[name], peers, given.repeat, turn)
             frame.show_progress(name, timings)
-        usage = {peer.name: peer.process.usage() for peer in peers if peer.process}
+            note_usage(peers, usage)
     except engines.Failed as error:
         sys.exit(f"bench: {error}")
     finally:
@@ -323,6 +332,9 @@ def main():
     texts = {name: {engine: wording(made.QUERIES[name], engine) for engine in names} for name in queries}
     summary = frame.summarise(loads, timings, names)
     frame.print_table(summary, names)
+    print_losers(summary, given.peers)
+    peaks = {name: used["peak_memory_bytes"] for name, used in usage.items() if used["peak_memory_bytes"]}
+    print("peak memory: " + ", ".join(f"{name} {peak / 1e6:.0f} MB" for name, peak in peaks.items()))
     result = described(where, given, loads, versions, texts, usage, timings, begun)
     path = frame.save({**result, "summary": summary}, begun, given.results, f"{given.suite}-")
     print(f"wrote {path}")
@@ -331,6 +343,14 @@ def main():
         first = next(t for t in bad if t["query"] == query)
         print(f"WRONG OR MISSING {query} ({first['engine']}): {first.get('wrong') or first['error']}"[:400])
     return 1 if bad else 0
+
+
+def print_losers(summary, peers):
+    """The queries for which a peer takes less than 0.8 of Atoll's time, the worst first."""
+    for peer in peers:
+        ratios = {row["query"]: frame.ratio(row["engines"][peer], row["engines"]["atoll"]) for row in summary["queries"]}
+        slow = sorted((ratio, query) for query, ratio in ratios.items() if ratio and ratio < 0.8)
+        print(f"{peer} takes less than 0.8 of Atoll's time: " + (", ".join(f"{query} {ratio:.2f}" for ratio, query in slow) or "never"))
 
 
 def elsewhere(arguments):

@@ -36,6 +36,7 @@ FIRST = """Michael John David Maria Anna Robert Peter Paul Tim Angela James Mary
     Nina Carlos Ivan Chris Angelina Andrea Hans Zoe Kim""".split()
 LAST = """Smith Johnson Brown Miller Garcia Downey Bauer Berg Zhang Xu Tanaka Yoshida Rossi Novak Bell Baker Cooper Davis Evans
     Fischer Gray Hill Ito Jones King Lee Moore Nilsson Olsen Xavier Zimmer Quinn""".split()
+ASKED = ["Shrek 2", "Kung Fu Panda", "Kung Fu Panda 2", "One Piece Film", "Dragon Ball Z", "Vampire Night", "Saw II", "Birdemic"]
 COMPANIES = ["Warner Home Video", "20th Century Fox Home Entertainment", "Twentieth Century Fox Film Corporation", "Universal Pictures",
              "YouTube", "Lionsgate", "Lionsgate Films", "DreamWorks Animation", "Columbia Pictures", "Warner Bros. Television"]
 
@@ -43,11 +44,11 @@ COMPANIES = ["Warner Home Video", "20th Century Fox Home Entertainment", "Twenti
 def tables(draw, size):
     titles, people = max(int(250_000 * size), 500), max(int(420_000 * size), 500)
     yield from fixed()
-    films, kind, year = filmed(draw.of("title"), titles)
+    rank = draw.of("rank").random.permutation(titles)
+    films, kind, year = filmed(draw.of("title"), rank)
     yield "title", films
     persons, gender = named(draw.of("name"), people)
     yield "name", persons
-    rank = draw.of("rank").random.permutation(titles)
     film = lambda own, rows, skew: rank[own.zipf(titles, rows, skew, scattered=False)]  # noqa: E731
     words, firms, figures = max(int(13_000 * size), 200), max(int(23_000 * size), 200), max(int(300_000 * size), 300)
     yield "keyword", keywords(words)
@@ -100,16 +101,18 @@ def phrases(draw, rows, words, most=4):
                           for some, many, one in zip(picked.tolist(), count.tolist(), number.tolist())])
 
 
-def filmed(draw, rows):
-    """Episodes are late and most of all; films are of all years."""
+def filmed(draw, rank):
+    """Episodes are late and most of all; films are of all years. Of the most popular ones some have names that are asked for."""
+    rows = len(rank)
     kind = draw.random.choice(7, rows, p=[0.25, 0.04, 0.04, 0.05, 0.005, 0.01, 0.605])
     late = numpy.where(kind == 6, 4.0, numpy.where(kind >= 3, 5.0, 1.8))
     year = (1890 + 126 * draw.random.random(rows) ** (1 / late)).astype("int32")
     episode = kind == 6
-    titles = phrases(draw, rows, WORDS)
-    special = draw.below(2_000, rows)
-    titles = pyarrow.array([{0: "Shrek 2", 1: "Kung Fu Panda", 2: "Kung Fu Panda 2", 3: "One Piece Film", 4: "Dragon Ball Z"}.get(n, text)
-                            for n, text in zip(special.tolist(), titles.to_pylist())])
+    titles = phrases(draw, rows, WORDS).to_pylist()
+    for n, title in enumerate(ASKED * 20):
+        at = rank[3 * n % rows]
+        titles[at], kind[at] = title, 0
+        year[at] = 2003 + n % 12
     number = draw.zipf(300, rows, 0.7, scattered=False).astype("int32") + 1
     return pyarrow.table({
         "id": ids(rows), "title": titles, "imdb_index": nulls(take(["I", "II", "III"], draw.below(3, rows)), draw.chance(0.98, rows)),
@@ -172,6 +175,7 @@ def cast(draw, film, gender, figures):
              "(story editor)", "(screenplay)", "(assistant)"]
     acts, makes, writes = draw.below(7, rows), 7 + draw.below(3, rows), 10 + draw.below(6, rows)
     note = numpy.where(role <= 2, acts, numpy.where(role == 3, makes, numpy.where(role == 4, writes, 16)))
+    note = numpy.where(draw.chance(0.02, rows), draw.below(len(notes), rows), note)
     silent = draw.chance(numpy.where(role <= 2, 0.8, 0.2), rows)
     return pyarrow.table({
         "id": ids(rows), "person_id": (person + 1).astype("int32"), "movie_id": (film + 1).astype("int32"),
@@ -192,7 +196,8 @@ def backed(draw, film, year, firms):
     lands, means = ["USA", "worldwide", "France", "Japan", "Germany", "UK"], ["theatrical", "TV", "VHS", "DVD", "Blu-ray", "video"]
     made = ["(co-production)", "(presents)", "(in association with)", "(as Metro-Goldwyn-Mayer Pictures)", "(as Metro-Goldwyn-Mayer Pictures) (presents)"]
     texts = [f"({y}) ({land}) ({mean})" for y in range(1890, 2017) for land in lands for mean in means] + made
-    where = (year[film].clip(1890, 2016) - 1890) * 36 + draw.zipf(6, rows, 0.8, scattered=False) * 6 + draw.zipf(6, rows, 0.5, scattered=False)
+    shown = numpy.where(draw.chance(0.15, rows), 1980 + draw.below(36, rows), year[film])
+    where = (shown.clip(1890, 2016) - 1890) * 36 + draw.zipf(6, rows, 0.8, scattered=False) * 6 + draw.zipf(6, rows, 0.5, scattered=False)
     how = len(texts) - len(made) + draw.zipf(len(made), rows, 0.5, scattered=False)
     note = numpy.where(makes & draw.chance(0.8, rows), how, where)
     return pyarrow.table({
@@ -235,8 +240,8 @@ def rated(draw, rank):
     """Votes and ratings of the more popular half, in the order of films; ranks of a few."""
     voted = numpy.sort(rank[:len(rank) // 2])
     votes = (5 + 100_000 / (1 + draw.zipf(len(voted), len(voted), 0.5))).astype(int)
-    rating = numpy.clip(6.5 + draw.random.normal(0, 1.4, len(voted)), 1.0, 9.9)
-    best, worst = rank[:250], rank[len(rank) // 100:][:10]
+    rating = numpy.clip(6.4 + draw.random.normal(0, 1.8, len(voted)), 1.0, 9.9)
+    best, worst = rank[:250], rank[300:310]
     film = numpy.concatenate([numpy.repeat(voted, 3), best, worst])
     kind = numpy.concatenate([numpy.tile([99, 100, 101], len(voted)), numpy.full(len(best), 112), numpy.full(len(worst), 113)])
     info = [text for v, r in zip(votes.tolist(), rating.tolist()) for text in (f"{v % 10 ** 9:010}", str(v), f"{r:.1f}")]
