@@ -110,6 +110,13 @@ def print_table(summary, names):
         print(f"load {name}: {stored['seconds']:.2f} s, {stored['bytes'] / 1e6:.1f} MB")
 
 
+def print_bars(found):
+    for bar in found:
+        verdict = {None: "not measured", True: "passed", False: "MISSED"}[bar["passed"]]
+        value = f"{bar['ratio']:.3f}" if bar["ratio"] else "-"
+        print(f"bar: {bar['name']}: {value}, at most {bar['at_most']:.3f}: {verdict}")
+
+
 def save(result, begun, folder, kind=""):
     """Writes all of a run under its date and machine; the path."""
     folder.mkdir(parents=True, exist_ok=True)

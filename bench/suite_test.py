@@ -43,7 +43,8 @@ def choices():
     words = {"": "own", "duckdb": "peer"}
     assert [suite.wording(words, engine) for engine in ("atoll", "before", "duckdb-parquet", "polars")] == ["own", "own", "peer", "own"]
     assert suite.wording({"duckdb": "only"}, "atoll") is None
-    assert suite.elsewhere(["--suite", "job"]) is None
+    assert suite.elsewhere(["--suite", "job"]) is None and suite.elsewhere(["--help"]) is None
+    assert suite.elsewhere(["--suite=tpcds", "--peers=duckdb"])[1:] == [str(suite.HERE / "tpcds.py")]
     assert suite.elsewhere(["--suite", "tpch", "--peers", "duckdb", "--scale", "1"])[2:] == ["--engines", "atoll,duckdb", "--scale", "1"]
     assert suite.elsewhere(["--repeat", "2", "--suite", "clickbench"])[1:] == [str(suite.HERE / "hits.py"), "--repeat", "2"]
     given = suite.options(["--suite", "ssb", "--size", "0.50"])
@@ -77,6 +78,9 @@ def turns():
     assert abs(summary["ratios"]["duckdb"]["geometric_mean"] - 0.25) < 1e-9
     assert "not what duckdb" in next(t for t in differs if t["engine"] == "atoll")["wrong"]
     assert [t["engine"] for t in speechless if "error" in t] == ["atoll"], "asked once"
+    assert [bar["passed"] for bar in suite.bars(summary, "job", True)] == [True, True]
+    assert [bar["passed"] for bar in suite.bars({"ratios": {}}, "job", True) + suite.bars(summary, "job", False)] == [None] * 4
+    assert set(suite.BARS) == set(suites.NAMES)
     begun = datetime.datetime(2026, 1, 2, 3, 4, 5)
     with tempfile.TemporaryDirectory() as where:
         path = frame.save({"machine": machine.describe(), "summary": summary}, begun, pathlib.Path(where), "job-")

@@ -12,7 +12,7 @@ import engines
 import machine
 import queries
 import report
-from frame import ask, print_table, rotated, save, say, show_progress, summarise
+from frame import ask, print_bars, print_table, rotated, save, say, show_progress, summarise
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -146,13 +146,6 @@ def bars(ratios, loads, count):
         found["bytes atoll/duckdb"] = loads["atoll"]["bytes"] / loads["duckdb"]["bytes"]
     return [{"name": name, "ratio": found.get(key), "at_most": limit,
              "passed": found[key] <= limit if key in found else None} for name, key, limit in BARS]
-
-
-def print_bars(found):
-    for bar in found:
-        verdict = {None: "not measured", True: "passed", False: "MISSED"}[bar["passed"]]
-        value = f"{bar['ratio']:.3f}" if bar["ratio"] else "-"
-        print(f"bar: {bar['name']}: {value}, at most {bar['at_most']:.3f}: {verdict}")
 
 
 def write_results(folder, scale, agreed):
