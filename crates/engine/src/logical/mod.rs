@@ -1,5 +1,6 @@
-//! The logical query: relations, results of parts of rows, and external sources.
+//! The logical query: relations, scans of tables, results of parts of rows, and external sources.
 
 pub(crate) mod external;
 pub(crate) mod parts;
 pub(crate) mod relation;
+pub(crate) mod scan;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use table::{Filter, Table};
 
 use crate::expr::{Expr, Literal};
 use crate::logical::external::ExternalScan;
+pub use crate::logical::scan::Scan;
 use crate::vector::value::{Type, Var};
 
 /// A whole query.
@@ -212,23 +212,6 @@ pub struct Reduced {
     pub(crate) keys: Vec<Var>,
 }
 
-/// Rows of a table.
-#[derive(Clone, Debug)]
-pub struct Scan {
-    /// The table.
-    pub table: Arc<Table>,
-    /// Its name in the query.
-    pub alias: String,
-    /// Vectors and the positions of their columns in the table.
-    pub columns: Vec<(Var, usize)>,
-    /// Predicates on stored values. A row must pass all.
-    pub filters: Vec<Filter>,
-    /// The predicates in readable form.
-    pub shown: Vec<String>,
-    /// Estimated number of rows that pass.
-    pub expected: f64,
-}
-
 /// An aggregate function and its argument.
 #[derive(Clone, Debug)]
 pub struct Fold {
@@ -405,7 +388,7 @@ impl Rel {
     /// Calls `f` with each vector of this relation.
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match self {
-            Rel::Scan(scan) => scan.columns.iter().for_each(|(var, _)| f(*var)),
+            Rel::Scan(scan) => scan.each_var(f),
             Rel::Read(reading) => reading.columns.iter().for_each(|(var, _)| f(*var)),
             Rel::Values { vars, .. } | Rel::Union { vars, .. } => {
                 vars.iter().for_each(|var| f(*var))

@@ -133,7 +133,8 @@ fn pipeline_outline(pipeline: &Pipeline, columns: &[Column]) -> PipelineOutline 
             } else {
                 format!(" as {}", scan.alias)
             };
-            let vars: Vec<Var> = scan.columns.iter().map(|(var, _)| *var).collect();
+            let mut vars: Vec<Var> = Vec::with_capacity(scan.columns.len() + 1);
+            scan.each_var(&mut |var| vars.push(var));
             table = Some(name.clone());
             filters.clone_from(&scan.shown);
             format!("scan {name}{alias} ({})", names(&vars, columns))

@@ -121,6 +121,7 @@ impl Planner<'_> {
         match rel {
             Rel::Scan(mut scan) => {
                 scan.columns.retain(|(var, _)| required.contains(var));
+                scan.row_ids = scan.row_ids.filter(|var| required.contains(var));
                 Ok(vec![pipeline(Source::Scan(scan))])
             }
             Rel::Read(mut reading) => {

@@ -68,7 +68,7 @@ pub(crate) fn expected_of_join(inputs: &[&Rel]) -> (f64, f64) {
     (root.0 * others, root.1)
 }
 
-/// Whether `vars` are known to be unique in `rel`: they include a declared key, or all grouping keys.
+/// Whether `vars` are known to be unique in `rel`: they include a declared key, the row ids, or all grouping keys.
 pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
     match rel {
         Rel::Scan(scan) => {
@@ -79,7 +79,8 @@ pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
             };
             let declared = std::iter::once(&definition.primary_key);
             let mut keys = declared.chain(definition.keys.iter().map(|key| &key.columns));
-            keys.any(|key| !key.is_empty() && key.iter().all(has))
+            let by_row = scan.row_ids.is_some_and(|row| vars.contains(&row));
+            by_row || keys.any(|key| !key.is_empty() && key.iter().all(has))
         }
         Rel::Filter { input, .. }
         | Rel::Map { input, .. }

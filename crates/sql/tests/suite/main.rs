@@ -3,6 +3,7 @@
 
 mod answers;
 mod arrays;
+mod changes;
 mod clickbench;
 mod common_subplans;
 mod constraints;
