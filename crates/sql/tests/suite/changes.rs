@@ -195,7 +195,7 @@ fn any(random: &mut fastrand::Rng) -> Change {
             |rows| {
                 let gone = rows.iter().filter(|(_, v)| **v % 17 == 3);
                 let gone: Vec<i64> = gone.map(|(k, _)| k + 1).collect();
-                gone.iter().filter(|k| rows.remove(k).is_some()).count()
+                gone.iter().filter(|k| rows.remove(*k).is_some()).count()
             },
         ),
         10 => change(
