@@ -21,7 +21,9 @@ use crate::logical::relation::Output;
 use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
 use crate::options::{Execution, NumaPolicy};
-use crate::physical::analysis::{barriers, expected_probes, expected_rows, groups, last_uses, may_be_partitioned};
+use crate::physical::analysis::{
+    barriers, expected_probes, expected_rows, groups, last_uses, may_be_partitioned,
+};
 use crate::physical::program::{Program, Sink, Source, Stage};
 use crate::profile::Record;
 use crate::vector::radix::PARTITIONS;

@@ -16,7 +16,7 @@ use crate::expr::{Expr, Literal, Node, is_fallible};
 use crate::logical::parts::{Merged, Part};
 use crate::logical::relation::{Fold, Function, Query, Rel};
 use crate::physical::copies::can_group;
-use crate::physical::statistics::{expected, expected_of_join, is_key};
+use crate::physical::statistics::{ONE, expected, expected_of_join, fan_out};
 use crate::vector::value::{Kind, Var};
 
 /// A relation is joined to groups if at least so many of their keys are its vectors, or if groups are much fewer than rows.
@@ -304,8 +304,8 @@ impl Join<'_> {
         is_free.then_some(cases)
     }
 
-    /// The equalities that find one row of the relation at `place`, with the vectors `own`, for each row of the others, which must
-    /// be connected without it.
+    /// The equalities that are expected to find one row of the relation at `place`, with the vectors `own`, for each row of the
+    /// others, which must be connected without it.
     fn links(&self, query: &Query, place: usize, own: &BTreeSet<Var>) -> Option<Vec<(Var, Var)>> {
         let mut links = Vec::new();
         for (a, b) in self.equal {
@@ -316,9 +316,8 @@ impl Join<'_> {
                 (false, false) => {}
             }
         }
-        let keys: Vec<Var> = links.iter().map(|(_, own)| *own).collect();
-        let is_found = is_key(&self.inputs[place], &keys);
-        let here: Vec<Var> = links.iter().map(|(here, _)| *here).collect();
+        let (here, keys): (Vec<Var>, Vec<Var>) = links.iter().copied().unzip();
+        let is_found = !links.is_empty() && fan_out(query, &self.inputs[place], &keys) < ONE;
         let can_group = is_found && can_group(query, &here);
         (can_group && self.is_connected_without(place)).then_some(links)
     }

@@ -16,13 +16,11 @@ use crate::physical::copies::{self, Copies};
 use crate::physical::outer_join::drop_unmatched;
 use crate::physical::planner::Planner;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
-use crate::physical::statistics::{expected, is_key};
+use crate::physical::statistics::{ONE, expected, fan_out};
 use crate::vector::value::Var;
 
 /// Another relation is the root if it is expected to keep this many times as many rows as the largest relation.
 const FEW: f64 = 8.0;
-/// A relation is found by a key of its own if a row is expected to have fewer matches than this.
-const ONE: f64 = 1.5;
 /// A build side is reduced by a join table that its parent probes by the same keys, if that table lets at most this
 /// share of rows through.
 const REDUCING: f64 = 0.5;
@@ -249,21 +247,11 @@ impl Graph {
         matches
     }
 
-    /// How many rows of a relation without its predicates are expected to match one key: its rows by the number of
-    /// values that its vectors of `pairs` can have.
+    /// How many rows of a relation without its predicates are expected to match one key, which its vectors of `pairs` have.
     fn fan_out(&self, planner: &Planner<'_>, of: usize, pairs: &[(Var, Var)]) -> f64 {
         let own: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
-        if self.nodes[of]
-            .rel
-            .as_ref()
-            .is_some_and(|rel| is_key(rel, &own))
-        {
-            return 1.0;
-        }
-        let rows = self.nodes[of].expected.1.max(1.0);
-        let values = |var: &Var| planner.query.ty(*var).most_values();
-        let keys: f64 = pairs.iter().map(|(_, own)| values(own)).product();
-        rows / keys.clamp(1.0, rows)
+        let rel = self.nodes[of].rel.as_ref();
+        rel.map_or(1.0, |rel| fan_out(planner.query, rel, &own))
     }
 
     fn children(&self, of: usize) -> Vec<usize> {

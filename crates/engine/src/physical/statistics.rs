@@ -1,6 +1,6 @@
 //! Cardinality estimates.
 
-use crate::logical::relation::Rel;
+use crate::logical::relation::{Query, Rel};
 use crate::vector::value::Var;
 
 /// Selectivity of a predicate about which nothing is known.
@@ -66,6 +66,23 @@ pub(crate) fn expected_of_join(inputs: &[&Rel]) -> (f64, f64) {
     let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
     let root = all.get(root).copied().unwrap_or((1.0, 1.0));
     (root.0 * others, root.1)
+}
+
+/// A relation is found by a key of its own if a row is expected to have fewer matches than this.
+pub(crate) const ONE: f64 = 1.5;
+
+/// How many rows of `rel`, without its predicates, are expected to match one key: its rows by the number of values that its vectors
+/// `keys` can have.
+pub(crate) fn fan_out(query: &Query, rel: &Rel, keys: &[Var]) -> f64 {
+    if is_key(rel, keys) {
+        return 1.0;
+    }
+    let rows = expected(rel).1.max(1.0);
+    let values: f64 = keys
+        .iter()
+        .map(|var| query.ty(*var).most_values())
+        .product();
+    rows / values.clamp(1.0, rows)
 }
 
 /// Whether `vars` are known to be unique in `rel`: they include a declared key, the row ids, or all grouping keys.
