@@ -149,7 +149,7 @@ impl QueryState {
                 let senders = sinks.into_iter().map(SinkState::sent);
                 ResultSender::end(senders.collect::<Result<_>>()?).await
             }
-            Sink::Rows { .. } => self.finish_rows(number, &factory, sinks),
+            Sink::Rows { .. } => self.finish_rows(number, &factory, sinks).await,
             Sink::Window { .. } => self.finish_window(number, &factory, sinks).await,
         }
     }

@@ -1,6 +1,8 @@
 //! The logical query: relations, scans of tables, results of parts of rows, and external sources.
 
+pub(crate) mod aggregate;
 pub(crate) mod external;
 pub(crate) mod parts;
 pub(crate) mod relation;
 pub(crate) mod scan;
+pub(crate) mod window;

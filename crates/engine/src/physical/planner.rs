@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::logical::relation::{Fold, Function, Key, Output, Query, Reduced, Rel, WindowFold};
+use crate::logical::relation::{Fold, Function, Output, Query, Reduced, Rel};
 use crate::physical::copies::{Copies, count_copies};
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline, then,
 };
-use crate::physical::{early_groups, join_order, outer_join, semi_join, window};
+use crate::physical::{early_groups, join_order, outer_join, semi_join};
 use crate::vector::value::Var;
 
 /// Plans the program of `root`; the vectors of `output` are the answer.
@@ -165,12 +165,7 @@ impl Planner<'_> {
             } => outer_join::full(self, *left, *right, &equal, residual, outer, required),
             Rel::Reduced(reduced) => self.reduced(reduced, required),
             Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, required),
-            Rel::Window {
-                input,
-                partition,
-                order,
-                functions,
-            } => self.window(*input, &partition, &order, functions, required),
+            Rel::Window { .. } => self.windows(rel, required),
             Rel::Shared { input, vars } => {
                 let stage = self.shared(&input)?;
                 let vars = vars.into_iter().filter(|(_, var)| required.contains(var));
@@ -305,46 +300,6 @@ impl Planner<'_> {
             pipelines = then(pipelines, operator);
         }
         Ok(pipelines)
-    }
-
-    /// The stage that collects and sorts the rows and computes the functions, and the pipeline that reads its rows.
-    fn window(
-        &mut self,
-        input: Rel,
-        partition: &[Var],
-        order: &[Key],
-        mut functions: Vec<WindowFold>,
-        required: &Required,
-    ) -> Result<Vec<Pipeline>> {
-        functions.retain(|fold| required.contains(&fold.var));
-        if functions.is_empty() {
-            return self.pipelines(input, required);
-        }
-        let mut kept = required.clone();
-        for fold in &functions {
-            let arg = fold.arg.map(|arg| self.query.ty(arg));
-            window::check(fold, arg, self.query.ty(fold.var))?;
-            kept.remove(&fold.var);
-        }
-        let mut vars = kept.clone();
-        vars.extend(partition);
-        vars.extend(order.iter().map(|key| key.var));
-        vars.extend(functions.iter().filter_map(|fold| fold.arg));
-        let pipelines = self.pipelines(input, &vars)?;
-        let partitioned = partition.iter().map(|var| Key {
-            var: *var,
-            descending: false,
-            nulls_first: false,
-        });
-        let sink = Sink::Window {
-            vars: vars.into_iter().collect(),
-            kept: kept.into_iter().collect(),
-            partition: partition.len(),
-            order: partitioned.chain(order.iter().copied()).collect(),
-            functions,
-        };
-        let stage = self.stage(pipelines, sink);
-        Ok(vec![pipeline(Source::Rows(stage))])
     }
 
     fn fold(

@@ -185,7 +185,7 @@ fn of_distinct(function: Function) -> Result<Function> {
 }
 
 /// That `function` can be computed of values of type `ty`.
-fn check(function: Function, ty: &Type) -> Result<()> {
+pub(super) fn check(function: Function, ty: &Type) -> Result<()> {
     match function {
         Function::Count | Function::CountDistinct | Function::Min | Function::Max => Ok(()),
         Function::VarSamp | Function::VarPop | Function::StddevSamp | Function::StddevPop => {
@@ -234,7 +234,7 @@ fn within_sums(ty: Type, bounds: (i128, i128)) -> Type {
 }
 
 /// The value where `filter` is true, otherwise NULL, which functions ignore.
-fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
+pub(super) fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
     let data = value.ty.data.clone();
     let null = Expr::literal(Literal::Null, &data)?;
     engine::case(vec![(filter, value)], null, &data)

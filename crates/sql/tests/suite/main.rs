@@ -19,4 +19,5 @@ mod functions;
 mod maps;
 mod planning;
 mod readers;
+mod windows;
 mod zones;
