@@ -215,8 +215,6 @@ pub struct Reduced {
     pub(crate) keys: Vec<Var>,
 }
 
-}
-
 impl Rel {
     /// Calls `f` with each vector of this relation.
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
