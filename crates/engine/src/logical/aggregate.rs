@@ -35,8 +35,8 @@ pub enum Function {
     /// The value, or the NULL, in the first row of an order. If the order keeps several rows, all functions of the
     /// aggregation must have that order, and a group has a row for each of them.
     First(RowOrder),
-    /// The number of the row in an order: 1 for the first. Where rows are kept that are equal to the last one, it is the
-    /// rank: one more than the number of rows before it that are not equal to it. The function has no argument.
+    /// The number of the row in an order: 1 for the first. It may be a rank, which [`RowNumbers`] says. The function has no
+    /// argument.
     RowNumber(RowOrder),
     /// The total of counts of parts of the rows; 0 if there are none.
     CountTotal,

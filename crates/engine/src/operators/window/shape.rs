@@ -107,7 +107,7 @@ pub(super) fn each_block(
     while from < rows.end {
         let to = rows.end.min((from / BLOCK + 1) * BLOCK);
         // Blocks begin at the same rows whatever the partitions are.
-        if from % BLOCK == 0 {
+        if from.is_multiple_of(BLOCK) {
             stop.check()?;
         }
         each(from..to);
