@@ -2,10 +2,11 @@
 //! subquery in `from` has (which are planned as this). Numbering sorts all rows; the first row of each group is an
 //! aggregate, which keeps one row of each.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
@@ -47,6 +48,10 @@ impl OptimizerRule for FirstRows {
         let LogicalPlan::Filter(filter) = &plan else {
             return Ok(Transformed::no(plan));
         };
+        if let LogicalPlan::Projection(columns) = filter.input.as_ref() {
+            let rewritten = below_columns(filter, columns)?;
+            return Ok(rewritten.map_or_else(|| Transformed::no(plan), Transformed::yes));
+        }
         let LogicalPlan::Window(window) = filter.input.as_ref() else {
             return Ok(Transformed::no(plan));
         };
@@ -55,6 +60,38 @@ impl OptimizerRule for FirstRows {
             None => Transformed::no(plan),
         })
     }
+}
+
+/// The first rows of groups where a projection lies between the filter and the window: columns that nobody reads but the window
+/// are left out there. The filter goes below it, and becomes an aggregate if one row of each group is asked for.
+fn below_columns(filter: &Filter, columns: &Projection) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Window(window) = columns.input.as_ref() else {
+        return Ok(None);
+    };
+    let mut below: HashMap<Column, Expr> = HashMap::new();
+    for (e, (qualifier, field)) in columns.expr.iter().zip(columns.schema.iter()) {
+        let inner = unalias(e.clone());
+        if !matches!(inner, Expr::Column(_)) {
+            return Ok(None);
+        }
+        below.insert(Column::new(qualifier.cloned(), field.name()), inner);
+    }
+    let predicate = filter.predicate.clone().transform(|e| {
+        let own = match &e {
+            Expr::Column(column) => below.get(column).cloned(),
+            _ => None,
+        };
+        Ok(own.map_or_else(|| Transformed::no(e), Transformed::yes))
+    })?;
+    let filter = Filter::try_new(predicate.data, Arc::clone(&columns.input))?;
+    if numbered(&filter)?.is_none() {
+        return Ok(None);
+    }
+    let first = first_of_groups(&filter, window)?;
+    let rows = first.unwrap_or(LogicalPlan::Filter(filter));
+    let (exprs, schema) = (columns.expr.clone(), Arc::clone(&columns.schema));
+    let plan = Projection::try_new_with_schema(exprs, Arc::new(rows), schema)?;
+    Ok(Some(LogicalPlan::Projection(plan)))
 }
 
 /// The filter of a window's rows as an aggregate, if it keeps the first row of each group.

@@ -71,6 +71,10 @@ fn the_engine_finds_the_first_rows_of_groups_without_a_sort() {
         format!("select {all} from (select *, rank() over (partition by host order by cpu desc) as n from m) as s where n = 1"),
         format!("select {all} from (select *, dense_rank() over (partition by host order by cpu desc) as n from m) as s where n < 4"),
         format!("select {all} from (select *, {number} as n from m) as s where n in (1, 3)"),
+        // Nobody reads the keys but the window.
+        format!("select cpu, note from (select *, {number} as n from m) as s where n = 1"),
+        format!("select cpu as c, note from (select *, {number} as n from m) as s where n <= 3 and up"),
+        "select h.host, (select cpu from m where m.host = h.host order by at desc limit 1) from (select distinct host from m) as h".into(),
         format!("select {all} from (select *, {number} as n from m) as s where n between 1 and 3"),
         "select host, (array_agg(cpu order by at))[1], (array_agg(cpu order by at desc))[1], max(cpu) from m group by host".into(),
         "select h.host, l.at, l.cpu from (select distinct host from m) as h, lateral (select at, cpu from m where m.host = h.host order by at desc limit 3) as l".into(),
