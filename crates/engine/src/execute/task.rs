@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use memory::Traffic;
+use table::{Filter, Table};
 
 use crate::cancel::Stop;
 use crate::error::Result;
@@ -133,6 +135,8 @@ impl QueryState {
         {
             key_filters = self.key_filters(scan, &pipeline.operators);
             filters.extend(key_filters.iter().map(|own| own.filter.clone()));
+            // Keys are looked up in less time than texts are read.
+            filters.sort_by_key(|filter| reads_texts(filter, &scan.table));
         }
         Ok(PipelineTask {
             source,
@@ -148,4 +152,13 @@ impl QueryState {
             meter: None,
         })
     }
+}
+
+/// Whether a filter looks at texts rather than at codes for them.
+fn reads_texts(filter: &Filter, table: &Table) -> bool {
+    let schema = table.schema();
+    filter.columns.iter().any(|column| {
+        let data = schema.field(*column).data_type();
+        matches!(data, DataType::Utf8View) && !table.is_coded(*column)
+    })
 }

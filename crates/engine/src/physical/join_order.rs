@@ -150,6 +150,30 @@ fn next_relation(
     best.map(|(_, next)| next)
 }
 
+/// Vectors that are equal in each row of a join.
+#[derive(Default)]
+struct Classes(Vec<BTreeSet<Var>>);
+
+impl Classes {
+    fn join(&mut self, (a, b): (Var, Var)) {
+        let mut class = BTreeSet::from([a, b]);
+        self.0.retain(|other| {
+            let is_apart = class.is_disjoint(other);
+            if !is_apart {
+                class.extend(other);
+            }
+            is_apart
+        });
+        self.0.push(class);
+    }
+
+    fn has(&self, (a, b): (Var, Var)) -> bool {
+        self.0
+            .iter()
+            .any(|class| class.contains(&a) && class.contains(&b))
+    }
+}
+
 struct Graph {
     nodes: Vec<Node>,
     /// Further predicates. Each is applied, and removed, as soon as the vectors it reads are there.
@@ -196,6 +220,7 @@ impl Graph {
         let mut reached = vec![root];
         let mut is_open = vec![true; self.nodes.len()];
         is_open[root] = false;
+        let mut equal = Classes::default();
         while reached.len() < self.nodes.len() {
             let (parent, child) = match next_relation(&reached, &is_open, &matches, &edges) {
                 Some(next) => next,
@@ -216,12 +241,15 @@ impl Graph {
                 .iter()
                 .filter_map(|edge| pair(edge, parent, child))
                 .collect();
+            pairs.iter().for_each(|pair| equal.join(*pair));
             self.nodes[child].fan_out = self.fan_out(planner, child, &pairs);
             self.nodes[child].parent = Some((parent, pairs));
             reached.push(child);
             is_open[child] = false;
         }
-        for ((_, a), (_, b)) in edges {
+        // What follows from the equalities of the tree need not be looked at.
+        let open = edges.into_iter().map(|((_, a), (_, b))| (a, b));
+        for (a, b) in open.filter(|pair| !equal.has(*pair)) {
             let (a, b) = (planner.query.expr(a), planner.query.expr(b));
             self.conditions
                 .push(crate::expr::build::compare(algebra::filter::Op::Eq, a, b)?);
