@@ -36,6 +36,7 @@ mod extra;
 pub(crate) mod files;
 pub(crate) mod fixed;
 pub(crate) mod flow;
+mod fused;
 pub(crate) mod grammar;
 pub(crate) mod grants;
 pub(crate) mod graphs;

@@ -34,8 +34,8 @@ use crate::frontend::steps::{Split, Touched};
 use crate::frontend::summarize::ColumnsOf;
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
-    absent, arrays, begin, changes, constraints, distinct, domains, grammar, identity, kept, like,
-    maintenance, materialized, merge, prepared, returning, rewrite, roles, schema_elements,
+    absent, arrays, begin, changes, constraints, distinct, domains, fused, grammar, identity, kept,
+    like, maintenance, materialized, merge, prepared, returning, rewrite, roles, schema_elements,
     schemas, sequences, steps, summarize, table_as, types,
 };
 use crate::names::{column_name, table_name};
@@ -146,6 +146,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
     let tokens = Tokenizer::new(&DIALECT, text)
         .tokenize_with_location()
         .map_err(|e| Error::from(ParserError::from(e)))?;
+    fused::check(text, &tokens)?;
     tokens
         .split(|token| token.token == Token::SemiColon)
         .filter(|tokens| {

@@ -114,6 +114,24 @@ impl<N: ContextProvider> Lookup<'_, N> {
                 alias: Some(alias),
                 ..
             } => return self.derived(subquery, alias),
+            TableFactor::UNNEST {
+                alias: Some(alias),
+                array_exprs,
+                with_offset: false,
+                with_ordinality: false,
+                ..
+            } => return unnested(alias, array_exprs.len()),
+            TableFactor::Table {
+                name,
+                alias: Some(alias),
+                args: Some(_),
+                ..
+            } if only(name).as_deref() == Some("generate_series") => return unnested(alias, 1),
+            TableFactor::Function {
+                name,
+                alias: Some(alias),
+                ..
+            } if only(name).as_deref() == Some("generate_series") => return unnested(alias, 1),
             _ => return None,
         };
         let single = only(name);
@@ -220,6 +238,25 @@ impl<N: ContextProvider> Lookup<'_, N> {
     }
 }
 
+/// The columns of `unnest` of so many arrays, or of a function with such, if all have names: a single one has that of the table.
+fn unnested(alias: &TableAlias, arrays: usize) -> Option<Columns> {
+    let table = vec![alias.name.clone()];
+    let names: Vec<String> = match (&alias.columns[..], arrays) {
+        ([], 1) => vec![column_name(&alias.name)],
+        (named, arrays) if named.len() == arrays => {
+            named.iter().map(|own| column_name(&own.name)).collect()
+        }
+        _ => return None,
+    };
+    let columns = names.into_iter().map(|name| Column {
+        table: table.clone(),
+        name,
+    });
+    Some(Columns {
+        wanted: columns.collect(),
+    })
+}
+
 /// Whether a `*` stands for all columns.
 pub(super) fn is_plain(options: &WildcardAdditionalOptions) -> bool {
     options.opt_ilike.is_none()
@@ -243,4 +280,17 @@ pub(super) fn shares(join: &JoinOperator) -> bool {
         constraint(join),
         Some(JoinConstraint::Using(_) | JoinConstraint::Natural)
     )
+}
+
+/// Whether tables of a `from` are joined so, also within parentheses.
+pub(super) fn shares_columns(from: &TableWithJoins) -> bool {
+    let within = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin {
+            table_with_joins, ..
+        } => shares_columns(table_with_joins),
+        _ => false,
+    };
+    let mut joins = from.joins.iter();
+    within(&from.relation)
+        || joins.any(|join| shares(&join.join_operator) || within(&join.relation))
 }
