@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use table::{Column, Definition, Key};
 
 use crate::frontend::constant::Constant;
+use crate::frontend::lengths;
 use crate::frontend::parse::{Statement, parse};
 use crate::frontend::prepared::number;
 use crate::messages::tags::shown;
@@ -102,6 +103,10 @@ impl KeyQuery {
         let value = |column: &usize| {
             let column = &definition.columns[*column];
             let (_, value) = self.values.iter().find(|(own, _)| *own == column.name)?;
+            // A `char(n)` keeps none.
+            if value.ends_with_blank(parameters) && has_length_of_char(definition, column) {
+                return None;
+            }
             value.column(parameters, column)
         };
         let values = key.columns.iter().map(value).collect::<Option<Vec<_>>>()?;
@@ -202,6 +207,15 @@ impl KeyValue {
         }
     }
 
+    /// Whether it is a text with a blank at its end.
+    fn ends_with_blank(&self, parameters: &[KeyValue]) -> bool {
+        let value = match self {
+            KeyValue::Parameter(at) => parameters.get(*at),
+            own => Some(own),
+        };
+        matches!(value, Some(KeyValue::Text(text)) if text.ends_with(' '))
+    }
+
     /// The value as an array of one, of the type of a column; none if it would have to be converted.
     fn column(&self, parameters: &[KeyValue], column: &Column) -> Option<ArrayRef> {
         let data_type = &column.data_type;
@@ -234,6 +248,10 @@ impl KeyValue {
             (constant, data_type) => Constant::column(&[constant], data_type),
         }
     }
+}
+
+fn has_length_of_char(definition: &Definition, column: &Column) -> bool {
+    lengths::of_column(definition, &column.name).is_some_and(|(_, of_char)| of_char)
 }
 
 /// A whole number as a decimal.
