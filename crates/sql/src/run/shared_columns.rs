@@ -114,25 +114,7 @@ impl<N: ContextProvider> Lookup<'_, N> {
                 alias: Some(alias),
                 ..
             } => return self.derived(subquery, alias),
-            TableFactor::UNNEST {
-                alias: Some(alias),
-                array_exprs,
-                with_offset: false,
-                with_ordinality: false,
-                ..
-            } => return unnested(alias, array_exprs.len()),
-            TableFactor::Table {
-                name,
-                alias: Some(alias),
-                args: Some(_),
-                ..
-            } if only(name).as_deref() == Some("generate_series") => return unnested(alias, 1),
-            TableFactor::Function {
-                name,
-                alias: Some(alias),
-                ..
-            } if only(name).as_deref() == Some("generate_series") => return unnested(alias, 1),
-            _ => return None,
+            other => return of_rows(other),
         };
         let single = only(name);
         let hiding = self.known.iter();
@@ -235,6 +217,32 @@ impl<N: ContextProvider> Lookup<'_, N> {
             }
         }
         Some(names)
+    }
+}
+
+/// The columns of `unnest` and of `generate_series`; none of other tables.
+fn of_rows(factor: &TableFactor) -> Option<Columns> {
+    let is_series = |name: &ObjectName| only(name).as_deref() == Some("generate_series");
+    match factor {
+        TableFactor::UNNEST {
+            alias: Some(alias),
+            array_exprs,
+            with_offset: false,
+            with_ordinality: false,
+            ..
+        } => unnested(alias, array_exprs.len()),
+        TableFactor::Table {
+            name,
+            alias: Some(alias),
+            args: Some(_),
+            ..
+        }
+        | TableFactor::Function {
+            name,
+            alias: Some(alias),
+            ..
+        } if is_series(name) => unnested(alias, 1),
+        _ => None,
     }
 }
 
