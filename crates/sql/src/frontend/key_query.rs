@@ -104,7 +104,7 @@ impl KeyQuery {
             let column = &definition.columns[*column];
             let (_, value) = self.values.iter().find(|(own, _)| *own == column.name)?;
             // A `char(n)` keeps none.
-            if value.ends_with_blank(parameters) && has_length_of_char(definition, column) {
+            if value.ends_with_blank(parameters) && lengths::is_char(definition, &column.name) {
                 return None;
             }
             value.column(parameters, column)
@@ -248,10 +248,6 @@ impl KeyValue {
             (constant, data_type) => Constant::column(&[constant], data_type),
         }
     }
-}
-
-fn has_length_of_char(definition: &Definition, column: &Column) -> bool {
-    lengths::of_column(definition, &column.name).is_some_and(|(_, of_char)| of_char)
 }
 
 /// A whole number as a decimal.
