@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use table::{Column, Definition, Key};
 
 use crate::frontend::constant::Constant;
+use crate::frontend::lengths;
 use crate::frontend::parse::{Statement, parse};
 use crate::frontend::prepared::number;
 use crate::messages::tags::shown;
@@ -102,6 +103,10 @@ impl KeyQuery {
         let value = |column: &usize| {
             let column = &definition.columns[*column];
             let (_, value) = self.values.iter().find(|(own, _)| *own == column.name)?;
+            // A `char(n)` keeps none.
+            if value.ends_with_blank(parameters) && lengths::is_char(definition, &column.name) {
+                return None;
+            }
             value.column(parameters, column)
         };
         let values = key.columns.iter().map(value).collect::<Option<Vec<_>>>()?;
@@ -200,6 +205,15 @@ impl KeyValue {
             DataType::Decimal128(..) => text.parse().ok().map(KeyValue::Whole),
             _ => None,
         }
+    }
+
+    /// Whether it is a text with a blank at its end.
+    fn ends_with_blank(&self, parameters: &[KeyValue]) -> bool {
+        let value = match self {
+            KeyValue::Parameter(at) => parameters.get(*at),
+            own => Some(own),
+        };
+        matches!(value, Some(KeyValue::Text(text)) if text.ends_with(' '))
     }
 
     /// The value as an array of one, of the type of a column; none if it would have to be converted.

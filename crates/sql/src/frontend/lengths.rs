@@ -98,6 +98,11 @@ pub(crate) fn of_column(definition: &Definition, column: &str) -> Option<(usize,
     Some((most, title.starts_with("character(")))
 }
 
+/// Whether a column of a table is a `char(n)`, which keeps no blanks at the end of its texts.
+pub(crate) fn is_char(definition: &Definition, column: &str) -> bool {
+    of_column(definition, column).is_some_and(|(_, of_char)| of_char)
+}
+
 /// Gives decimals with more digits than there are those that there are, and tells of it.
 pub(crate) fn narrow(columns: &mut [ColumnDef]) -> Vec<String> {
     let mut notices = Vec::new();

@@ -37,6 +37,7 @@ mod extra;
 pub(crate) mod files;
 pub(crate) mod fixed;
 pub(crate) mod flow;
+mod fused;
 pub(crate) mod grammar;
 pub(crate) mod grants;
 pub(crate) mod graphs;

@@ -33,8 +33,8 @@ use crate::frontend::steps::{Split, Touched};
 use crate::frontend::summarize::ColumnsOf;
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
-    absent, arrays, begin, changes, constraints, distinct, domains, explained, grammar, identity,
-    kept, like, maintenance, materialized, merge, prepared, returning, rewrite, roles,
+    absent, arrays, begin, changes, constraints, distinct, domains, explained, fused, grammar,
+    identity, kept, like, maintenance, materialized, merge, prepared, returning, rewrite, roles,
     schema_elements, schemas, sequences, steps, summarize, table_as, types,
 };
 use crate::names::{column_name, table_name};
@@ -145,6 +145,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Parsed>> {
     let tokens = Tokenizer::new(&DIALECT, text)
         .tokenize_with_location()
         .map_err(|e| Error::from(ParserError::from(e)))?;
+    fused::check(text, &tokens)?;
     tokens
         .split(|token| token.token == Token::SemiColon)
         .filter(|tokens| {

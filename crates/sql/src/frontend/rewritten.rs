@@ -13,7 +13,8 @@ use crate::frontend::{constraints, distinct, operators, overriding, rewrite, tab
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::fetched(rewrite::operators(tokens.to_vec()));
+    let tokens = rewrite::grouped(rewrite::operators(tokens.to_vec()));
+    let tokens = rewrite::fetched(tokens);
     let tokens = rewrite::locks(rewrite::unnest(tokens));
     let tokens = rewrite::array_types(tokens);
     let tokens = rewrite::quotes(rewrite::continued(table_as::logged(tokens))?);

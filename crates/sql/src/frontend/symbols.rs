@@ -3,6 +3,7 @@
 //! [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
@@ -261,6 +262,9 @@ fn computed(
     right: &Expr,
     schema: &DFSchema,
 ) -> Result<Option<Expr>> {
+    if *op == BinaryOperator::PGBitwiseXor {
+        return Ok(exclusive(left, right));
+    }
     let op = match op {
         BinaryOperator::Plus => Operator::Plus,
         BinaryOperator::Minus => Operator::Minus,
@@ -270,6 +274,29 @@ fn computed(
         _ => return Ok(None),
     };
     operands::operated(op, left, right, schema)
+}
+
+/// `a # b` where one side has the other in it, as the bits that either has without those that both have: the optimiser takes
+/// `a # a` for 0 and `(a # b) # a` for `b`, also where `a` is NULL. None of other sides.
+fn exclusive(left: &Expr, right: &Expr) -> Option<Expr> {
+    let has = |side: &Expr, other: &Expr| {
+        let found = side.exists(|part| Ok(part == other));
+        // The closure does not fail.
+        found.unwrap_or(false)
+    };
+    if !has(left, right) && !has(right, left) || left.is_volatile() || right.is_volatile() {
+        return None;
+    }
+    let bits = |op: Operator| {
+        let (left, right) = (Box::new(left.clone()), Box::new(right.clone()));
+        Box::new(Expr::BinaryExpr(BinaryExpr::new(left, op, right)))
+    };
+    let (either, both) = (bits(Operator::BitwiseOr), bits(Operator::BitwiseAnd));
+    Some(Expr::BinaryExpr(BinaryExpr::new(
+        either,
+        Operator::Minus,
+        both,
+    )))
 }
 
 /// A timestamp beside an interval: one that counts seconds or milliseconds counts microseconds, as the interval has them.

@@ -154,7 +154,7 @@ impl Accumulator for Best {
     }
 }
 
-/// `mode(value)`: the most frequent value; of several the least.
+/// `mode(value)`: the most frequent value; of several the least, or the first in the order that is asked for.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Mode {
     signature: Signature,
@@ -191,6 +191,10 @@ impl AggregateUDFImpl for Mode {
             counts: HashMap::new(),
             bytes: 0,
             distinct: args.is_distinct,
+            descending: args
+                .order_bys
+                .first()
+                .is_some_and(|order| order.options.descending),
         }))
     }
 
@@ -207,6 +211,8 @@ struct Counts {
     /// Memory of the values.
     bytes: usize,
     distinct: bool,
+    /// Whether the greatest of the most frequent values is wanted.
+    descending: bool,
 }
 
 impl Counts {
@@ -233,7 +239,14 @@ impl Accumulator for Counts {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let better = |a: &(&ScalarValue, &i64), b: &(&ScalarValue, &i64)| {
-            a.1.cmp(b.1).then_with(|| compared(b.0, a.0))
+            let least = || {
+                if self.descending {
+                    compared(a.0, b.0)
+                } else {
+                    compared(b.0, a.0)
+                }
+            };
+            a.1.cmp(b.1).then_with(least)
         };
         match self.counts.iter().max_by(better) {
             Some((value, _)) => Ok(value.clone()),

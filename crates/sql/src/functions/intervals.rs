@@ -15,7 +15,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use crate::error::Error;
-use crate::functions::arguments::nanoseconds;
+use crate::functions::arguments::{is_text, nanoseconds};
 use crate::functions::lists::types::{item, list_of, lists, plain};
 use crate::functions::own::Own;
 
@@ -110,6 +110,8 @@ pub(crate) fn call(name: &str, args: Vec<Expr>) -> Result<Expr> {
 fn one(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
         [DataType::Interval(_) | DataType::Null] => Ok(vec![INTERVAL]),
+        // A constant in quotes.
+        [text] if is_text(text) => Ok(vec![INTERVAL]),
         _ => plan_err!("the function takes one interval"),
     }
 }

@@ -22,6 +22,7 @@ pub(crate) mod cut;
 pub(crate) mod dates;
 pub(crate) mod decimals;
 pub(crate) mod descriptions;
+mod deviations;
 pub(crate) mod domains;
 pub(crate) mod enums;
 mod format;
@@ -29,6 +30,7 @@ pub(crate) mod intervals;
 mod items;
 pub(crate) mod json;
 mod lengthened;
+mod letters;
 pub(crate) mod like;
 pub(crate) mod like_parts;
 pub(crate) mod lists;
@@ -96,7 +98,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
     let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
     let rounding: Vec<_> = rounding.iter().flatten().map(places::rounding).collect();
-    let measured: Vec<_> = measured::all(state).chain(wrapped::all(state)).collect();
+    let measured = measured::all(state).chain(wrapped::all(state));
+    let measured: Vec<_> = measured.chain(letters::all(state)).collect();
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -152,6 +155,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         state.deregister_udf(name)?;
     }
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
+    let aggregates = aggregates.chain(deviations::all(state));
     for function in aggregates.chain([sum::sum(), mean::mean()]) {
         state.register_udaf(function)?;
     }

@@ -18,6 +18,7 @@ use crate::functions::temporal::read::reads;
 use crate::functions::temporal::{instants, moments};
 use crate::functions::{bytes, casts, convert, decimals, rounding};
 use crate::optimize::expressions::{is_text, rewritten};
+use crate::optimize::losses;
 
 /// The analyzer rule that gives casts PostgreSQL's meaning. It must come after type coercion, which adds casts.
 #[derive(Debug)]
@@ -36,6 +37,9 @@ impl AnalyzerRule for Casts {
                 return Ok(Transformed::yes(found));
             }
             let (expr, changed) = decimals::bare::as_cast(expr, schema)?;
+            if let Some(kept) = losses::kept(&expr, schema)? {
+                return Ok(Transformed::yes(kept));
+            }
             let found = convert(expr, schema, local)?;
             Ok(if changed {
                 Transformed::yes(found.data)

@@ -76,8 +76,11 @@ fn expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     rewritten_node(plan, &rewrite)
 }
 
-/// Whether values stand beside each other in an expression.
+/// Whether values stand beside each other in an expression, or it is of a function that takes doubles alone.
 fn brings_together(expr: &Expr) -> bool {
+    if let Expr::ScalarFunction(call) = expr {
+        return reals::is_of_doubles(call);
+    }
     matches!(
         expr,
         Expr::BinaryExpr(_)
@@ -138,6 +141,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Case(case) => Ok(of_case(case, schema)),
         Expr::InSubquery(subquery) => in_subquery(subquery, schema),
         Expr::SetComparison(comparison) => set_comparison(comparison, schema),
+        Expr::ScalarFunction(call) => Ok(reals::as_doubles(call, schema)),
         other => Ok(Transformed::no(other)),
     }
 }

@@ -33,6 +33,7 @@ pub(crate) mod keys;
 pub(crate) mod known_limits;
 pub(crate) mod lengths;
 pub(crate) mod likes;
+mod losses;
 pub(crate) mod membership;
 pub(crate) mod multiset;
 pub(crate) mod nested;

@@ -3,11 +3,13 @@
 //! DataFusion sorts the rows of a group once, in an order that suits all its aggregates, or reverses what they have gathered. It
 //! refuses orders of which none is a part of another, and reverses what is distinct twice. Where aggregates with an order are not
 //! all alike in it, and where values are distinct, each gathers in any order, and [sorts](crate::functions::lists::ordered) what
-//! it has: values with keys beside them, or distinct values, which are their own keys. Before that, arrays of which only the first
+//! it has: values with keys beside them, or distinct values, which are their own keys. Distinct values without an order are sorted,
+//! too, as PostgreSQL sorts them to find out which are. Before that, arrays of which only the first
 //! item is read become [first values](super::first_items).
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
@@ -61,13 +63,16 @@ fn has_gathering(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// The aggregate that an expression of a group is, if it gathers values in an order, or with other texts between them.
+/// The aggregate that an expression of a group is, if it gathers values in an order, distinct ones, or with other texts between
+/// them.
 fn gathering(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
         Expr::Alias(alias) => gathering(&alias.expr),
         Expr::AggregateFunction(function)
             if matches!(function.func.name(), "array_agg" | "string_agg")
-                && (!function.params.order_by.is_empty() || is_varied(function)) =>
+                && (!function.params.order_by.is_empty()
+                    || function.params.distinct
+                    || is_varied(function)) =>
         {
             Some(function)
         }
@@ -167,10 +172,17 @@ fn sorted(function: &AggregateFunction, schema: &DFSchema) -> Result<Option<Sort
         ([value, between], "string_agg") => (value, Some(between)),
         _ => return Ok(None),
     };
-    let keys = spelled(&params.order_by);
+    let of_itself = [SortExpr::new(value.clone(), true, false)];
+    let is_sorted = params.distinct && params.order_by.is_empty() && has_order(value, schema)?;
+    let order_by = if is_sorted {
+        &of_itself[..]
+    } else {
+        &params.order_by[..]
+    };
+    let keys = spelled(order_by);
     let (argument, call) = if params.distinct {
         // They are sorted by themselves, as nothing else is known of each.
-        let is_own = match &params.order_by[..] {
+        let is_own = match order_by {
             [key] => bare(&key.expr, schema) == bare(value, schema),
             _ => false,
         };
@@ -211,6 +223,15 @@ fn sorted(function: &AggregateFunction, schema: &DFSchema) -> Result<Option<Sort
         params.null_treatment,
     ));
     Ok(Some(Sorted { gathered, call }))
+}
+
+/// Whether a value is of a type whose arrays are sorted.
+fn has_order(value: &Expr, schema: &DFSchema) -> Result<bool> {
+    use DataType::{Boolean, Date32, FixedSizeBinary, Time32, Time64, Timestamp};
+    let ty = value.get_type(schema)?;
+    let is_moment = matches!(ty, Date32 | Time32(_) | Time64(_) | Timestamp(..));
+    let is_other = matches!(ty, Boolean | FixedSizeBinary(_));
+    Ok(ty.is_numeric() || ty.is_string() || is_moment || is_other)
 }
 
 fn is_constant(expr: &Expr) -> bool {

@@ -1,13 +1,44 @@
-//! The sum of a `real` is one, as in PostgreSQL: DataFusion's is a double. It is added up as a double, and narrowed above.
+//! The sum of a `real` is one, as in PostgreSQL: DataFusion's is a double. It is added up as a double, and narrowed above. Functions
+//! that PostgreSQL has for doubles alone take a `real` as a double, and return one.
 
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, Projection, Window,
 };
+
+/// Functions of numbers that there are not for a `real`, by DataFusion's names. Those of a number of places look at its 6 digits.
+const OF_DOUBLES: [&str; 27] = [
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh",
+    "cot", "degrees", "exp", "floor", "ln", "log", "log10", "radians", "round", "signum", "sin",
+    "sinh", "sqrt", "tan", "tanh", "trunc",
+];
+
+/// Whether a call is of such a function.
+pub(super) fn is_of_doubles(call: &ScalarFunction) -> bool {
+    let name = call.func.name();
+    let has_places = call.args.len() > 1 && matches!(name, "round" | "trunc");
+    OF_DOUBLES.contains(&name) && !has_places
+}
+
+/// A call of such a function with each `real` as a double.
+pub(super) fn as_doubles(mut call: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
+    let mut changed = false;
+    if is_of_doubles(&call) {
+        for arg in &mut call.args {
+            if arg.get_type(schema).is_ok_and(|ty| ty == DataType::Float32) {
+                let wide = Cast::new(Box::new(std::mem::take(arg)), DataType::Float64);
+                *arg = Expr::Cast(wide);
+                changed = true;
+            }
+        }
+    }
+    Transformed::new_transformed(Expr::ScalarFunction(call), changed)
+}
 
 /// A node that has such sums, with a projection above it that makes each a `real`.
 ///

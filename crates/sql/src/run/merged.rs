@@ -1,6 +1,7 @@
 //! `select * from a join b using (k)` has `k` as its first column, and `natural join` the columns that both have. The planner
-//! leaves them where they are in `a`, so `*` is written out where that is another place. In a `right` or `full join` it takes
-//! their values from `a` alone, so [these](super::wide_joins) are written in another way.
+//! leaves them where they are in `a`, takes their values from `a` alone also in a `right` or `full join`, and refuses `k` in
+//! `where`. So such joins are [written with `on`](super::wide_joins), and `k` as what it is. Where the columns of a table are not
+//! known, only `*` is written out, as far as it can be.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -17,7 +18,7 @@ use crate::frontend::flow::{flow, outcome};
 use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 use crate::run::dependent_columns::Dependent;
-use crate::run::shared_columns::{Column, Columns, Cte, Lookup, is_plain, shares};
+use crate::run::shared_columns::{Column, Columns, Cte, Lookup, is_plain, shares, shares_columns};
 use crate::run::{file_columns, system_columns, wide_joins};
 
 /// The statement with its `*` written out where tables share columns, and with the columns that keys of groups
@@ -99,14 +100,29 @@ impl<N: ContextProvider> Stars<'_, '_, N> {
     }
 
     fn select(&self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
-        if wide_joins::is_wide(select) {
-            return wide_joins::write_out(self.lookup, select, order_by);
+        let is_wide = wide_joins::is_wide(select);
+        if !is_wide && !select.from.iter().any(shares_columns) {
+            if self.all {
+                self.write_out(select);
+            }
+            return Ok(());
         }
-        let mut joins = select.from.iter().flat_map(|from| &from.joins);
-        if self.all || joins.any(|join| shares(&join.join_operator)) {
-            self.write_out(select);
+        let (mut written, mut keys) = (select.clone(), order_by.as_deref().cloned());
+        match wide_joins::write_out(self.lookup, &mut written, keys.as_mut()) {
+            Ok(()) => {
+                *select = written;
+                if let (Some(order_by), Some(keys)) = (order_by, keys) {
+                    *order_by = keys;
+                }
+                Ok(())
+            }
+            // The planner knows the columns, but not all that a name alone may be.
+            Err(Error::Unsupported { .. }) if !is_wide => {
+                self.write_out(select);
+                Ok(())
+            }
+            Err(e) => Err(e),
         }
-        Ok(())
     }
 
     /// Writes `*` out by table where the columns of some are not known, such as those of `unnest(...) as u`.

@@ -7,6 +7,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod arrays;
+mod blanks;
 pub(crate) mod checks;
 pub(crate) mod clock;
 pub(crate) mod context;

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, JoinType, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
 use table::{Definition, timetz_type};
 
@@ -117,6 +118,33 @@ pub(crate) fn keep(definition: &mut Definition, found: &[Option<Modifier>]) {
     }
     let checks = lengths::of_columns(texts);
     definition.checks.extend(checks);
+}
+
+/// Tells which of the expressions of a node are of `char(n)`.
+pub(super) struct Chars {
+    walk: Walk,
+    schema: DFSchema,
+    below: Modifiers,
+}
+
+impl Chars {
+    /// Those of a node that is not optimised.
+    pub(super) fn of_inputs(node: &LogicalPlan) -> Chars {
+        let mut walk = Walk::default();
+        let inputs = node.inputs();
+        let below = inputs.iter().flat_map(|input| walk.plan(input)).collect();
+        Chars {
+            schema: merge_schema(&inputs),
+            walk,
+            below,
+        }
+    }
+
+    /// Whether an expression is of `char(n)`.
+    pub(super) fn has(&mut self, expr: &Expr) -> bool {
+        let own = self.walk.expr(expr, &self.schema, &self.below);
+        matches!(own, Some(Modifier::Length { of_char: true, .. }))
+    }
 }
 
 /// What the parts of a plan have.

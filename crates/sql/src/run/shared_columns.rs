@@ -114,7 +114,7 @@ impl<N: ContextProvider> Lookup<'_, N> {
                 alias: Some(alias),
                 ..
             } => return self.derived(subquery, alias),
-            _ => return None,
+            other => return of_rows(other),
         };
         let single = only(name);
         let hiding = self.known.iter();
@@ -220,6 +220,51 @@ impl<N: ContextProvider> Lookup<'_, N> {
     }
 }
 
+/// The columns of `unnest` and of `generate_series`; none of other tables.
+fn of_rows(factor: &TableFactor) -> Option<Columns> {
+    let is_series = |name: &ObjectName| only(name).as_deref() == Some("generate_series");
+    match factor {
+        TableFactor::UNNEST {
+            alias: Some(alias),
+            array_exprs,
+            with_offset: false,
+            with_ordinality: false,
+            ..
+        } => unnested(alias, array_exprs.len()),
+        TableFactor::Table {
+            name,
+            alias: Some(alias),
+            args: Some(_),
+            ..
+        }
+        | TableFactor::Function {
+            name,
+            alias: Some(alias),
+            ..
+        } if is_series(name) => unnested(alias, 1),
+        _ => None,
+    }
+}
+
+/// The columns of `unnest` of so many arrays, or of a function with such, if all have names: a single one has that of the table.
+fn unnested(alias: &TableAlias, arrays: usize) -> Option<Columns> {
+    let table = vec![alias.name.clone()];
+    let names: Vec<String> = match (&alias.columns[..], arrays) {
+        ([], 1) => vec![column_name(&alias.name)],
+        (named, arrays) if named.len() == arrays => {
+            named.iter().map(|own| column_name(&own.name)).collect()
+        }
+        _ => return None,
+    };
+    let columns = names.into_iter().map(|name| Column {
+        table: table.clone(),
+        name,
+    });
+    Some(Columns {
+        wanted: columns.collect(),
+    })
+}
+
 /// Whether a `*` stands for all columns.
 pub(super) fn is_plain(options: &WildcardAdditionalOptions) -> bool {
     options.opt_ilike.is_none()
@@ -243,4 +288,17 @@ pub(super) fn shares(join: &JoinOperator) -> bool {
         constraint(join),
         Some(JoinConstraint::Using(_) | JoinConstraint::Natural)
     )
+}
+
+/// Whether tables of a `from` are joined so, also within parentheses.
+pub(super) fn shares_columns(from: &TableWithJoins) -> bool {
+    let within = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin {
+            table_with_joins, ..
+        } => shares_columns(table_with_joins),
+        _ => false,
+    };
+    let mut joins = from.joins.iter();
+    within(&from.relation)
+        || joins.any(|join| shares(&join.join_operator) || within(&join.relation))
 }

@@ -1,19 +1,21 @@
-//! `right` and `full joins` whose tables share columns, by `using` or `natural`. Such a column is that of the right table, or of
-//! whichever has a row, which the planner does not know: so the join is written with `on`, and the column as what it is. So are
-//! joins that give the columns that they share a name: `using (a) as x`.
+//! Joins whose tables share columns, by `using` or `natural`. Such a column is that of the left table, of the right one, or of
+//! whichever has a row, which the planner does not know everywhere: so the join is written with `on`, and the column as what it
+//! is. So are joins that give the columns that they share a name: `using (a) as x`.
+
+use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, JoinConstraint, JoinOperator, OrderBy, OrderByKind,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins,
-    Value, VisitMut,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, Value, VisitMut, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::frontend::call::plain_call;
-use crate::frontend::outside::outside_queries;
 use crate::frontend::returning::plain_query;
 use crate::frontend::rewrite::{alias_of, constraint, marked};
+use crate::frontend::walk::WalkMut;
 use crate::names::column_name;
 use crate::run::shared_columns::{Column, Lookup, is_plain, only};
 
@@ -95,6 +97,7 @@ pub(super) fn write_out<N: ContextProvider>(
     let columns = Columns {
         merged: &merged,
         named: &named,
+        lookup,
     };
     for item in std::mem::take(&mut select.projection) {
         match item {
@@ -145,7 +148,11 @@ pub(super) fn write_out<N: ContextProvider>(
 }
 
 /// The keys of an order: a name alone is that of an output column, if there is one. Those of `distinct on` are what it says.
-fn ordered(select: &Select, order_by: &mut OrderBy, columns: &Columns<'_>) {
+fn ordered<N: ContextProvider>(
+    select: &Select,
+    order_by: &mut OrderBy,
+    columns: &Columns<'_, '_, N>,
+) {
     let is_distinct = matches!(select.distinct, Some(Distinct::On(_)));
     let is_output = |name: &str| {
         !is_distinct
@@ -217,8 +224,12 @@ fn chain<N: ContextProvider>(
                     .cloned()
                     .collect();
                 if let JoinConstraint::On(condition) = constraint {
-                    let merged = &merged;
-                    Columns { merged, named }.write_out(condition);
+                    let columns = Columns {
+                        merged: &merged,
+                        named,
+                        lookup,
+                    };
+                    columns.write_out(condition);
                 }
                 all.append(&mut other);
                 continue;
@@ -337,18 +348,18 @@ fn unknown() -> Error {
 }
 
 /// The columns that two tables share.
-struct Columns<'m> {
+struct Columns<'m, 'n, N> {
     merged: &'m [Visible],
     named: &'m [Named],
+    lookup: &'m Lookup<'n, N>,
 }
 
-impl Columns<'_> {
-    /// Writes them as what they are, but in queries inside.
+impl<N: ContextProvider> Columns<'_, '_, N> {
+    /// Writes them as what they are.
     fn write_out(&self, tree: &mut impl VisitMut) {
-        outside_queries(tree, |expr| {
-            if let Some(own) = self.found(expr) {
-                *expr = own.expr.clone();
-            }
+        let _ = tree.walk_mut(&mut Written {
+            columns: self,
+            within: Vec::new(),
         });
     }
 
@@ -369,5 +380,67 @@ impl Columns<'_> {
             }
             _ => None,
         }
+    }
+
+    /// The names that may mean something else in a query inside: of the columns that it reads, and of those it returns. None if
+    /// they are not known.
+    fn hidden_in(&self, body: &SetExpr) -> Option<Vec<String>> {
+        let select = match body {
+            SetExpr::Select(select) => select,
+            SetExpr::Query(query) => return self.hidden_in(&query.body),
+            SetExpr::SetOperation { left, right, .. } => {
+                let mut names = self.hidden_in(left)?;
+                names.extend(self.hidden_in(right)?);
+                return Some(names);
+            }
+            SetExpr::Values(_) => return Some(Vec::new()),
+            _ => return None,
+        };
+        let mut names = Vec::new();
+        for from in &select.from {
+            let columns = self.lookup.chain(from)?.wanted;
+            names.extend(columns.into_iter().map(|own| own.name));
+        }
+        names.extend(select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(column_name(alias)),
+            _ => None,
+        }));
+        Some(names)
+    }
+}
+
+/// Writes shared columns out. In a query inside, a name alone is one unless something there has that name.
+struct Written<'c, 'm, 'n, N> {
+    columns: &'c Columns<'m, 'n, N>,
+    /// For each query inside that stands around an expression, the names that it hides; none if they are not known.
+    within: Vec<Option<Vec<String>>>,
+}
+
+impl<N: ContextProvider> VisitorMut for Written<'_, '_, '_, N> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.within.push(self.columns.hidden_in(&query.body));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.within.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let mut within = self.within.iter();
+        let is_seen = match &*expr {
+            Expr::Identifier(name) => within.all(|hidden| {
+                let name = column_name(name);
+                hidden.as_ref().is_some_and(|all| !all.contains(&name))
+            }),
+            _ => self.within.is_empty(),
+        };
+        if is_seen && let Some(own) = self.columns.found(expr) {
+            *expr = own.expr.clone();
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -17,6 +17,7 @@ use table::{Column, Definition, Privileges, ROW_COLUMN, Table, is_enum, uuid_typ
 
 use crate::error::Result;
 use crate::frontend::key_query::{Named, equalities};
+use crate::frontend::lengths;
 use crate::frontend::row_values::{Cell, Given, RowValue, scaled, whole};
 use crate::functions::temporal::local::Local;
 use crate::names::{base, column_name};
@@ -242,7 +243,12 @@ async fn numbered(
     let is_of_key = |at: usize| key.columns.contains(&at);
     let value = |at: usize| {
         let (_, value) = of(at)?;
-        let data_type = &definition.columns.get(at)?.data_type;
+        let column = definition.columns.get(at)?;
+        let data_type = &column.data_type;
+        let is_blank = matches!(value, RowValue::Text(text) if text.ends_with(' '));
+        if is_blank && lengths::is_char(definition, &column.name) {
+            return None;
+        }
         let is_asked = is_found(data_type) && (is_of_key(at) || !is_enum(data_type));
         own.value(value, at).filter(|_| is_asked)
     };

@@ -1,29 +1,44 @@
 //! Variances and standard deviations.
 //!
-//! The mean and the sum of squared differences from it are kept up to date with each value (Welford, 1962), and those of
-//! two parts are merged (Chan, Golub and LeVeque, 1979): a difference of two large sums would lose all digits where values
-//! lie close together and far from zero.
+//! The sum and the sum of squared differences from the mean are kept up to date with each value (Youngs and Cramer, 1971), and
+//! those of two parts are merged (Chan, Golub and LeVeque, 1979): a difference of two large sums would lose all digits where
+//! values lie close together and far from zero. Numbers that are finite, but whose sums are not, are an error, as in PostgreSQL.
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, grow, other_state, pairs, same,
+    AccumulatedValues, Accumulator, grow, other_state, overflow, pairs, same,
 };
 use crate::vector::value::{Kind, Values, Vector};
 
-/// For each group the number of its values, their mean, and the sum of the squares of their differences from it.
+/// For each group the number of its values, their sum, and the sum of the squares of their differences from the mean.
 #[derive(Debug, Default)]
 pub(crate) struct Deviations {
     counts: Vec<i64>,
-    means: Vec<f64>,
+    sums: Vec<f64>,
     squares: Vec<f64>,
 }
 
 impl Deviations {
-    fn value(&mut self, group: usize, value: f64) {
-        let before = value - self.means[group];
+    /// Adds a value; false if it and all before it are finite, but a sum is not.
+    fn value(&mut self, group: usize, value: f64) -> bool {
+        let before = self.counts[group] as f64;
+        let (sum, count) = (self.sums[group], before + 1.0);
         self.counts[group] += 1;
-        self.means[group] += before / self.counts[group] as f64;
-        self.squares[group] += before * (value - self.means[group]);
+        self.sums[group] += value;
+        if before == 0.0 {
+            if !value.is_finite() {
+                self.squares[group] = f64::NAN;
+            }
+            return true;
+        }
+        let apart = value * count - self.sums[group];
+        self.squares[group] += apart * apart / (count * before);
+        if self.sums[group].is_infinite() || self.squares[group].is_infinite() {
+            // What is infinitely far from the mean is no number.
+            self.squares[group] = f64::NAN;
+            return sum.is_infinite() || value.is_infinite();
+        }
+        true
     }
 }
 
@@ -34,7 +49,7 @@ impl Accumulator for Deviations {
 
     fn resize(&mut self, groups: usize) {
         grow(&mut self.counts, groups, |n| vec![0; n], 0);
-        grow(&mut self.means, groups, |n| vec![0.0; n], 0.0);
+        grow(&mut self.sums, groups, |n| vec![0.0; n], 0.0);
         grow(&mut self.squares, groups, |n| vec![0.0; n], 0.0);
     }
 
@@ -43,12 +58,13 @@ impl Accumulator for Deviations {
         let Values::Float(values) = &vector.values else {
             return Err(Error::internal("a variance of another kind of values"));
         };
+        let mut fits = true;
         for (row, value) in values.iter().enumerate() {
             if vector.valid.as_ref().is_none_or(|valid| valid[row]) {
-                self.value(groups.map_or(0, |groups| groups[row] as usize), *value);
+                fits &= self.value(groups.map_or(0, |groups| groups[row] as usize), *value);
             }
         }
-        Ok(())
+        if fits { Ok(()) } else { Err(overflow()) }
     }
 
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {
@@ -56,15 +72,22 @@ impl Accumulator for Deviations {
         for (from, to) in pairs(from, to).filter(|(from, _)| other.counts[*from] > 0) {
             if self.counts[to] == 0 {
                 self.counts[to] = other.counts[from];
-                self.means[to] = other.means[from];
+                self.sums[to] = other.sums[from];
                 self.squares[to] = other.squares[from];
                 continue;
             }
             let (own, theirs) = (self.counts[to] as f64, other.counts[from] as f64);
-            let apart = other.means[from] - self.means[to];
+            let finite = |deviations: &Deviations, group: usize| {
+                deviations.sums[group].is_finite() && !deviations.squares[group].is_infinite()
+            };
+            let fit = finite(self, to) && finite(other, from);
+            let apart = self.sums[to] / own - other.sums[from] / theirs;
             self.counts[to] += other.counts[from];
-            self.means[to] += apart * (theirs / (own + theirs));
-            self.squares[to] += other.squares[from] + apart * apart * own * theirs / (own + theirs);
+            self.sums[to] += other.sums[from];
+            self.squares[to] += other.squares[from] + own * theirs * apart * apart / (own + theirs);
+            if fit && !finite(self, to) {
+                return Err(overflow());
+            }
         }
         Ok(())
     }
@@ -75,11 +98,11 @@ impl Accumulator for Deviations {
 
     fn state(&self, some: &[u32]) -> Result<Vec<Vector>> {
         let counts = some.iter().map(|group| self.counts[*group as usize]);
-        let means = some.iter().map(|group| self.means[*group as usize]);
+        let sums = some.iter().map(|group| self.sums[*group as usize]);
         let squares = some.iter().map(|group| self.squares[*group as usize]);
         Ok(vec![
             Vector::new(Values::Int(counts.collect())),
-            Vector::new(Values::Float(means.collect())),
+            Vector::new(Values::Float(sums.collect())),
             Vector::new(Values::Float(squares.collect())),
         ])
     }
@@ -89,11 +112,11 @@ impl Accumulator for Deviations {
         match (state.next(), state.next(), state.next()) {
             (
                 Some(Values::Int(counts)),
-                Some(Values::Float(means)),
+                Some(Values::Float(sums)),
                 Some(Values::Float(squares)),
             ) => Ok(Box::new(Deviations {
                 counts,
-                means,
+                sums,
                 squares,
             })),
             _ => Err(other_state()),
@@ -101,7 +124,7 @@ impl Accumulator for Deviations {
     }
 
     fn memory(&self) -> usize {
-        8 * (self.counts.capacity() + self.means.capacity() + self.squares.capacity())
+        8 * (self.counts.capacity() + self.sums.capacity() + self.squares.capacity())
     }
 
     fn found(&self) -> AccumulatedValues<'_> {
@@ -153,6 +176,47 @@ mod tests {
         assert_eq!(found(Function::StddevPop, &of(&[])), None);
         // An infinite value is infinitely far from the mean, or not at all.
         assert!(found(Function::VarPop, &of(&[f64::INFINITY])).is_some_and(f64::is_nan));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let add = |values: &[f64]| {
+            let mut made = Deviations::default();
+            made.resize(1);
+            let values = Vector::new(Values::Float(values.to_vec()));
+            made.add(None, values.len(), Some(&values)).map(|()| made)
+        };
+        for values in [
+            [1e308, -1e308],
+            [1e308, 1e308],
+            [1e154, 3e154],
+            [1e200, 2e200],
+        ] {
+            assert!(
+                matches!(add(&values), Err(Error::Overflow { .. })),
+                "{values:?}"
+            );
+            let (mut one, other) = (of(&values[..1]), of(&values[1..]));
+            let merged = one.merge(&other, &[0], &[0]);
+            assert!(matches!(merged, Err(Error::Overflow { .. })), "{values:?}");
+        }
+        for values in [
+            [f64::INFINITY, 1.0],
+            [1.0, f64::NEG_INFINITY],
+            [f64::NAN, 1e308],
+        ] {
+            let all = add(&values).unwrap();
+            assert!(
+                found(Function::VarPop, &all).is_some_and(f64::is_nan),
+                "{values:?}"
+            );
+        }
+        assert_eq!(found(Function::StddevSamp, &of(&[1e200, 1e200])), Some(0.0));
+        let near = of(&[1e154, 1.1e154]);
+        assert_eq!(
+            found(Function::VarPop, &near),
+            Some(2.499_999_999_999_993_4e305)
+        );
     }
 
     #[test]

@@ -207,6 +207,57 @@ mod tests {
             "b > '5000000000'::bigint",
         ),
         ("u is null", "(u IS NULL)", "u IS NULL"),
+        (
+            "n::numeric(4, 1) > 0",
+            "((n)::numeric(4,1) > (0)::numeric)",
+            "n::numeric(4,1) > 0::numeric",
+        ),
+        (
+            "v::varchar(3) = 'a'",
+            "(((v)::character varying(3))::text = 'a'::text)",
+            "v::character varying(3)::text = 'a'::text",
+        ),
+        (
+            "cast(t as char(2)) = 'ab'",
+            "((t)::character(2) = 'ab'::bpchar)",
+            "t::character(2) = 'ab'::bpchar",
+        ),
+        (
+            "a::numeric(5,2) = 1.5::numeric(4,1)",
+            "((a)::numeric(5,2) = 1.5::numeric(4,1))",
+            "a::numeric(5,2) = 1.5::numeric(4,1)",
+        ),
+        (
+            "n::decimal(5) in (1, 2)",
+            "((n)::numeric(5,0) = ANY (ARRAY[(1)::numeric, (2)::numeric]))",
+            "n::numeric(5,0) = ANY (ARRAY[1::numeric, 2::numeric])",
+        ),
+        (
+            "n > '5'::numeric(3,1)",
+            "(n > '5'::numeric(3,1))",
+            "n > '5'::numeric(3,1)",
+        ),
+        (
+            "n > '2.50'::numeric(3,1)",
+            "(n > 2.50::numeric(3,1))",
+            "n > 2.50::numeric(3,1)",
+        ),
+        (
+            "n > -5::numeric(4,1)",
+            "(n > (- (5)::numeric(4,1)))",
+            "n > (- 5::numeric(4,1))",
+        ),
+        (
+            "ts::timestamp(0) < '2020-01-01 10:00:00'::timestamp(3)",
+            "((ts)::timestamp(0) without time zone < '2020-01-01 10:00:00'::timestamp(3) without time zone)",
+            "ts::timestamp(0) without time zone < '2020-01-01 10:00:00'::timestamp(3) without time zone",
+        ),
+        ("d < current_date", "(d < CURRENT_DATE)", "d < CURRENT_DATE"),
+        (
+            "t = upper('x')",
+            "(t = upper('x'::text))",
+            "t = upper('x'::text)",
+        ),
     ];
 
     #[test]

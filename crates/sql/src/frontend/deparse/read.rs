@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    UnaryOperator, Value,
+    ObjectName, UnaryOperator, Value,
 };
 
 use crate::frontend::deparse::node::{Node, literal};
@@ -39,6 +39,9 @@ impl Reading<'_> {
                 array: false,
                 format: None,
             } => {
+                if let Some((to, title)) = Type::limited(data_type) {
+                    return self.limited(expr, to, title);
+                }
                 let to = Type::of(data_type)?;
                 match self.node(expr)? {
                     (Node::Quoted(text), _) => self.labelled(&text, to),
@@ -62,6 +65,23 @@ impl Reading<'_> {
             Expr::Function(_) => self.call(expr),
             expr => self.predicate(expr),
         }
+    }
+
+    /// A cast to a [limited](Type::limited) type.
+    fn limited(&self, expr: &Expr, to: Type, title: String) -> Option<Typed> {
+        let is_number =
+            matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+        let node = match self.node(expr)? {
+            (Node::Quoted(text), _) if self.typed => {
+                Node::Plain(to.limited_constant(&text, &title)?)
+            }
+            (Node::Quoted(text), _) => Node::Plain(format!("{}::{title}", literal(&text))),
+            (Node::Plain(text), Type::Numeric) if is_number && to == Type::Numeric => {
+                Node::Plain(format!("{text}::{title}"))
+            }
+            (node, _) => Node::Cast(Box::new(node), title),
+        };
+        Some((node, to))
     }
 
     /// What is true or false, but for operators.
@@ -297,17 +317,16 @@ impl Reading<'_> {
         let Expr::Function(function) = expr else {
             return None;
         };
-        let FunctionArguments::List(list) = &function.args else {
-            return None;
+        let list = match &function.args {
+            FunctionArguments::List(list) => list,
+            FunctionArguments::None => return keyword(&column_name(only(&function.name)?)),
+            FunctionArguments::Subquery(_) => return None,
         };
         let is_plain = function.filter.is_none()
             && function.over.is_none()
             && list.clauses.is_empty()
             && list.duplicate_treatment.is_none();
-        let ([part], true) = (function.name.0.as_slice(), is_plain) else {
-            return None;
-        };
-        let name = column_name(part.as_ident()?);
+        let name = column_name(only(&function.name).filter(|_| is_plain)?);
         let args = list.args.iter().map(|arg| match arg {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) => self.node(arg),
             FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => {
@@ -317,6 +336,7 @@ impl Reading<'_> {
         });
         let args: Vec<Typed> = args.collect::<Option<_>>()?;
         let (own, of_text) = match (name.as_str(), args.as_slice()) {
+            ("now", []) => (Type::Timestamptz, false),
             ("coalesce", [(_, first), ..]) => (*first, false),
             ("length" | "char_length" | "character_length" | "octet_length", [_]) => {
                 (Type::Integer, true)
@@ -344,9 +364,8 @@ impl Reading<'_> {
                 (node, Type::Any) => node,
                 (node, Type::Text) if of_text => node,
                 (node, Type::Varchar) if of_text => Node::Cast(Box::new(node), "text".into()),
-                (Node::Quoted(text), _) if self.typed && !of_text => {
-                    Node::Plain(own.constant(&text)?)
-                }
+                (Node::Quoted(text), _) if of_text => Node::Plain(Type::Text.constant(&text)?),
+                (Node::Quoted(text), _) => Node::Plain(own.constant(&text)?),
                 (node, of) if of == own && of != Type::Unknown && !of_text => node,
                 _ => return None,
             });
@@ -358,6 +377,27 @@ impl Reading<'_> {
         };
         Some((Node::Call(shown, nodes), own))
     }
+}
+
+/// A name of one part.
+fn only(name: &ObjectName) -> Option<&Ident> {
+    match name.0.as_slice() {
+        [part] => part.as_ident(),
+        _ => None,
+    }
+}
+
+/// What is called without parentheses, which PostgreSQL writes in capitals.
+fn keyword(name: &str) -> Option<Typed> {
+    let own = match name {
+        "current_date" => Type::Date,
+        "current_timestamp" => Type::Timestamptz,
+        "localtimestamp" => Type::Timestamp,
+        "current_time" | "localtime" | "current_user" | "session_user" | "current_role"
+        | "current_catalog" | "user" => Type::Other,
+        _ => return None,
+    };
+    Some((Node::Plain(name.to_uppercase()), own))
 }
 
 fn symbol(op: &BinaryOperator) -> Option<&'static str> {

@@ -1,7 +1,8 @@
 //! The types of the parts of expressions, and which of them PostgreSQL casts to which.
 
 use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, ExactNumberInfo, Ident, ObjectNamePart, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, Ident, ObjectNamePart,
+    TimezoneInfo,
 };
 
 use crate::frontend::key_query::date;
@@ -94,6 +95,56 @@ impl Type {
             DataType::Custom(name, modifiers) if modifiers.is_empty() => match &name.0[..] {
                 [ObjectNamePart::Identifier(name)] if column_name(name) == "bpchar" => Type::Bpchar,
                 _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// That which a cast to a type of some digits or characters names, and what SQL calls it with these; none of other types.
+    pub(super) fn limited(data_type: &DataType) -> Option<(Type, String)> {
+        let characters = |length: &Option<CharacterLength>| match length {
+            Some(CharacterLength::IntegerLength { length, unit: None }) => Some(*length),
+            _ => None,
+        };
+        Some(match data_type {
+            DataType::Numeric(digits) | DataType::Decimal(digits) | DataType::Dec(digits) => {
+                let title = match digits {
+                    ExactNumberInfo::Precision(all) => format!("numeric({all},0)"),
+                    ExactNumberInfo::PrecisionAndScale(all, places) => {
+                        format!("numeric({all},{places})")
+                    }
+                    ExactNumberInfo::None => return None,
+                };
+                (Type::Numeric, title)
+            }
+            DataType::Varchar(length)
+            | DataType::CharacterVarying(length)
+            | DataType::CharVarying(length) => {
+                let length = characters(length)?;
+                (Type::Varchar, format!("character varying({length})"))
+            }
+            DataType::Char(length) | DataType::Character(length) => {
+                let length = match length {
+                    None => 1,
+                    length => characters(length)?,
+                };
+                (Type::Bpchar, format!("character({length})"))
+            }
+            DataType::Timestamp(
+                Some(places),
+                zone @ (TimezoneInfo::None
+                | TimezoneInfo::WithoutTimeZone
+                | TimezoneInfo::Tz
+                | TimezoneInfo::WithTimeZone),
+            ) => match zone {
+                TimezoneInfo::None | TimezoneInfo::WithoutTimeZone => (
+                    Type::Timestamp,
+                    format!("timestamp({places}) without time zone"),
+                ),
+                _ => (
+                    Type::Timestamptz,
+                    format!("timestamp({places}) with time zone"),
+                ),
             },
             _ => return None,
         })
@@ -200,6 +251,33 @@ impl Type {
             _ if self == item => Some(None),
             (Some(own), Some(other)) if own == other => Some(None),
             (Some(own), Some(other)) if own > other => Some(Some(self)),
+            _ => None,
+        }
+    }
+
+    /// A constant in quotes that is cast to such a [limited](Type::limited) type as PostgreSQL writes it; none if that may be in
+    /// another way.
+    pub(super) fn limited_constant(self, text: &str, title: &str) -> Option<String> {
+        if self != Type::Numeric {
+            let whole = self.constant(text)?;
+            let own = whole.strip_suffix(&format!("::{}", self.title()?))?;
+            return Some(format!("{own}::{title}"));
+        }
+        let digits =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let leads = |part: &str| digits(part) && (part == "0" || !part.starts_with('0'));
+        let (sign, number) = match text.strip_prefix('-') {
+            Some(number) => ("-", number),
+            None => ("", text),
+        };
+        match number.split_once('.') {
+            Some((whole, rest)) if leads(whole) && digits(rest) && sign.is_empty() => {
+                Some(format!("{number}::{title}"))
+            }
+            Some((whole, rest)) if leads(whole) && digits(rest) => {
+                Some(format!("'{text}'::{title}"))
+            }
+            None if leads(number) && text != "-0" => Some(format!("'{text}'::{title}")),
             _ => None,
         }
     }

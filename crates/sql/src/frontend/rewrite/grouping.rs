@@ -1,5 +1,7 @@
-//! `grouping sets (rollup (a, b), cube (c))`: the sets that stand within others, written out.
+//! `grouping sets (rollup (a, b), cube (c))`: the sets that stand within others, written out, and so are those of a `rollup` or a
+//! `cube` that the planner refuses. `group by ()` is one group of all rows.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -16,23 +18,61 @@ use crate::names::column_name;
 /// Most sets of a `group by`, as in PostgreSQL.
 const MAX_SETS: usize = 4_096;
 
-/// Writes the sets of `rollup` and `cube` within `grouping sets` out.
+/// Writes sets out that the planner does not know.
 pub(super) struct Grouping;
 
 impl VisitorMut for Grouping {
     type Break = Box<Error>;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Box<Error>> {
+        all_rows(select);
         one_group(select);
         let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
             return ControlFlow::Continue(());
         };
-        let mut sets = keys.iter_mut().filter_map(|key| match key {
-            Expr::GroupingSets(sets) => Some(sets),
-            _ => None,
-        });
-        flow(sets.try_for_each(spread))
+        flow(keys.iter_mut().try_for_each(|key| {
+            let sets = match key {
+                Expr::GroupingSets(sets) => return spread(sets),
+                Expr::Rollup(keys) if is_refused(keys) => rolled_up(keys),
+                Expr::Cube(keys) if is_refused(keys) => cubed(keys)?,
+                _ => return Ok(()),
+            };
+            *key = Expr::GroupingSets(sets);
+            Ok(())
+        }))
     }
+}
+
+/// `()` among other keys is none. Alone it is a group of all rows, of which there is one even if there are no rows.
+fn all_rows(select: &mut Select) {
+    let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
+        return;
+    };
+    let before = keys.len();
+    keys.retain(|key| !matches!(key, Expr::Tuple(parts) if parts.is_empty()));
+    if keys.is_empty() && before > 0 && select.having.is_none() {
+        select.having = Some(some_rows());
+    }
+}
+
+/// What is true of every group, and needs a group to be asked of.
+fn some_rows() -> Expr {
+    let count = call::plain_call("count", vec![Expr::value(Value::Number("1".into(), false))]);
+    Expr::IsNotNull(Box::new(count))
+}
+
+/// Whether the planner refuses a `rollup` or a `cube` of these keys: some go together, or one is there twice.
+fn is_refused(keys: &[Vec<Expr>]) -> bool {
+    let name = |key: &Expr| match key {
+        Expr::CompoundIdentifier(parts) => match parts.last() {
+            Some(last) => Expr::Identifier(last.clone()),
+            None => key.clone(),
+        },
+        key => key.clone(),
+    };
+    let mut seen = HashSet::new();
+    keys.iter().any(|key| key.len() != 1)
+        || keys.iter().flatten().any(|key| !seen.insert(name(key)))
 }
 
 /// `having` without `group by` is about one group of all rows, also where no aggregate says so: then an aggregate is added.
@@ -44,12 +84,10 @@ fn one_group(select: &mut Select) {
     if keys.is_empty()
         && let Some(having) = select.having.take_if(|having| !calls(having))
     {
-        let count = call::plain_call("count", vec![Expr::value(Value::Number("1".into(), false))]);
-        let some = Expr::IsNotNull(Box::new(count));
         select.having = Some(Expr::BinaryOp {
             left: Box::new(Expr::Nested(Box::new(having))),
             op: BinaryOperator::And,
-            right: Box::new(some),
+            right: Box::new(some_rows()),
         });
     }
 }
@@ -122,26 +160,41 @@ fn within(function: &Function) -> Result<Option<Vec<Vec<Expr>>>> {
         key => vec![key],
     });
     let keys: Vec<Vec<Expr>> = keys.collect();
-    let of = |chosen: &dyn Fn(usize) -> bool| {
-        let chosen = keys.iter().enumerate().filter(|(at, _)| chosen(*at));
-        chosen
-            .flat_map(|(_, key)| key.clone())
-            .collect::<Vec<Expr>>()
-    };
     match name.as_str() {
-        "rollup" => {
-            let counts = (0..=keys.len()).rev();
-            Ok(Some(counts.map(|count| of(&|at| at < count)).collect()))
-        }
-        "cube" => {
-            if keys.len() > MAX_SETS.ilog2() as usize {
-                return Err(too_many());
-            }
-            let sets = (0..1_usize << keys.len()).rev();
-            let last = keys.len();
-            let sets = sets.map(|set| of(&|at| (set >> (last - 1 - at)) & 1 == 1));
-            Ok(Some(sets.collect()))
-        }
+        "rollup" => Ok(Some(rolled_up(&keys))),
+        "cube" => cubed(&keys).map(Some),
         _ => Ok(None),
     }
+}
+
+/// The sets of a `rollup` of such keys.
+fn rolled_up(keys: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+    let counts = (0..=keys.len()).rev();
+    counts.map(|count| chosen(keys, |at| at < count)).collect()
+}
+
+/// The sets of a `cube` of such keys.
+///
+/// # Errors
+/// If there are too many.
+fn cubed(keys: &[Vec<Expr>]) -> Result<Vec<Vec<Expr>>> {
+    if keys.len() > MAX_SETS.ilog2() as usize {
+        return Err(too_many());
+    }
+    let sets = (0..1_usize << keys.len()).rev();
+    let last = keys.len();
+    let sets = sets.map(|set| chosen(keys, |at| (set >> (last - 1 - at)) & 1 == 1));
+    Ok(sets.collect())
+}
+
+/// The set of the keys in these places, each once.
+fn chosen(keys: &[Vec<Expr>], is_chosen: impl Fn(usize) -> bool) -> Vec<Expr> {
+    let mut set: Vec<Expr> = Vec::new();
+    let own = keys.iter().enumerate().filter(|(at, _)| is_chosen(*at));
+    for key in own.flat_map(|(_, key)| key) {
+        if !set.contains(key) {
+            set.push(key.clone());
+        }
+    }
+    set
 }

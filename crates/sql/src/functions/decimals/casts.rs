@@ -53,15 +53,27 @@ pub(crate) fn target(expr: &Expr) -> Option<&DataType> {
 /// The cast of `value` to the type `to`, if it is [one of these](concerns). A value that cannot be cast is an
 /// error if `strict`, otherwise NULL.
 pub(crate) fn cast_of(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<Expr> {
-    if !concerns(from, to) {
-        return None;
-    }
+    concerns(from, to).then(|| call(value.clone(), to, strict))
+}
+
+fn call(value: Expr, to: &DataType, strict: bool) -> Expr {
     let function = ScalarUDF::from(DecimalCast {
         to: to.clone(),
         strict,
         signature: Signature::any(1, Volatility::Immutable),
     });
-    Some(Arc::new(function).call(vec![value.clone()]))
+    Arc::new(function).call(vec![value])
+}
+
+/// A value of type `from` whose cast to `to` loses digits, cast so by a function. The planner takes casts off what it compares
+/// with a constant, and off this one it must not: 1.234 is not 1.23, but its cast to two digits is. None of other casts.
+pub(crate) fn losing(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<Expr> {
+    match (from, to) {
+        (DataType::Decimal128(_, own), DataType::Decimal128(_, fewer)) if fewer < own => {
+            Some(call(value.clone(), to, strict))
+        }
+        _ => None,
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -106,14 +118,15 @@ fn options(strict: bool) -> CastOptions<'static> {
     }
 }
 
-/// Values as ones of another type, between types that [`concerns`] is true of.
+/// Values as ones of another type, between types that [`concerns`] is true of, or a decimal as one of fewer digits.
 ///
 /// # Errors
 /// If `strict`, for a value that is none of the other type.
 pub(crate) fn converted(values: &ArrayRef, to: &DataType, strict: bool) -> Result<ArrayRef> {
     match values.data_type() {
         from if from == to => Ok(Arc::clone(values)),
-        DataType::Decimal128(..) => floats::of_decimals(values, to),
+        DataType::Decimal128(..) if to.is_floating() => floats::of_decimals(values, to),
+        DataType::Decimal128(..) => numbers(values, to, strict),
         from if digits(from).is_some() => of_decimals(values, to, strict),
         from if from.is_floating() => of_floats(values, to, strict),
         _ => of_texts(values, to, strict),

@@ -120,7 +120,11 @@ fn factors(left: &DataType, right: &DataType, constant: bool) -> Option<(DataTyp
     let (first, places, _) = digits(left).filter(|(.., is_decimal)| *is_decimal)?;
     let (second, others, _) = digits(right).filter(|(.., is_decimal)| *is_decimal)?;
     let both = places.saturating_add(others);
-    let most = DECIMAL256_MAX_PRECISION as i8 - WHOLE_OF_PRODUCT;
+    // The product has no more digits before the point than both factors.
+    let whole = |all: u8, places: i8| i16::from(all) - i16::from(places);
+    let before = whole(first, places) + whole(second, others);
+    let before = before.clamp(1, WHOLE_OF_PRODUCT.into());
+    let most = DECIMAL256_MAX_PRECISION as i8 - before as i8;
     match (left, right) {
         (DataType::Decimal128(..), DataType::Decimal128(..)) => {
             let all = first.saturating_add(second).saturating_add(1);
@@ -561,6 +565,8 @@ mod tests {
             (wide(20), wide(20), false, None),
             (wide(40), wide(20), false, Some((30, 20))),
             (wide(10), of(38, 2), false, Some((10, 2))),
+            (of(31, 30), of(31, 30), true, Some((30, 30))),
+            (of(38, 37), of(38, 38), false, Some((37, 38))),
             (DataType::Int64, of(38, 30), false, None),
         ] {
             let wanted = wanted.map(|(own, other)| (wide(own), wide(other)));

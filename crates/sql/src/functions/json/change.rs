@@ -276,12 +276,20 @@ fn path_of(paths: &ArrayRef, row: usize) -> Result<Vec<&str>> {
     Ok(path)
 }
 
+/// Whether an array or an object has nothing that a path may lead to, whatever is in the path.
+fn is_empty(text: &str) -> bool {
+    matches!(text, "[]" | "{}")
+}
+
 fn delete_path(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let own = texts(&args[0]);
     made(args, rows, |row| {
         let text = own.value(row);
         if Kind::of(text).is_scalar() {
             return exec_err!("cannot delete path in scalar");
+        }
+        if is_empty(text) {
+            return Ok(text.to_string());
         }
         changed(text, &path_of(&args[1], row)?, Change::Delete, 1)
     })
@@ -320,6 +328,9 @@ fn put(args: &[ArrayRef], rows: usize, set: bool) -> Result<ArrayRef> {
             return exec_err!("cannot set path in scalar");
         }
         let flag = args.get(3).map_or(set, |flag| flag.as_boolean().value(row));
+        if set && !flag && is_empty(text) {
+            return Ok(text.to_string());
+        }
         let change = if set {
             Change::Set(new.value(row), flag)
         } else {

@@ -124,6 +124,7 @@ fn parts(
 
 fn get(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
     let key = &args[1];
+    let binary = json_kind(args[0].data_type()) == Some(JsonKind::Normal);
     parts(args, rows, as_text, |row, text| {
         if key.is_null(row) {
             return Ok(None);
@@ -131,6 +132,11 @@ fn get(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
         match (Kind::of(text), key.as_string_view_opt()) {
             (Kind::Object, Some(keys)) => cut::member(text, keys.value(row)),
             (Kind::Array, None) => Ok(cut::at(text, key.as_primitive::<Int64Type>().value(row))),
+            // A `jsonb` that is no array or object is kept as the one item of an array.
+            (kind, None) if binary && kind.is_scalar() => {
+                let place = key.as_primitive::<Int64Type>().value(row);
+                Ok(matches!(place, 0 | -1).then_some(text))
+            }
             _ => Ok(None),
         }
     })

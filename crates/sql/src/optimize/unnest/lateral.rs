@@ -3,13 +3,14 @@
 use datafusion::common::alias::AliasGenerator;
 use datafusion::common::{Column, ExprSchema, JoinType};
 use datafusion::error::Result;
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
     Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr,
 };
 
 use crate::error::Error;
 use crate::optimize::outer;
-use crate::optimize::unnest;
+use crate::optimize::unnest::{self, Unnested};
 
 /// `join`, whose right side is a lateral subquery, as a join with a plain table.
 ///
@@ -25,6 +26,12 @@ pub(crate) fn unnested(join: Join, names: &AliasGenerator) -> Result<LogicalPlan
             "the combining join type must be INNER or LEFT for a LATERAL reference",
         )
         .into());
+    }
+    if join.join_type == JoinType::Inner
+        && let Some(made) = unnest::of_each_row(&subquery.subquery, &join.left, names)?
+    {
+        let own = subquery.subquery.schema().columns();
+        return each_row(&join, made, &own);
     }
     let columns = join.schema.columns();
     let own = subquery.subquery.schema().columns();
@@ -52,4 +59,22 @@ pub(crate) fn unnested(join: Join, names: &AliasGenerator) -> Result<LogicalPlan
         .join_on(right, join.join_type, conditions)?
         .project(columns.into_iter().map(Expr::Column))?
         .build()
+}
+
+/// The inner `join` with a subquery that was `made` of each row of its left side, and has these columns of its `own`.
+fn each_row(join: &Join, made: Unnested, own: &[Column]) -> Result<LogicalPlan> {
+    let made_of = made.values.iter().chain(own);
+    let named = join.schema.columns().into_iter().zip(made_of);
+    let columns = named.map(|(wanted, column)| {
+        Expr::Column(column.clone()).alias_qualified(wanted.relation, wanted.name)
+    });
+    let columns: Vec<Expr> = columns.collect();
+    let plan = LogicalPlanBuilder::from(made.plan).project(columns)?;
+    let on = join.on.iter().cloned();
+    let mut conditions: Vec<Expr> = on.map(|(l, r)| binary_expr(l, Operator::Eq, r)).collect();
+    conditions.extend(join.filter.clone());
+    match conjunction(conditions) {
+        Some(condition) => plan.filter(condition)?.build(),
+        None => plan.build(),
+    }
 }

@@ -7,7 +7,8 @@
 //! plain table, which is joined to the rows outside by the values that it was made for.
 //!
 //! DataFusion turns the simple cases into joins without a domain, which is cheaper;
-//! [`correlated`](crate::optimize::correlated) tells which they are.
+//! [`correlated`](crate::optimize::correlated) tells which they are. Where a subquery in `from` makes its rows of the row outside
+//! alone, that row [takes the place](of_each_row) of the domain's.
 
 pub(crate) mod lateral;
 mod limit;
@@ -72,6 +73,49 @@ pub(crate) fn unnested(
         outer: domain.outer,
         values: pushed.values,
     })
+}
+
+/// The rows of `subquery` for each row of `outer`, with all columns of `outer` as their values: of a subquery that makes them of
+/// that row alone, as `unnest` of an array in it does. There is neither a domain nor a join then, and what is asked of the rows of
+/// `outer` is asked before. None of other subqueries.
+///
+/// # Errors
+/// Those of building plans.
+pub(crate) fn of_each_row(
+    subquery: &LogicalPlan,
+    outer: &LogicalPlan,
+    names: &AliasGenerator,
+) -> Result<Option<Unnested>> {
+    let named = outer_columns(subquery);
+    let depends = named.iter().any(|c| outer.schema().has_column(c));
+    if !depends || !makes_rows(subquery) {
+        return Ok(None);
+    }
+    let domain = Domain {
+        plan: outer.clone(),
+        outer: outer.schema().columns(),
+        names,
+    };
+    let pushed = domain.push(subquery)?;
+    Ok(Some(Unnested {
+        plan: pushed.plan,
+        outer: domain.outer,
+        values: pushed.values,
+    }))
+}
+
+/// Whether a plan makes its rows of one row without columns, each for itself.
+fn makes_rows(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::EmptyRelation(empty) => {
+            empty.produce_one_row && empty.schema.fields().is_empty()
+        }
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Unnest(_) => plan.inputs().into_iter().all(makes_rows),
+        _ => false,
+    }
 }
 
 fn distinct(outer: LogicalPlan, columns: &[Column]) -> Result<LogicalPlan> {
