@@ -65,7 +65,7 @@ mod tests {
     use crate::frontend::dialect::DIALECT;
 
     fn written(text: &str) -> String {
-        let tokens = Tokenizer::new(&DIALECT, text);
+        let mut tokens = Tokenizer::new(&DIALECT, text);
         let tokens = as_columns(tokens.tokenize_with_location().unwrap());
         tokens.iter().map(|own| own.token.to_string()).collect()
     }
