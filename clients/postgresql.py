@@ -11,12 +11,16 @@ create table reef (id serial primary key, name varchar(40) not null default 'x',
 create table fish (no int, reef int references reef(id) on delete cascade, tags text[], seen timestamp default now(), primary key (no, reef), constraint fish_u unique (no));
 create view big as select id, name from reef where id > 5;
 create index fish_i on fish (seen desc nulls last);
+create index fish_some on fish (no) where no > 0 and reef is not null;
+create type pair as (a integer, b text);
 create type mood as enum ('sad', 'ok');
 create domain pos as int check (value > 0);
 create table en (m mood, p pos, g int generated always as identity, h int generated always as (1) stored);
 create sequence sq start 5;
 create materialized view mv as select count(*) as c from reef;
 comment on table reef is 'reefs'; comment on column reef.name is $$its name$$;
+comment on constraint fish_u on fish is 'each once'; comment on index fish_i is 'by time';
+create table moods (m mood not null default 'ok', at timestamptz default current_timestamp, pairs pair);
 insert into reef (name, born) values ('one', '2024-01-01'), ('it''s', null);
 insert into fish values (1, 1, '{a,b}', '2024-01-01');
 insert into en (m, p) values ('ok', 3), (null, null);
@@ -54,8 +58,18 @@ def describe(port, *_):
         if "ERROR" in told.stderr + told.stdout:
             failed.append(f"{command}: {told.stderr}")
     assert not failed, "\n".join(failed)
-    told = passes([program, "-X", *options(port), "-d", "atoll", "-c", "set search_path = described", "-c", "\\d+ fish", "-c", "\\d reef", "-c", "\\df lower", "-c", "\\sv big"])
-    for text in ['"fish_pkey" PRIMARY KEY', 'FOREIGN KEY (reef) REFERENCES reef(id) ON DELETE CASCADE', 'TABLE "fish" CONSTRAINT "fish_reef_fkey"', "character varying(40)", "lower", "id > 5"]:
+    told = passes([program, "-X", *options(port), "-d", "atoll", "-c", "set search_path = described", "-c", "\\d+ fish", "-c", "\\d reef", "-c", "\\df lower", "-c", "\\sv big", "-c", "\\d fish_some", "-c", "\\di fish_*", "-c", "\\dd", "-c", "\\dT+ pair", "-c", "\\d moods", "-c", "\\d+ big"])
+    shown = [
+        'btree, for table "described.fish", predicate (no > 0 AND reef IS NOT NULL)',
+        '"fish_some" btree (no) WHERE no > 0 AND reef IS NOT NULL',
+        "fish_some | index",
+        "table constraint | each once",
+        "tuple",
+        "'ok'::mood",
+        "CURRENT_TIMESTAMP",
+        "FROM reef",
+    ]
+    for text in [*shown, '"fish_pkey" PRIMARY KEY', 'FOREIGN KEY (reef) REFERENCES reef(id) ON DELETE CASCADE', 'TABLE "fish" CONSTRAINT "fish_reef_fkey"', "character varying(40)", "lower", "id > 5"]:
         assert text in told, f"{text}\n{told}"
     sql(port, "drop schema described cascade")
 
@@ -74,6 +88,7 @@ def dump(port, atoll, folder):
     first = Server(atoll, os.path.join(folder, "dumped.atoll"))
     sql(first.port, FIXTURE.replace("described", "kept"))
     own = dumped([*options(first.port), "atoll"])
+    assert "\ta integer," in own and "COMMENT ON CONSTRAINT fish_u ON kept.fish IS 'each once';" in own, "\n".join(own)
     second = Server(atoll, os.path.join(folder, "restored.atoll"))
     sql(second.port, "\n".join(own))
     again = dumped([*options(second.port), "atoll"])

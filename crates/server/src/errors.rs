@@ -11,6 +11,7 @@ pub(crate) const MEMORY: &str = "53200";
 pub(crate) const TOO_MANY: &str = "53300";
 pub(crate) const NO_STATEMENT: &str = "26000";
 pub(crate) const NO_PORTAL: &str = "34000";
+pub(crate) const BAD_TEXT: &str = "22021";
 pub(crate) const BAD_VALUE: &str = "22P02";
 pub(crate) const BAD_BINARY: &str = "22P03";
 pub(crate) const BAD_COPY: &str = "22P04";

@@ -3,7 +3,7 @@
 use datafusion::common::TableReference;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
-use ingest::Format;
+use ingest::{Compression, Format};
 use table::{ROW_COLUMN, within};
 
 use crate::error::{Error, Result, WITHIN};
@@ -101,6 +101,16 @@ pub(crate) fn base(name: &str) -> &str {
     table::base_of(name)
 }
 
+/// What a comment on a constraint is kept under, beside those on keys and indexes, whose names have no such character.
+pub(crate) fn of_constraint(name: &str) -> String {
+    within("", name)
+}
+
+/// The constraint that a comment is on which is [kept](of_constraint) under this.
+pub(crate) fn constraint_of(key: &str) -> Option<&str> {
+    key.strip_prefix(WITHIN)
+}
+
 /// `names` without those of temporary tables.
 pub(crate) fn permanent(mut names: Vec<&str>) -> Vec<&str> {
     names.retain(|name| session_of(name).is_none());
@@ -131,9 +141,14 @@ pub(crate) fn check_new(name: &str) -> Result<()> {
     }
 }
 
-/// Whether a name that no table has is the path of a file.
+/// Whether a name that no table has is the path of a file, also of one that is compressed in a way that is not read.
 pub(crate) fn looks_like_file(name: &str) -> bool {
-    name.contains(std::path::MAIN_SEPARATOR) || Format::of_name(name).is_some()
+    let is_packed = || {
+        let inner = name.rsplit_once('.').map(|(inner, _)| inner);
+        inner.is_some_and(|inner| Format::of_name(inner).is_some())
+            && Compression::to_write(name).is_err()
+    };
+    name.contains(std::path::MAIN_SEPARATOR) || Format::of_name(name).is_some() || is_packed()
 }
 
 /// Whether a name stands in single quotes, as that of a file may.

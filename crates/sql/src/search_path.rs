@@ -232,6 +232,25 @@ impl SearchPath {
         all
     }
 
+    /// What a statement has to call the table, view or sequence of this name in the catalog: its name alone where that finds
+    /// it, otherwise with its schema.
+    pub(crate) fn shown(&self, tables: &Tables, name: &str) -> String {
+        if self.sees(tables, name) {
+            quoted(base(name))
+        } else {
+            quoted(&exact(name))
+        }
+    }
+
+    /// The same of a type.
+    pub(crate) fn shown_type(&self, tables: &Tables, name: &str) -> String {
+        if self.resolve_type(tables, base(name)) == name {
+            quoted(base(name))
+        } else {
+            quoted(&exact(name))
+        }
+    }
+
     /// Whether statements see what has this name in the catalog without naming its schema.
     pub(crate) fn sees(&self, tables: &Tables, name: &str) -> bool {
         self.find(tables, base(name)).as_deref() == Some(name)

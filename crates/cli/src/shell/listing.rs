@@ -144,7 +144,8 @@ pub fn describe(tables: &[TableSummary], found: &TableSummary, further: &Further
             ));
         }
     }
-    out::line(&format!("{} rows", units::count(found.rows)));
+    let word = if found.rows == 1 { "row" } else { "rows" };
+    out::line(&format!("{} {word}", units::count(found.rows)));
 }
 
 /// `orders (o_orderkey)`

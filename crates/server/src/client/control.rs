@@ -1,6 +1,9 @@
 //! Statements that are about the session, and are answered here: `set`, `show`, `discard`, calls such as
 //! `pg_backend_pid()` that clients make when they connect.
 
+use crate::client::calls::{self, Call};
+use crate::client::parts::{Part, joined, parts};
+
 /// A statement about the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
@@ -48,41 +51,11 @@ pub(crate) enum Transaction {
     Rollback,
 }
 
-/// Part of a statement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part<'t> {
-    /// In lower case, unless it has quotes.
-    Word(String),
-    Text(String),
-    Sign(char),
-    /// What is read no further.
-    Rest(&'t str),
-}
-
-/// Most parts that a statement about the session has.
-const MOST: usize = 24;
-
 /// The setting that the engine has.
 pub(crate) const PATH: &str = "search_path";
 
 /// Settings that are the engine's.
 const ENGINES: [&str; 3] = [PATH, "role", "session_authorization"];
-
-/// What stands behind the number of a session that is asked to stop if there is one of it: otherwise there is no row.
-pub(crate) const LISTED: &str = "from pg_stat_activity";
-
-/// Functions whose calls are answered here.
-const FUNCTIONS: [&str; 9] = [
-    "pg_backend_pid",
-    "pg_cancel_backend",
-    "pg_terminate_backend",
-    "pg_is_in_recovery",
-    "pg_postmaster_start_time",
-    "set_config",
-    "current_setting",
-    "pg_is_wal_replay_paused",
-    "pg_sleep",
-];
 
 /// The statement about the session that `text` is; none if it is another.
 pub(crate) fn read(text: &str) -> Option<Command> {
@@ -125,8 +98,22 @@ pub(crate) fn read(text: &str) -> Option<Command> {
         "rollback" | "abort" if !(1..4).any(|at| word(at) == "to") => {
             Some(Command::Transaction(Transaction::Rollback))
         }
-        "select" => calls(&parts),
+        "select" => called(calls::calls(&parts)?),
         _ => None,
+    }
+}
+
+/// One call, or several.
+fn called(calls: Vec<Call>) -> Option<Command> {
+    let each = calls.into_iter().map(|own| Command::Call {
+        function: own.function,
+        arguments: own.arguments,
+        label: own.label,
+    });
+    let mut all: Vec<Command> = each.collect();
+    match all.len() {
+        1 => all.pop(),
+        _ => Some(Command::Calls(all)),
     }
 }
 
@@ -228,191 +215,6 @@ fn value_of(text: &str, mark: &str, parts: &[Part<'_>], at: usize) -> Option<Str
     let start = found(mark).or_else(|| found(mark.trim()))?;
     let value = text.get(start..)?.trim().trim_end_matches(';').trim();
     (!value.is_empty()).then(|| value.to_string())
-}
-
-/// `select call, call, ...`, each as [`call`] reads it.
-fn calls(parts: &[Part<'_>]) -> Option<Command> {
-    let (verb, rest) = parts.split_first()?;
-    let mut depth = 0;
-    let items = rest.split(|part| {
-        match part {
-            Part::Sign('(') => depth += 1,
-            Part::Sign(')') => depth -= 1,
-            _ => {}
-        }
-        depth == 0 && *part == Part::Sign(',')
-    });
-    let each = items.map(|item| call(&[std::slice::from_ref(verb), item].concat()));
-    let mut all = each.collect::<Option<Vec<Command>>>()?;
-    if all.len() == 1 {
-        return all.pop();
-    }
-    let mut each = all.iter();
-    let listed = each.any(|command| match command {
-        Command::Call { arguments, .. } => arguments.iter().any(|own| own == LISTED),
-        _ => false,
-    });
-    (!listed).then_some(Command::Calls(all))
-}
-
-/// `select [pg_catalog.]function(constants) [[as] label]`.
-fn call(parts: &[Part<'_>]) -> Option<Command> {
-    let mut rest = &parts[1..];
-    if let [Part::Word(schema), Part::Sign('.'), ..] = rest
-        && schema == "pg_catalog"
-    {
-        rest = &rest[2..];
-    }
-    let [Part::Word(function), Part::Sign('('), after @ ..] = rest else {
-        return None;
-    };
-    if !FUNCTIONS.contains(&function.as_str()) {
-        return None;
-    }
-    let end = after.iter().position(|part| *part == Part::Sign(')'))?;
-    let mut arguments = Vec::new();
-    if function == "pg_sleep" {
-        // The parts of a number with a point.
-        let mut number = String::new();
-        for part in &after[..end] {
-            match part {
-                Part::Text(text) | Part::Word(text) => number.push_str(text),
-                Part::Sign(sign @ ('.' | '-')) => number.push(*sign),
-                _ => return None,
-            }
-        }
-        number.parse::<f64>().ok()?;
-        return Some(Command::Call {
-            function: function.clone(),
-            arguments: vec![number],
-            label: label_of(function, &after[end + 1..])?,
-        });
-    }
-    for (at, part) in after[..end].iter().enumerate() {
-        match part {
-            Part::Text(text) | Part::Word(text) if at % 2 == 0 => arguments.push(text.clone()),
-            Part::Sign(',') if at % 2 == 1 => {}
-            _ => return None,
-        }
-    }
-    if let [
-        Part::Word(from),
-        Part::Word(view),
-        Part::Word(which),
-        Part::Word(column),
-        Part::Sign('='),
-        Part::Text(process) | Part::Word(process),
-    ] = &after[end + 1..]
-        && [from, view, which, column] == ["from", "pg_stat_activity", "where", "pid"]
-        && arguments == ["pid"]
-    {
-        // So Superset stops what a tab of it runs.
-        return Some(Command::Call {
-            function: function.clone(),
-            arguments: vec![process.clone(), LISTED.to_owned()],
-            label: function.clone(),
-        });
-    }
-    Some(Command::Call {
-        function: function.clone(),
-        arguments,
-        label: label_of(function, &after[end + 1..])?,
-    })
-}
-
-/// What the column of a call is named, if nothing but its name follows.
-fn label_of(function: &str, after: &[Part<'_>]) -> Option<String> {
-    match after {
-        [] => Some(function.to_owned()),
-        [Part::Word(label)] => Some(label.clone()),
-        [Part::Word(word), Part::Word(label)] if word == "as" => Some(label.clone()),
-        _ => None,
-    }
-}
-
-/// The first parts of a statement.
-fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    loop {
-        rest = rest.trim_start();
-        if let Some(after) = rest.strip_prefix("--") {
-            rest = after.split_once('\n').map_or("", |(_, after)| after);
-            continue;
-        }
-        if let Some(after) = rest.strip_prefix("/*") {
-            rest = after.split_once("*/").map_or("", |(_, after)| after);
-            continue;
-        }
-        let Some(first) = rest.chars().next() else {
-            break;
-        };
-        if parts.len() == MOST {
-            parts.push(Part::Rest(rest));
-            break;
-        }
-        match first {
-            '\'' | '"' => {
-                let (value, after) = quoted(&rest[1..], first);
-                rest = after;
-                parts.push(if first == '"' {
-                    Part::Word(value)
-                } else {
-                    Part::Text(value)
-                });
-            }
-            c if c.is_alphanumeric() || c == '_' => {
-                let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-                let end = rest.find(|c| !word(c)).unwrap_or(rest.len());
-                parts.push(Part::Word(rest[..end].to_lowercase()));
-                rest = &rest[end..];
-            }
-            sign => {
-                rest = &rest[sign.len_utf8()..];
-                // At the end it says nothing.
-                if sign != ';' || !rest.trim().is_empty() {
-                    parts.push(Part::Sign(sign));
-                }
-            }
-        }
-    }
-    parts
-}
-
-/// The same with names of two parts, `my.own`, as one.
-fn joined(parts: Vec<Part<'_>>) -> Vec<Part<'_>> {
-    let mut joined: Vec<Part<'_>> = Vec::with_capacity(parts.len());
-    for part in parts {
-        let part = match (part, &joined[..]) {
-            (Part::Word(end), [.., Part::Word(start), Part::Sign('.')]) => {
-                let whole = Part::Word(format!("{start}.{end}"));
-                joined.truncate(joined.len() - 2);
-                whole
-            }
-            (part, _) => part,
-        };
-        joined.push(part);
-    }
-    joined
-}
-
-/// What stands before the quote that ends it, and what comes after that.
-fn quoted(text: &str, quote: char) -> (String, &str) {
-    let mut value = String::new();
-    let mut rest = text;
-    while let Some(end) = rest.find(quote) {
-        value.push_str(&rest[..end]);
-        rest = &rest[end + 1..];
-        match rest.strip_prefix(quote) {
-            Some(after) => {
-                value.push(quote);
-                rest = after;
-            }
-            None => return (value, rest),
-        }
-    }
-    value.push_str(rest);
-    (value, "")
 }
 
 #[cfg(test)]
@@ -545,11 +347,34 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_may_be_set_for_its_own_row() {
+        let wanted = Command::Call {
+            function: "set_config".into(),
+            arguments: ["bytea_output", "hex", "false"].map(String::from).into(),
+            label: "set_config".into(),
+        };
+        let call = "select set_config('bytea_output','hex',false) from";
+        for own in [
+            "pg_show_all_settings() where name = 'bytea_output'",
+            "pg_catalog.pg_settings WHERE name = 'bytea_output';",
+        ] {
+            assert_eq!(
+                read(&format!("{call} {own}")),
+                Some(wanted.clone()),
+                "{own}"
+            );
+        }
+        for other in ["pg_settings where name = 'work_mem'", "pg_settings", "t"] {
+            assert_eq!(read(&format!("{call} {other}")), None, "{other}");
+        }
+    }
+
+    #[test]
     fn a_session_is_stopped_by_its_number_in_the_list_of_sessions() {
         let text = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid='17'";
         let wanted = Command::Call {
             function: "pg_terminate_backend".into(),
-            arguments: vec!["17".into(), LISTED.into()],
+            arguments: vec!["17".into(), calls::LISTED.into()],
             label: "pg_terminate_backend".into(),
         };
         assert_eq!(read(text), Some(wanted));

@@ -132,8 +132,14 @@ impl Conversation {
         }
         let received = self.channel.message(MOST, &mut going)?;
         let (kind, message) = match received {
-            Received::Message(kind, body) => (kind, Ok(frontend::message(kind, body)?)),
-            Received::Refused(kind, why) => (kind, Err(why)),
+            Received::Message(kind, body) => match frontend::message(kind, body) {
+                // The message has its length: what comes behind it is read as ever.
+                Err(e) if e.is_of_encoding() => {
+                    (kind, Err(Report::error(errors::BAD_TEXT, e.to_string())))
+                }
+                message => (kind, Ok(message?)),
+            },
+            Received::Refused(kind, why) => (kind, Err(Report::error(errors::MEMORY, why))),
         };
         if self
             .client()
@@ -144,8 +150,8 @@ impl Conversation {
         }
         let message = match message {
             Ok(message) => message,
-            Err(why) => {
-                self.refuse(kind, why);
+            Err(report) => {
+                self.refuse(kind, &report);
                 return Ok(Next::Goes);
             }
         };
@@ -184,12 +190,11 @@ impl Conversation {
     }
 
     /// Tells that there was no memory for a message of this kind, which has not been read.
-    fn refuse(&mut self, kind: u8, why: String) {
-        let report = Report::error(errors::MEMORY, why);
+    fn refuse(&mut self, kind: u8, report: &Report) {
         match kind {
             b'Q' => {
                 self.skipping = false;
-                self.fail(&report);
+                self.fail(report);
                 if let Err(report) = self.end_implicit() {
                     self.fail(&report);
                 }
@@ -199,7 +204,7 @@ impl Conversation {
             b'd' => {}
             _ if self.skipping => {}
             _ => {
-                self.fail(&report);
+                self.fail(report);
                 self.skipping = true;
             }
         }

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field};
 use atoll::{PreparedStatement, TransactionStatus};
 use sql::Origins;
 
+use crate::client::calls;
 use crate::client::control::{self, Command};
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::cursor_text::{self, CursorCommand};
@@ -16,7 +17,7 @@ use crate::errors;
 use crate::values::{parameter, types};
 use crate::weight;
 use crate::wire::backend::{self, Report};
-use crate::wire::frontend::{Bind, Target};
+use crate::wire::frontend::{Bind, NO_TEXT, Target};
 
 /// Most prepared statements, and portals, of a session.
 const MOST: usize = 10_000;
@@ -129,7 +130,9 @@ impl Conversation {
         for (at, value) in bind.values.iter().enumerate() {
             let text = |bytes: &Vec<u8>| parameter::text(prepared.types[at], binary[at], bytes);
             let text = value.as_ref().map(text).transpose().map_err(|message| {
-                let code = if binary[at] {
+                let code = if message.starts_with(NO_TEXT) {
+                    errors::BAD_TEXT
+                } else if binary[at] {
                     errors::BAD_BINARY
                 } else {
                     errors::BAD_VALUE
@@ -363,11 +366,7 @@ fn columns_of(command: &Command) -> Vec<Field> {
         Command::Call {
             function, label, ..
         } => {
-            let data_type = match function.as_str() {
-                "pg_backend_pid" => DataType::Int32,
-                _ => DataType::Utf8,
-            };
-            vec![Field::new(label, data_type, false)]
+            vec![Field::new(label, calls::type_of(function), false)]
         }
         _ => Vec::new(),
     }

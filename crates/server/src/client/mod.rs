@@ -2,6 +2,7 @@
 //! [bound](extended), [`cursors`], [`copy`], and [`settings`] that clients ask about or change. [`rows`] sends results, which are
 //! [`sending`] piece by piece.
 
+mod calls;
 pub(crate) mod control;
 pub(crate) mod conversation;
 mod copy;
@@ -18,6 +19,7 @@ mod extended;
 mod fetching;
 mod kept;
 mod known;
+mod parts;
 mod portal;
 mod rows;
 mod sending;

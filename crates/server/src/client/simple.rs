@@ -7,6 +7,7 @@ use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use atoll::{TransactionStatus, script};
 
+use crate::client::calls;
 use crate::client::control::{self, Command, Savepoint, Transaction};
 use crate::client::conversation::{Conversation, Failed};
 use crate::client::cursor_text;
@@ -103,19 +104,9 @@ impl Conversation {
             backend::complete(&mut self.channel.out, &tag);
             return Ok(());
         }
-        let alone = self.session.transaction() == TransactionStatus::Idle;
-        match self.timed(text, |it| it.session.query(text)) {
-            Ok(rows) => {
-                self.notify(rows.notices());
-                self.all_rows(Source::Running(Box::new(rows)), text)
-            }
-            // `psql` asks for much that there is not, in ways that are not understood.
-            Err(Failed::Told(_)) if alone && script::asks_for_nothing(text) => {
-                let nothing = texts(&["?column?".to_string()], &[])?;
-                self.all_rows(nothing, text)
-            }
-            Err(failed) => Err(failed),
-        }
+        let rows = self.timed(text, |it| it.session.query(text))?;
+        self.notify(rows.notices());
+        self.all_rows(Source::Running(Box::new(rows)), text)
     }
 
     /// Tells the client what it should know of what a statement has done, unless it wants to hear of worse only.
@@ -394,6 +385,10 @@ impl Conversation {
             }
             "current_setting" => match self.settings.get(argument(0)) {
                 Some(value) => value.to_string(),
+                // It may be missing.
+                None if matches!(argument(1), "true" | "t" | "on" | "1") => {
+                    return Ok((Some(nothing(&label)?), String::new()));
+                }
                 None => {
                     let message =
                         format!("unrecognized configuration parameter \"{}\"", argument(0));
@@ -405,12 +400,14 @@ impl Conversation {
                 return Err(Report::error(errors::NOT_SUPPORTED, message).into());
             }
         };
-        let source = if function == "pg_backend_pid" {
-            number(&label, self.client().process)?
-        } else {
-            let listed = argument(1) == control::LISTED;
-            let row = (!listed || value == "t").then(|| vec![value]);
-            texts(&[label], row.as_slice())?
+        let source = match calls::type_of(function) {
+            DataType::Int32 => number(&label, self.client().process)?,
+            DataType::Boolean => truth(&label, value == "t")?,
+            _ => {
+                let listed = argument(1) == calls::LISTED;
+                let row = (!listed || value == "t").then(|| vec![value]);
+                texts(&[label], row.as_slice())?
+            }
         };
         Ok((Some(source), String::new()))
     }
@@ -460,6 +457,20 @@ fn texts(names: &[String], rows: &[Vec<String>]) -> Result<Source, Report> {
     };
     let columns = (0..names.len()).map(column).collect();
     here(schema, columns)
+}
+
+/// A row of one NULL.
+fn nothing(name: &str) -> Result<Source, Report> {
+    let field = Field::new(name, DataType::Utf8, true);
+    let column = StringArray::new_null(1);
+    here(Arc::new(Schema::new(vec![field])), vec![Arc::new(column)])
+}
+
+/// A row of one truth value.
+fn truth(name: &str, value: bool) -> Result<Source, Report> {
+    let field = Field::new(name, DataType::Boolean, false);
+    let column = arrow::array::BooleanArray::from(vec![value]);
+    here(Arc::new(Schema::new(vec![field])), vec![Arc::new(column)])
 }
 
 /// A row of one number.

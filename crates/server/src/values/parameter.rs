@@ -2,20 +2,17 @@
 
 use crate::values::binary::{EPOCH_DAYS, EPOCH_MICROS, infinity};
 use crate::values::{calendar, text as written, types};
-use crate::wire::frontend::Fields;
+use crate::wire::frontend::{Fields, NO_TEXT};
 
 /// The text of a value of the type `oid`.
 ///
 /// # Errors
 /// What is wrong with the bytes; that a type has no binary format here.
 pub(crate) fn text(oid: u32, binary: bool, bytes: &[u8]) -> Result<String, String> {
-    let utf8 = |bytes: &[u8]| {
-        String::from_utf8(bytes.to_vec())
-            .map_err(|_| "invalid byte sequence for encoding \"UTF8\"".to_string())
-    };
+    let utf8 = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| NO_TEXT.to_string());
     if !binary {
         if bytes.contains(&0) {
-            return Err("invalid byte sequence for encoding \"UTF8\": 0x00".into());
+            return Err(format!("{NO_TEXT}: 0x00"));
         }
         return utf8(bytes);
     }

@@ -6,6 +6,16 @@ use std::fmt;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub String);
 
+/// What is wrong with a text whose bytes are none.
+pub(crate) const NO_TEXT: &str = "invalid byte sequence for encoding \"UTF8\"";
+
+impl Malformed {
+    /// Whether a text is no UTF-8, and nothing else is known to be wrong.
+    pub(crate) fn is_of_encoding(&self) -> bool {
+        self.0.starts_with(NO_TEXT)
+    }
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -207,11 +217,8 @@ impl<'b> Fields<'b> {
     pub(crate) fn text(&mut self, what: &str) -> Result<String, Malformed> {
         let end = self.0.iter().position(|byte| *byte == 0);
         let end = end.ok_or_else(|| Fields::short(what))?;
-        let text = std::str::from_utf8(&self.0[..end]).map_err(|_| {
-            Malformed(format!(
-                "invalid byte sequence for encoding \"UTF8\" in {what}"
-            ))
-        })?;
+        let text = std::str::from_utf8(&self.0[..end])
+            .map_err(|_| Malformed(format!("{NO_TEXT} in {what}")))?;
         self.0 = &self.0[end + 1..];
         Ok(text.to_string())
     }

@@ -1,6 +1,6 @@
 //! Simple queries: values, errors, transactions, settings.
 
-use crate::client::{Served, kinds};
+use crate::client::{Served, bind, framed, kinds, parse, sync};
 
 fn some(row: &[&str]) -> Vec<Option<String>> {
     row.iter().map(|value| Some((*value).to_string())).collect()
@@ -172,6 +172,55 @@ fn a_path_is_of_its_session_and_goes_back_with_its_transaction() {
     assert_eq!(client.tag("discard all"), "DISCARD ALL");
     assert_eq!(client.code("select a from t"), "42P01");
     assert_eq!(client.value("select a from s.t"), "1");
+}
+
+#[test]
+fn a_text_that_is_no_utf8_is_refused_and_the_session_goes_on() {
+    let served = Served::new();
+    let mut client = served.client();
+    client.send(&framed(Some(b'Q'), b"select '\xff\xfe'\0"));
+    let all = client.answers();
+    assert_eq!(kinds(&all), "EZ");
+    assert_eq!(all[0].part(b'C'), "22021");
+    assert_eq!(client.value("select 42"), "42");
+    let mut bytes = framed(Some(b'P'), b"\0select '\xff'\0\0\0");
+    bytes.extend(bind("", "", false, &[], false));
+    bytes.extend(sync());
+    client.send(&bytes);
+    let all = client.answers();
+    assert_eq!(kinds(&all), "EZ");
+    assert_eq!(all[0].part(b'C'), "22021");
+    let mut bytes = parse("", "select $1::text", &[]);
+    bytes.extend(bind("", "", false, &[Some(b"\xff")], false));
+    bytes.extend(sync());
+    client.send(&bytes);
+    let all = client.answers();
+    assert_eq!(kinds(&all), "1EZ");
+    assert_eq!(all[1].part(b'C'), "22021");
+    assert_eq!(client.value("select 43"), "43");
+}
+
+#[test]
+fn what_pgadmin_sets_first_is_set() {
+    let served = Served::new();
+    let mut client = served.client();
+    let all = client.ask(
+        "SET DateStyle=ISO; SET client_min_messages=notice; SELECT set_config('bytea_output','hex',false) \
+         FROM pg_show_all_settings() WHERE name = 'bytea_output'; SET client_encoding='UTF8';",
+    );
+    let kinds = kinds(&all).replace('S', "");
+    assert_eq!(kinds, "CCTDCCZ");
+    assert_eq!(client.value("select pg_is_in_recovery()"), "f");
+    let missing = client.rows("select current_setting('no.such', true)");
+    assert_eq!(missing, [[None]]);
+    assert_eq!(client.code("select current_setting('no.such')"), "42704");
+    // An error is told, whatever table it is about: what is not understood is not empty.
+    let wrong = "select nothing(tgname) from pg_catalog.pg_trigger";
+    assert_eq!(client.code(wrong), "42883");
+    assert_eq!(
+        client.code("select nothing from pg_catalog.pg_rewrite"),
+        "42703"
+    );
 }
 
 #[test]

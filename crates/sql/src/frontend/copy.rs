@@ -204,7 +204,7 @@ pub(crate) fn format_for(path: &str, options: &FileOptions) -> Result<&'static s
         None => Format::of_name(path).ok_or_else(|| Error::File {
             path: path.into(),
             message:
-                "its extension does not name a known format; add `(format parquet|csv|json|arrow)`"
+                "its extension does not name a known format; add `(format parquet|csv|text|json|arrow)`"
                     .into(),
         })?,
     };
@@ -212,11 +212,7 @@ pub(crate) fn format_for(path: &str, options: &FileOptions) -> Result<&'static s
         Format::Parquet => "parquet",
         Format::Json => "json",
         Format::Arrow => "arrow",
-        Format::Text => {
-            return Err(Error::unsupported(
-                "text is written to the client alone: use `copy ... to stdout`, or `(format csv)` for a file",
-            ));
-        }
+        Format::Text => "text",
         _ => "csv",
     })
 }

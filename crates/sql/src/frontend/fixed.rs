@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement as Sql,
-    TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
+    ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    Statement as Sql, TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 use table::within;
@@ -189,6 +189,12 @@ impl Visitor for Found<'_> {
         };
         let span = span_of(name);
         self.replaced(&written, span, false)?;
+        // What `with` defines comes before a table without its schema: that keeps it.
+        let new = self.places.get(&span.start).map(|(_, new)| new);
+        if new.is_some_and(|new| self.scopes.iter().flatten().any(|own| quoted(own) == *new)) {
+            self.places.remove(&span.start);
+            return ControlFlow::Continue(());
+        }
         // Columns are called by what the table was called.
         let called = idents(name).last().map(|name| quoted(&column_name(name)));
         if let (None, Some(called)) = (alias, called)
@@ -271,53 +277,88 @@ fn named(function: &Function) -> Option<(&str, Span)> {
     }
 }
 
+/// Gives sequences and types in an expression other names.
+struct Renamed<'n> {
+    name_of: &'n NameOf<'n>,
+    type_of: &'n dyn Fn(&str) -> Option<String>,
+    any: bool,
+}
+
+impl Renamed<'_> {
+    fn data_type(&mut self, data_type: &mut DataType) {
+        match data_type {
+            DataType::Array(
+                ArrayElemTypeDef::AngleBracket(item)
+                | ArrayElemTypeDef::SquareBracket(item, _)
+                | ArrayElemTypeDef::Parenthesis(item),
+            ) => self.data_type(item),
+            DataType::Custom(name, arguments) if arguments.is_empty() => {
+                let shown = written(name).ok().and_then(|own| (self.type_of)(&own));
+                if let Some(shown) = shown {
+                    // It has its quotes.
+                    *name = ObjectName::from(vec![Ident::new(shown)]);
+                    self.any = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn literal(&mut self, expr: &mut Expr) -> Result<()> {
+        let literal = match expr {
+            Expr::Cast { expr, .. } => expr.as_mut(),
+            other => other,
+        };
+        if let Expr::Value(ValueWithSpan {
+            value: Value::SingleQuotedString(text),
+            ..
+        }) = literal
+            && let Ok(written) = sequences::relation(text)
+            && let Some(name) = (self.name_of)(&written)?
+        {
+            *text = name;
+            self.any = true;
+        }
+        Ok(())
+    }
+}
+
+impl VisitorMut for Renamed<'_> {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Cast { data_type, .. } = expr {
+            self.data_type(data_type);
+        }
+        if let Expr::Function(function) = expr
+            && takes_name(function)
+            && let FunctionArguments::List(list) = &mut function.args
+            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = list.args.first_mut()
+            && let Err(e) = self.literal(first)
+        {
+            return ControlFlow::Break(e);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// The text of an expression that a table keeps, with other names of sequences.
 ///
 /// # Errors
 /// If it is none, and those of `name_of`.
 pub(crate) fn expression(text: &str, name_of: &NameOf<'_>) -> Result<String> {
-    struct Renamed<'n> {
-        name_of: &'n NameOf<'n>,
-        any: bool,
-    }
+    seen(text, name_of, &|_| None)
+}
 
-    impl Renamed<'_> {
-        fn literal(&mut self, expr: &mut Expr) -> Result<()> {
-            let literal = match expr {
-                Expr::Cast { expr, .. } => expr.as_mut(),
-                other => other,
-            };
-            if let Expr::Value(ValueWithSpan {
-                value: Value::SingleQuotedString(text),
-                ..
-            }) = literal
-                && let Ok(written) = sequences::relation(text)
-                && let Some(name) = (self.name_of)(&written)?
-            {
-                *text = name;
-                self.any = true;
-            }
-            Ok(())
-        }
-    }
-
-    impl VisitorMut for Renamed<'_> {
-        type Break = Error;
-
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-            if let Expr::Function(function) = expr
-                && takes_name(function)
-                && let FunctionArguments::List(list) = &mut function.args
-                && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) =
-                    list.args.first_mut()
-                && let Err(e) = self.literal(first)
-            {
-                return ControlFlow::Break(e);
-            }
-            ControlFlow::Continue(())
-        }
-    }
-
+/// The same with other names of types in casts, too: `type_of` gives that of one that is [`written`] so, none if it stays.
+///
+/// # Errors
+/// As [`expression`].
+pub(crate) fn seen(
+    text: &str,
+    name_of: &NameOf<'_>,
+    type_of: &dyn Fn(&str) -> Option<String>,
+) -> Result<String> {
     // Most name none.
     if !text.contains("nextval") && !text.contains("NEXTVAL") && !text.contains('\'') {
         return Ok(text.to_owned());
@@ -325,6 +366,7 @@ pub(crate) fn expression(text: &str, name_of: &NameOf<'_>) -> Result<String> {
     let mut expr = mentioned::read(text)?;
     let mut renamed = Renamed {
         name_of,
+        type_of,
         any: false,
     };
     if let ControlFlow::Break(e) = expr.walk_mut(&mut renamed) {

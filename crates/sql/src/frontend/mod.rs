@@ -20,6 +20,7 @@ mod column_options;
 pub(crate) mod columns;
 pub(crate) mod composites;
 pub(crate) mod constant;
+mod constraint_comments;
 pub(crate) mod constraints;
 pub(crate) mod copy;
 pub(crate) mod copy_options;

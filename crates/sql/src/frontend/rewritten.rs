@@ -4,7 +4,9 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use crate::frontend::dialect::DIALECT;
-use crate::frontend::{constraints, distinct, operators, overriding, rewrite, table_as, ways};
+use crate::frontend::{
+    constraint_comments, constraints, distinct, operators, overriding, rewrite, table_as, ways,
+};
 
 /// The tokens as the parser reads them.
 ///
@@ -13,7 +15,8 @@ use crate::frontend::{constraints, distinct, operators, overriding, rewrite, tab
 pub(crate) fn rewritten(
     tokens: &[TokenWithSpan],
 ) -> std::result::Result<Vec<TokenWithSpan>, ParserError> {
-    let tokens = rewrite::grouped(rewrite::operators(tokens.to_vec()));
+    let tokens = constraint_comments::as_columns(tokens.to_vec());
+    let tokens = rewrite::grouped(rewrite::operators(tokens));
     let tokens = rewrite::fetched(tokens);
     let tokens = rewrite::locks(rewrite::unnest(tokens));
     let tokens = rewrite::array_types(tokens);

@@ -357,26 +357,6 @@ pub fn creates_table(statement: &str) -> bool {
     word == "table"
 }
 
-/// Whether a statement asks for what there is not in any database here: policies, triggers, publications and the like. Its
-/// answer has no rows.
-pub fn asks_for_nothing(statement: &str) -> bool {
-    let text = statement.to_lowercase();
-    let absent = [
-        "pg_catalog.pg_policy",
-        "pg_catalog.pg_statistic_ext",
-        "pg_catalog.pg_publication",
-        "pg_catalog.pg_inherits",
-        "pg_catalog.pg_trigger",
-        "pg_catalog.pg_rewrite",
-        "pg_catalog.pg_event_trigger",
-        "pg_catalog.pg_foreign_table",
-    ];
-    let mut first = words(statement);
-    first.next().is_some_and(|word| word == "select")
-        && !text.contains("count(")
-        && absent.iter().any(|name| text.contains(name))
-}
-
 /// The first word of a statement, in lower case.
 pub fn first_word(statement: &str) -> Option<String> {
     words(statement).next()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::builder::{Int64Builder, ListBuilder, StringViewBuilder};
+use arrow::array::builder::{Int32Builder, Int64Builder, ListBuilder, StringViewBuilder};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
@@ -113,11 +113,20 @@ const TRUE: [&str; 25] = [
 ];
 
 /// Functions that are false whatever they are asked.
-const NEVER: [&str; 3] = [
+const NEVER: [&str; 5] = [
     "pg_is_other_temp_schema",
     "pg_is_wal_replay_paused",
     "pg_jit_available",
+    // No changes are sent to others, and rows have no policies.
+    "pg_relation_is_publishable",
+    "row_security_active",
 ];
+
+/// Functions about transactions and triggers by numbers that there are not: 0.
+const ZERO: [&str; 3] = ["mxid_age", "pg_trigger_depth", "txid_current"];
+
+/// Functions that give the sessions that another waits for. Who waits for whom is not told.
+const NOBODY: [&str; 2] = ["pg_blocking_pids", "pg_safe_snapshot_blocking_pids"];
 
 /// The number of the one encoding.
 const UTF8: i32 = 6;
@@ -250,7 +259,28 @@ fn fixed() -> impl Iterator<Item = Own> {
         |_, rows| Ok(Arc::new(Int32Array::from(vec![UTF8; rows]))),
     );
     let encodings = [encoding.or("pg_client_encoding"), number];
-    nothing.chain(never).chain(encodings)
+    let zero = ZERO.into_iter().map(move |name| {
+        Own::new(
+            name,
+            as_given,
+            |_| Ok(DataType::Int64),
+            |_, rows| Ok(Arc::new(Int64Array::from(vec![0; rows]))),
+        )
+    });
+    let nobody = NOBODY.into_iter().map(move |name| {
+        Own::new(
+            name,
+            as_given,
+            |_| Ok(list_of(DataType::Int32)),
+            |_, rows| {
+                let mut none = ListBuilder::new(Int32Builder::new());
+                (0..rows).for_each(|_| none.append(true));
+                Ok(Arc::new(none.finish()))
+            },
+        )
+    });
+    let fixed = nothing.chain(never).chain(encodings);
+    fixed.chain(zero).chain(nobody)
 }
 
 /// What is not counted by table, index or database: nobody knows.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Date32Array, Float64Array, Int64Array, IntervalMonthDayNanoArray,
-    StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, Date32Array, Float64Array, Int32Array, Int64Array,
+    IntervalMonthDayNanoArray, StringArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit, TimeUnit,
@@ -43,7 +43,10 @@ pub(super) fn all() -> Vec<Own> {
         Own::new(
             "age",
             stamps,
-            |_| Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
+            |types| match types {
+                [own] if own.is_integer() => Ok(DataType::Int32),
+                _ => Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
+            },
             age,
         ),
         Own::new("dayname", stamp, text, |args, _| named(&args[0], "%A")),
@@ -273,15 +276,22 @@ fn ordinal(part: &str, micros: i64) -> Result<i64> {
     })
 }
 
-/// Takes two timestamps, or one that is subtracted from today.
+/// Takes two timestamps, or one that is subtracted from today; or the number of a transaction.
 fn stamps(types: &[DataType]) -> Result<Vec<DataType>> {
     match types.len() {
+        1 if types.iter().all(DataType::is_integer) => Ok(types.to_vec()),
         1 | 2 if types.iter().all(is_stamp) => Ok(vec![MICROS; types.len()]),
         _ => plan_err!("age takes one or two dates or timestamps"),
     }
 }
 
 fn age(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    // Transactions have no numbers here: none is older than another.
+    if let [own] = args
+        && own.data_type().is_integer()
+    {
+        return Ok(Arc::new(Int32Array::from(vec![0; rows])));
+    }
     let day = now(Local::now(), 0, false).day.unwrap_or(0);
     let midnight = day * 86_400_000_000;
     let today: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![midnight; rows]));

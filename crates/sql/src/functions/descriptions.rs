@@ -1,5 +1,5 @@
 //! Functions about the catalog that know the tables of the statement that calls them: `obj_description`,
-//! `col_description`, `current_schema`, `current_schemas`, `pg_table_is_visible`, `pg_get_viewdef`,
+//! `col_description`, `current_schema`, `current_schemas`, `pg_table_is_visible`, `pg_type_is_visible`, `pg_get_viewdef`,
 //! `pg_get_indexdef`, `pg_get_constraintdef`.
 
 use std::fmt::Debug;
@@ -22,6 +22,8 @@ use crate::functions::object_kinds::Kind;
 pub(crate) trait Descriptions: Debug + Send + Sync {
     /// The comment on the table, view, sequence or key with this number, or on its column with this place, from 1 on.
     fn of(&self, relation: i64, column: i64) -> Option<String>;
+    /// The comment on the constraint with this number.
+    fn of_constraint(&self, constraint: i64) -> Option<String>;
     /// The comment on the schema with this number.
     fn of_schema(&self, schema: i64) -> Option<String>;
     /// The schema in which new tables are made.
@@ -36,12 +38,17 @@ pub(crate) trait Descriptions: Debug + Send + Sync {
     fn definition(&self, what: Made, number: i64) -> Option<String>;
     /// The definition of a constraint without what people need not read.
     fn laid_out(&self, text: String) -> String;
-    /// An expression that a table keeps, as the statement would have to write it.
-    fn expression(&self, text: &str) -> String;
+    /// The statement that makes the index with this number, or the column at this place of it, from 1 on, if it is not 0;
+    /// `pretty`: as people read it.
+    fn index(&self, number: i64, place: usize, pretty: bool) -> Option<String>;
+    /// An expression that a table keeps, as the statement would have to write it; `pretty`: with as few parentheses as it needs.
+    fn expression(&self, text: &str, pretty: bool) -> String;
     /// What SQL calls the type with this number and modifier.
     fn type_title(&self, number: i64, modifier: i64) -> Option<String>;
     /// Whether the table, view or sequence with this number is found without its schema.
     fn is_visible(&self, relation: i64) -> Option<bool>;
+    /// The same of the type with this number.
+    fn is_visible_type(&self, number: i64) -> Option<bool>;
 }
 
 /// What has a definition.
@@ -65,6 +72,7 @@ enum What {
     Schema,
     Schemas,
     Visible,
+    VisibleType,
     /// What a table keeps of an expression.
     Expression,
     /// What types are called.
@@ -79,6 +87,7 @@ impl What {
             "current_schema" => What::Schema,
             "current_schemas" => What::Schemas,
             "pg_table_is_visible" => What::Visible,
+            "pg_type_is_visible" => What::VisibleType,
             "format_type" => What::Title,
             "pg_get_expr" => What::Expression,
             "pg_get_viewdef" => What::Definition(Made::View),
@@ -140,6 +149,7 @@ impl ScalarUDFImpl for Description {
             What::Schema => "current_schema",
             What::Schemas => "current_schemas",
             What::Visible => "pg_table_is_visible",
+            What::VisibleType => "pg_type_is_visible",
             What::Title => "format_type",
             What::Expression => "pg_get_expr",
             What::Definition(Made::View) => "pg_get_viewdef",
@@ -157,7 +167,7 @@ impl ScalarUDFImpl for Description {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match (self.what, types) {
             (What::Column | What::Title, [_, _]) => Ok(vec![DataType::Int64; 2]),
-            (What::Object | What::Visible, [_]) => Ok(vec![DataType::Int64]),
+            (What::Object | What::Visible | What::VisibleType, [_]) => Ok(vec![DataType::Int64]),
             (What::Expression, [_, rest @ ..]) if (1..3).contains(&rest.len()) => {
                 Ok([&[DataType::Utf8], rest].concat())
             }
@@ -198,7 +208,7 @@ impl ScalarUDFImpl for Description {
             | What::Expression
             | What::Definition(_) => DataType::Utf8,
             What::Schemas => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
-            What::Visible => DataType::Boolean,
+            What::Visible | What::VisibleType => DataType::Boolean,
         })
     }
 
@@ -213,13 +223,20 @@ impl ScalarUDFImpl for Description {
             What::Schemas => self.schemas(arrays[0].as_boolean()),
             What::Title => Arc::new(self.titles(&arrays)),
             What::Expression => {
-                let texts = arrays[0].as_string::<i32>().iter();
-                let shown = texts.map(|text| Some(self.descriptions.expression(text?)));
+                let texts = arrays[0].as_string::<i32>().iter().enumerate();
+                let pretty = arrays.get(2).and_then(|own| own.as_boolean_opt());
+                let shown = texts.map(|(row, text)| {
+                    let pretty = pretty.is_some_and(|own| own.is_valid(row) && own.value(row));
+                    Some(self.descriptions.expression(text?, pretty))
+                });
                 Arc::new(shown.collect::<StringArray>())
             }
-            What::Visible => {
+            What::Visible | What::VisibleType => {
                 let numbers = arrays[0].as_primitive::<Int64Type>().iter();
-                let seen = |number: Option<i64>| self.descriptions.is_visible(number?);
+                let seen = |number: Option<i64>| match self.what {
+                    What::VisibleType => self.descriptions.is_visible_type(number?),
+                    _ => self.descriptions.is_visible(number?),
+                };
                 Arc::new(numbers.map(seen).collect::<BooleanArray>())
             }
         };
@@ -242,6 +259,9 @@ impl Description {
                 [_, catalog] => match catalog.as_string::<i32>().value(row) {
                     "pg_class" | "pg_type" => 0,
                     "pg_namespace" => return self.descriptions.of_schema(numbers.value(row)),
+                    "pg_constraint" => {
+                        return self.descriptions.of_constraint(numbers.value(row));
+                    }
                     // Of other catalogs there are no comments.
                     _ => return None,
                 },
@@ -288,29 +308,24 @@ impl Description {
             columns.is_valid(row).then(|| columns.value(row))
         };
         let pretty = match (made, arrays) {
-            (Made::Constraint | Made::View, [_, pretty]) => pretty.as_boolean_opt(),
+            (Made::Constraint | Made::View, [_, pretty]) | (Made::Index, [_, _, pretty]) => {
+                pretty.as_boolean_opt()
+            }
             _ => None,
         };
         let of = |row: usize| {
             let number = named.is_valid(row).then(|| named.value(row))?;
-            let text = self.descriptions.definition(made, number)?;
-            let text = match pretty {
-                Some(pretty) if pretty.is_valid(row) && pretty.value(row) => {
-                    self.descriptions.laid_out(text)
-                }
-                _ => text,
-            };
-            match column(row).and_then(|at| usize::try_from(at).ok()) {
-                None | Some(0) => Some(text),
-                Some(at) => {
-                    let (_, columns) = text.split_once(" (")?;
-                    let columns = columns.strip_suffix(')')?;
-                    let column = columns.split(", ").nth(at - 1)?;
-                    // Without its order.
-                    let column = column.split(" NULLS ").next()?;
-                    Some(column.strip_suffix(" DESC").unwrap_or(column).to_owned())
-                }
+            let pretty = pretty.is_some_and(|own| own.is_valid(row) && own.value(row));
+            if made == Made::Index {
+                let place = column(row).and_then(|at| usize::try_from(at).ok());
+                return self.descriptions.index(number, place.unwrap_or(0), pretty);
             }
+            let text = self.descriptions.definition(made, number)?;
+            Some(if pretty {
+                self.descriptions.laid_out(text)
+            } else {
+                text
+            })
         };
         Ok((0..rows).map(of).collect())
     }

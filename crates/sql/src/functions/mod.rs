@@ -146,7 +146,8 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain([clock::now(), temporal::extract::date_part(), same::same()])
         .chain(clock::going_on())
         .chain(lists::quantified().into_iter().map(Arc::new))
-        .chain(structs::named());
+        .chain(structs::named())
+        .chain([lists::records::function()]);
     for function in scalars {
         state.register_udf(function)?;
     }
@@ -190,6 +191,7 @@ pub(crate) fn special(name: &str) -> Result<Arc<ScalarUDF>> {
         let all = lists::all().into_iter().chain(json::all());
         let all = all.chain(structs::all()).chain(maps::all());
         let all = all.map(scalar).chain(structs::named());
+        let all = all.chain([lists::records::function()]);
         all.map(|function| (function.name().to_string(), function))
             .collect()
     });

@@ -267,6 +267,16 @@ pub(crate) fn enum_number(name: &str) -> u32 {
     table_number(&format!("type {name}")) as u32
 }
 
+/// What the relation of a composite type is called where its number is made: no table is called so.
+pub(crate) fn composite_name(name: &str) -> String {
+    format!("composite {name}")
+}
+
+/// The number of the relation that PostgreSQL has for a composite type.
+pub(crate) fn composite_number(name: &str) -> i64 {
+    table_number(&composite_name(name))
+}
+
 /// The number of the type of a column: of its domain or composite type, or of arrays of the latter, if it is of one.
 pub(crate) fn type_of_column(column: &Column, tables: &Tables) -> u32 {
     match &column.domain {
@@ -354,11 +364,14 @@ pub(crate) fn type_title(number: i64, modifier: i64) -> Option<String> {
 /// The number of the type that PostgreSQL knows by this name, or of arrays of it for a name that ends in `[]`; none if
 /// there is none. Case does not matter, nor does the schema `pg_catalog` before it.
 pub(crate) fn type_named(name: &str) -> Option<i64> {
-    let name = name.trim().to_lowercase();
+    let name = without_length(&name.trim().to_lowercase());
     let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
     let (item, is_array) = match name.strip_suffix("[]") {
         Some(item) => (item.trim_end(), true),
-        None => (name, false),
+        None => match item_named(name) {
+            Some(item) => (item, true),
+            None => (name, false),
+        },
     };
     let item = match item {
         "int" => "integer",
@@ -376,6 +389,19 @@ pub(crate) fn type_named(name: &str) -> Option<i64> {
         true if known.array == 0 => None,
         true => Some(known.array),
         false => Some(known.number),
+    }
+}
+
+/// The name of a type without the length or the digits that it may have: `varchar(10)`, `timestamp(3) with time zone`.
+fn without_length(name: &str) -> String {
+    let parts = name.split_once('(').and_then(|(before, rest)| {
+        let (digits, after) = rest.split_once(')')?;
+        let is_number = |c: char| c.is_ascii_digit() || matches!(c, ',' | ' ');
+        digits.chars().all(is_number).then_some((before, after))
+    });
+    match parts {
+        Some((before, after)) => format!("{}{after}", before.trim_end()),
+        None => name.to_owned(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use table::Tables;
 
 use crate::error::Error;
-use crate::frontend::fixed;
+use crate::frontend::deparse::pretty as pretty_expression;
 use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::object_kinds::Kind;
 use crate::functions::sequences::relation;
@@ -15,12 +15,12 @@ use crate::messages::numbers::{
     type_title,
 };
 use crate::names::{
-    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema,
-    quoted, schema_of,
+    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name,
+    constraint_of, of_schema, quoted, schema_of,
 };
 use crate::rights::GIVEN;
 use crate::scan::catalog::{
-    ViewColumns, constraints, indexes, laid_out, seen_expression, system, view_definition,
+    ViewColumns, constraints, indexes, laid_out, of_number, seen_expression, seen_view, system,
 };
 use crate::search_path::SearchPath;
 
@@ -69,14 +69,6 @@ impl Said {
         let tables = &self.tables;
         let names = [tables.names(), tables.views(), tables.sequences()];
         names.into_iter().flatten()
-    }
-
-    /// What a table, view or sequence that a kept text names so is called, if it is not found by that.
-    fn shown(&self, written: &str) -> Option<String> {
-        let name = names::known(written);
-        let there = self.names().any(|own| own == name);
-        let seen = self.path.sees(&self.tables, &name);
-        (there && !seen).then(|| quoted(&names::exact(&name)))
     }
 
     /// The names of all schemas.
@@ -135,6 +127,9 @@ impl Said {
             if let Some(name) = system::table_of(number) {
                 return Some(name);
             }
+            if let Some(name) = of_number(&self.tables, number) {
+                return Some(self.path.shown_type(&self.tables, name));
+            }
             let all = indexes(&self.tables);
             let index = all.iter().find(|own| own.number() == number)?;
             let own = quoted(base(&index.full_name()));
@@ -142,12 +137,7 @@ impl Said {
             let schema = quoted(schema_of(index.table));
             return Some(if seen { own } else { format!("{schema}.{own}") });
         };
-        let own = quoted(base(name));
-        Some(if self.path.sees(&self.tables, name) {
-            own
-        } else {
-            format!("{}.{own}", quoted(schema_of(name)))
-        })
+        Some(self.path.shown(&self.tables, name))
     }
 
     /// The number of the type that a text names.
@@ -159,7 +149,16 @@ impl Said {
         let written = relation(item.unwrap_or(text).trim()).ok()?;
         let name = self.path.resolve_type(&self.tables, &written);
         if !self.tables.has_type(&name) {
-            return None;
+            // The arrays of a type are called as it, behind a line.
+            let own = table::base_of(&written).strip_prefix('_')?;
+            let own = match table::schema_of(&written) {
+                Some(schema) => table::within(schema, own),
+                None => own.to_owned(),
+            };
+            let name = self.path.resolve_type(&self.tables, &own);
+            let is_domain = self.tables.domain(&name).is_some_and(|own| !own.composite);
+            let there = item.is_none() && self.tables.has_type(&name) && !is_domain;
+            return there.then(|| enum_array_number(&name).into());
         }
         Some(match item {
             Some(_) if self.tables.domain(&name).is_some_and(|own| !own.composite) => {
@@ -199,6 +198,19 @@ impl Descriptions for Said {
             let mut keys = keys.iter();
             let number = |key: &str| table_number(&catalog_name(schema_of(name), key));
             let found = keys.find(|(key, _)| column == 0 && number(key) == relation);
+            found.map(|(_, text)| text.clone())
+        })
+    }
+
+    fn of_constraint(&self, constraint: i64) -> Option<String> {
+        let tables = &self.tables;
+        tables.names().into_iter().find_map(|table| {
+            let said = tables.comments(table)?;
+            let mut own = said.keys.iter();
+            let found = own.find(|(key, _)| {
+                let name = constraint_of(key).map(|name| catalog_name(schema_of(table), name));
+                name.is_some_and(|name| table_number(&name) == constraint)
+            });
             found.map(|(_, text)| text.clone())
         })
     }
@@ -277,15 +289,9 @@ impl Descriptions for Said {
                     Some(text) => text,
                     None => tables.materialized(name)?.text,
                 };
-                let text = fixed::view(written, &|written| Ok(self.shown(written)));
-                let text = text.unwrap_or_else(|_| written.to_owned());
-                let name_of = |written: &str| self.path.resolve(tables, written);
-                Some(view_definition(tables, &text, &name_of))
+                Some(seen_view(tables, &self.path, written))
             }
-            Made::Index => indexes(tables)
-                .into_iter()
-                .find(|own| own.number() == number)
-                .map(|own| own.text()),
+            Made::Index => self.index(number, 0, false),
             Made::Arguments => system::arguments(number),
             Made::Result => system::result(number),
             Made::Constraint => constraints(tables)
@@ -294,12 +300,7 @@ impl Descriptions for Said {
                 .map(|own| match &own.parent_of {
                     None => own.text,
                     Some(parent) => {
-                        let seen = self.path.sees(tables, parent);
-                        let shown = if seen {
-                            quoted(base(parent))
-                        } else {
-                            quoted(&names::exact(parent))
-                        };
+                        let shown = self.path.shown(tables, parent);
                         let kept = format!(" REFERENCES {}(", quoted(parent));
                         own.text
                             .replacen(&kept, &format!(" REFERENCES {shown}("), 1)
@@ -312,22 +313,31 @@ impl Descriptions for Said {
         laid_out(text)
     }
 
-    fn expression(&self, text: &str) -> String {
-        seen_expression(&self.tables, &self.path, text)
+    fn index(&self, number: i64, place: usize, pretty: bool) -> Option<String> {
+        let all = indexes(&self.tables);
+        let own = all.iter().find(|own| own.number() == number)?;
+        if place > 0 {
+            return Some(own.part(place));
+        }
+        let on = if pretty {
+            self.path.shown(&self.tables, own.table)
+        } else {
+            quoted(&names::exact(own.table))
+        };
+        Some(own.text(&on, pretty))
+    }
+
+    fn expression(&self, text: &str, pretty: bool) -> String {
+        let text = seen_expression(&self.tables, &self.path, text);
+        let shown = pretty.then(|| pretty_expression(&text)).flatten();
+        shown.unwrap_or(text)
     }
 
     fn type_title(&self, number: i64, modifier: i64) -> Option<String> {
         if let Some(title) = type_title(number, modifier) {
             return Some(title);
         }
-        let title = |name: &str| {
-            let seen = self.path.resolve_type(&self.tables, base(name)) == name;
-            if seen {
-                quoted(base(name))
-            } else {
-                format!("{}.{}", quoted(schema_of(name)), quoted(base(name)))
-            }
-        };
+        let title = |name: &str| self.path.shown_type(&self.tables, name);
         let names = self.tables.types().into_iter();
         let mut names = names.chain(self.tables.domains());
         names.find_map(|name| {
@@ -342,7 +352,29 @@ impl Descriptions for Said {
     }
 
     fn is_visible(&self, number: i64) -> Option<bool> {
-        let name = self.names().find(|name| table_number(name) == number)?;
-        Some(self.path.sees(&self.tables, name))
+        if let Some(name) = self.names().find(|name| table_number(name) == number) {
+            return Some(self.path.sees(&self.tables, name));
+        }
+        if let Some(name) = system::table_of(number) {
+            return Some(self.path.has(INFORMATION_SCHEMA) || !name.contains('.'));
+        }
+        if let Some(name) = of_number(&self.tables, number) {
+            return Some(self.path.resolve_type(&self.tables, base(name)) == name);
+        }
+        let all = indexes(&self.tables);
+        let own = all.iter().find(|own| own.number() == number)?;
+        let name = own.full_name();
+        Some(self.relation(&quoted(base(&name))).ok().flatten() == Some(number))
+    }
+
+    fn is_visible_type(&self, number: i64) -> Option<bool> {
+        if type_title(number, -1).is_some() {
+            return Some(true);
+        }
+        let mut names = self.tables.types().into_iter().chain(self.tables.domains());
+        let name = names.find(|name| {
+            number == i64::from(enum_number(name)) || number == i64::from(enum_array_number(name))
+        })?;
+        Some(self.path.resolve_type(&self.tables, base(name)) == name)
     }
 }

@@ -50,6 +50,7 @@ mod shared_columns;
 pub(crate) mod shared_plans;
 pub(crate) mod stream;
 mod system_columns;
+pub(crate) mod text_form;
 mod traced;
 mod values;
 pub(crate) mod views;

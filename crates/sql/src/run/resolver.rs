@@ -362,7 +362,7 @@ fn of_catalog(
         return catalog::locks(tables, &locks, &calls.settings).map(Some);
     }
     catalog::view(
-        (tables, &calls.view_columns),
+        (tables, &calls.view_columns, &calls.path),
         name,
         activity,
         &calls.settings,

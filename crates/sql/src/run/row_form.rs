@@ -1,4 +1,4 @@
-//! Rows as the lines of a file: CSV as PostgreSQL writes it, and JSON.
+//! Rows as the lines of a file: CSV and text as PostgreSQL writes them, and JSON.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -11,10 +11,13 @@ use arrow::json::writer::{
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::run::text_form::TextForm;
+
 /// How rows are written.
 #[derive(Clone, Debug)]
 pub(crate) enum RowForm {
     Csv(CsvForm),
+    Text(TextForm),
     /// An object a line.
     Json,
 }
@@ -37,10 +40,13 @@ pub(crate) struct CsvForm {
 impl RowForm {
     /// What comes before the rows of these columns.
     pub(crate) fn head<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<u8> {
+        let form = match self {
+            RowForm::Csv(form) => form,
+            RowForm::Text(form) => return form.head(names),
+            RowForm::Json => return vec![],
+        };
         let mut line = vec![];
-        if let RowForm::Csv(form) = self
-            && form.header
-        {
+        if form.header {
             for (at, name) in names.enumerate() {
                 if at > 0 {
                     line.push(form.delimiter);
@@ -59,6 +65,7 @@ impl RowForm {
     pub(crate) fn lines(&self, rows: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
         match self {
             RowForm::Csv(form) => form.lines(rows),
+            RowForm::Text(form) => form.lines(rows),
             RowForm::Json => {
                 let builder = WriterBuilder::new().with_encoder_factory(Arc::new(Floats));
                 let mut writer = builder.build::<_, LineDelimited>(vec![]);

@@ -11,8 +11,9 @@ use table::{Column, Definition, Sequence, Tables, enum_name, is_enum};
 use crate::frontend::lengths;
 use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
-use crate::names::{self, CATALOG, base, schema_of, session_of};
+use crate::names::{CATALOG, base, schema_of, session_of};
 use crate::scan::catalog::{self, Built, Seen, ViewColumns};
+use crate::search_path::SearchPath;
 
 /// The view of `information_schema` of that name, if there is one. `views` are the columns of views.
 pub(crate) fn view(
@@ -61,7 +62,10 @@ fn view_texts(seen: &Seen<'_>) -> Built {
     let text = |name: &&str| {
         let own = seen.rights.owns(seen.tables, name);
         let text = seen.tables.view(name).filter(|_| own)?;
-        Some(catalog::view_definition(seen.tables, text, &names::known))
+        Some(match seen.path {
+            Some(path) => catalog::seen_view(seen.tables, path, text),
+            None => catalog::seen_view(seen.tables, &SearchPath::kept(), text),
+        })
     };
     let built = Built::default()
         .text("table_catalog", CATALOG, rows)
@@ -146,12 +150,16 @@ fn shown_default(seen: &Seen<'_>, table: &Definition, column: &Column) -> Option
     })
 }
 
-/// How many digits of seconds a column has.
+/// The number of the type of texts.
+const TEXT: u32 = 25;
+
+/// How many digits of seconds a column has, as far as clients see them.
 fn second_digits(column: &Column) -> Option<i32> {
-    match column.digits {
+    let digits = match column.digits {
         Some(digits) if !matches!(column.data_type, DataType::List(_)) => Some(digits.into()),
         _ => types::second_digits(&column.data_type),
-    }
+    };
+    digits.map(|digits| digits.min(6))
 }
 
 /// `information_schema.columns`, of tables and of these views.
@@ -181,7 +189,10 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
             "column_default",
             texts(&|(table, _, c)| shown_default(seen, table, c)),
         ),
-        ("is_nullable", texts(&|(_, _, c)| yes_or_no(c.nullable))),
+        (
+            "is_nullable",
+            texts(&|(_, _, c)| yes_or_no(c.nullable && !of_no_null(tables, c))),
+        ),
         (
             "data_type",
             texts(&|(table, _, c)| {
@@ -197,8 +208,7 @@ fn columns(seen: &Seen<'_>, views: &ViewColumns) -> Built {
         ),
         (
             "character_octet_length",
-            // As many bytes as the characters may have.
-            numbers(&|(table, _, c)| length(table, c).map(|(most, _)| most.saturating_mul(4))),
+            numbers(&|(table, _, c)| octets(table, c)),
         ),
         (
             "numeric_precision",
@@ -230,6 +240,22 @@ fn length(table: &Definition, column: &Column) -> Option<(i32, bool)> {
     }
     let (most, of_char) = lengths::of_column(table, &column.name)?;
     Some((i32::try_from(most).ok()?, of_char))
+}
+
+/// As many bytes as the texts of a column may have.
+fn octets(table: &Definition, column: &Column) -> Option<i32> {
+    /// As many as PostgreSQL says of texts without a length.
+    const MOST: i32 = 1 << 30;
+    match length(table, column) {
+        Some((most, _)) => Some(most.saturating_mul(4)),
+        None => (type_number(&column.data_type) == TEXT).then_some(MOST),
+    }
+}
+
+/// Whether a column is of a domain that refuses NULL.
+fn of_no_null(tables: &Tables, column: &Column) -> bool {
+    let own = column.domain.as_ref().and_then(|name| tables.domain(name));
+    own.is_some_and(|own| own.not_null)
 }
 
 /// What the standard calls a type of texts with a length, if a column is of one, or of a domain over one.

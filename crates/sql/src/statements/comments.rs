@@ -8,7 +8,10 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::frontend::grammar::refused;
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{SCHEMA, base, column_name, of_schema, schema_of, table_name, written};
+use crate::names::{
+    SCHEMA, base, column_name, constraint_of, of_constraint, of_schema, schema_of, table_name,
+    written,
+};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -41,7 +44,13 @@ pub(crate) async fn comment(
     let text = text.filter(|text| !text.is_empty());
     let (mut writing, context) = scope.write("COMMENT", &[&name], started).await?;
     let tables = &context.tables;
-    if let Some(column) = column {
+    let constraint = column.as_deref().and_then(constraint_of);
+    if let Some(constraint) = constraint {
+        has_constraint(tables, &name, constraint)?;
+        table::comment(&mut writing.tx, &name, |all| {
+            put(&mut all.keys, of_constraint(constraint), text);
+        })?;
+    } else if let Some(column) = column {
         match tables.view(&name) {
             Some(text) => view_has(&context, (&name, text), &column).await?,
             None => has_column(tables, &name, &column)?,
@@ -95,6 +104,24 @@ fn of_column(name: ObjectName) -> Result<(String, Option<String>)> {
             position: None,
         }),
     }
+}
+
+/// That the table has the constraint.
+fn has_constraint(tables: &Tables, name: &str, constraint: &str) -> Result<()> {
+    let Some(table) = tables.get(name) else {
+        return Err(unknown_table(name, tables));
+    };
+    let definition = table.definition();
+    if definition.has_constraint(constraint) {
+        return Ok(());
+    }
+    Err(Error::coded(
+        "42704",
+        format!(
+            "constraint \"{constraint}\" for table \"{}\" does not exist",
+            base(name)
+        ),
+    ))
 }
 
 fn has_column(tables: &Tables, name: &str, column: &str) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::frontend::constraints::{self, What};
 use crate::frontend::definition;
 use crate::frontend::expression::written;
 use crate::messages::nearest::unknown_column;
-use crate::names::{base, catalog_name, column_name, schema_of};
+use crate::names::{base, catalog_name, column_name, of_constraint, schema_of};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -156,8 +156,14 @@ fn rename(
         Ok(())
     })?;
     table::comment(&mut writing.tx, table, |all| {
-        if let Some(text) = all.keys.remove(from) {
-            all.keys.insert(to.to_owned(), text);
+        let renamed = [
+            (from.to_owned(), to.to_owned()),
+            (of_constraint(from), of_constraint(to)),
+        ];
+        for (from, to) in renamed {
+            if let Some(text) = all.keys.remove(&from) {
+                all.keys.insert(to, text);
+            }
         }
     })?;
     Ok(())
@@ -346,6 +352,9 @@ pub(crate) fn drop(
             Vec::new()
         };
         table::drop_key(&mut writing.tx, table, name)?;
+        table::comment(&mut writing.tx, table, |all| {
+            all.keys.remove(&of_constraint(name));
+        })?;
         return Ok(told);
     }
     if !definition.has_constraint(name) {
@@ -364,6 +373,7 @@ pub(crate) fn drop(
     })?;
     table::comment(&mut writing.tx, table, |all| {
         all.keys.remove(name);
+        all.keys.remove(&of_constraint(name));
     })?;
     Ok(Vec::new())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
+use arrow::datatypes::{DataType, Field, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -15,23 +15,19 @@ use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result as Planned};
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use engine::SpillTo;
 use futures::{StreamExt, TryStreamExt};
 use ingest::{Compressing, Compression, NullRule, Wanted};
-use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
+use table::{Definition, json_kind};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{CopyFrom, CopyTo, format_for, options_of};
 use crate::frontend::copy_options::{FileOptions, HeaderLine, Kind, not_copied};
 use crate::frontend::expression;
-use crate::functions::arguments::is_bytea;
-use crate::functions::convert::{cast_to, written as as_written};
-use crate::functions::decimals::only_finite;
-use crate::functions::lists::types::is_special;
-use crate::functions::temporal::moments::written_in_file;
+use crate::functions::convert::cast_to;
 use crate::messages::nearest::unknown_column;
 use crate::names::{base, column_name, exact, table_name, written};
 use crate::resources::operators;
@@ -40,8 +36,10 @@ use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::file_store::{FileStore, TARGET};
 use crate::run::row_form::{CsvForm, RowForm};
+use crate::run::text_form::TextForm;
 use crate::run::{output, query, read_once};
 use crate::scan::files::table::FileTable;
+use crate::statements::copied_types::as_in_file;
 use crate::statements::references;
 use crate::statements::scope::Scope;
 
@@ -176,6 +174,11 @@ fn row_form(format: &str, target: &str, options: &FileOptions, names: &[&str]) -
                 quoted: options.force_quote.of(names.iter().copied()),
             }))
         }
+        "text" => Some(RowForm::Text(TextForm {
+            delimiter: options.delimiter.unwrap_or(b'\t'),
+            null: options.null.clone().unwrap_or_else(|| "\\N".into()),
+            header: options.header.unwrap_or_default() != HeaderLine::Row,
+        })),
         "json" => Some(RowForm::Json),
         _ => None,
     }
@@ -216,88 +219,6 @@ async fn add_count(sum: u64, batch: RecordBatch) -> Planned<u64> {
     let counts = batch.columns().first();
     let counts = counts.and_then(|column| column.as_primitive_opt::<UInt64Type>());
     Ok(sum + counts.map_or(0, |counts| counts.values().iter().sum()))
-}
-
-/// `plan` with columns that a file of this format can hold: JSON and enums are text, in CSV arrays and structs are, and uuids but in
-/// formats that have bytes. So are dates and timestamps, which may be infinite.
-fn as_in_file(plan: LogicalPlan, format: &str) -> Result<LogicalPlan> {
-    let fields = plan.schema().fields();
-    let as_text = |ty: &DataType| {
-        matches!(format, "csv" | "json") && matches!(ty, DataType::Date32 | DataType::Timestamp(..))
-    };
-    let bytes = |ty: &DataType| matches!(format, "csv" | "json") && is_bytea(ty);
-    let odd = |ty: &DataType| {
-        let interval = matches!(ty, DataType::Interval(_));
-        is_special(ty) || is_wide(ty) || interval || as_text(ty) || bytes(ty)
-    };
-    if !fields.iter().any(|field| odd(field.data_type())) {
-        return Ok(plan);
-    }
-    let columns = plan.schema().iter().map(|(table, field)| {
-        let column = Expr::from((table, field));
-        let wanted = type_in_file(field.data_type(), format);
-        if as_text(field.data_type()) {
-            written_in_file(column).alias(field.name())
-        } else if bytes(field.data_type()) {
-            as_written(column, &wanted).alias(field.name())
-        } else if is_wide(&wanted) {
-            // Readers of the file would take what is no number for one.
-            let kept = only_finite(column, &format!("a file of the format {format}"));
-            if wanted == *field.data_type() {
-                kept.alias(field.name())
-            } else {
-                Expr::Cast(Cast::new(Box::new(kept), wanted)).alias(field.name())
-            }
-        } else if wanted == *field.data_type() {
-            column
-        } else {
-            Expr::Cast(Cast::new(Box::new(column), wanted)).alias(field.name())
-        }
-    });
-    let columns: Vec<Expr> = columns.collect();
-    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
-}
-
-fn type_in_file(data_type: &DataType, format: &str) -> DataType {
-    let within = |field: &FieldRef| {
-        let data_type = type_in_file(field.data_type(), format);
-        Arc::new(field.as_ref().clone().with_data_type(data_type))
-    };
-    match data_type {
-        DataType::List(_) | DataType::Struct(_) | DataType::Map(..) if format == "csv" => {
-            DataType::Utf8View
-        }
-        // It may be NaN, or infinite.
-        DataType::Decimal256(..) if format == "csv" => DataType::Utf8View,
-        // Of JSON, keys are texts.
-        DataType::Map(..) => match map_parts(data_type) {
-            Some((key, value)) => {
-                let key = match format {
-                    "json" => DataType::Utf8View,
-                    _ => type_in_file(key, format),
-                };
-                map_type(key, type_in_file(value, format))
-            }
-            None => data_type.clone(),
-        },
-        DataType::Struct(_) if json_kind(data_type).is_some() || is_enum(data_type) => {
-            DataType::Utf8View
-        }
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(within).collect()),
-        DataType::List(item) => DataType::List(within(item)),
-        DataType::FixedSizeBinary(_)
-        | DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-            if !matches!(format, "parquet" | "arrow") =>
-        {
-            DataType::Utf8View
-        }
-        // A time with a zone; nor have files intervals of months, days and nanoseconds.
-        DataType::FixedSizeBinary(12) => DataType::Utf8View,
-        DataType::Interval(_) if format != "arrow" => DataType::Utf8View,
-        plain => plain.clone(),
-    }
 }
 
 /// Refuses targets that cannot be written, before a long query runs.

@@ -20,6 +20,7 @@ mod conflict;
 mod constant_rows;
 mod constrain;
 mod control;
+mod copied_types;
 mod copy;
 mod ddl;
 mod default;

@@ -16,8 +16,8 @@ use crate::frontend::rewrite::comparisons::{
     Rewritten, among, compared, distinct, null, unwrapped,
 };
 use crate::frontend::rewrite::{
-    escapes, exact, fractions, hypothetical, named, not_finite, operators, precision, sets,
-    similar, special,
+    escapes, exact, fractions, hypothetical, introspection, named, not_finite, operators,
+    precision, sets, similar, special,
 };
 use crate::functions::json::path;
 use crate::functions::temporal::make::OVERLAPS;
@@ -106,6 +106,8 @@ impl VisitorMut for Calls {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Box<Error>> {
         signed_power(expr);
         similar::like_any(expr);
+        introspection::membership(expr);
+        special::of_query(expr);
         ControlFlow::Continue(())
     }
 

@@ -46,7 +46,8 @@ impl VisitorMut for Catalog {
         if text.contains("from pg_catalog.pg_attrdef") && text.contains("pg_get_expr") {
             let number = Expr::value(Value::Number("0".into(), false));
             let default = Expr::Identifier(Ident::new("attdefault"));
-            *expr = plain_call("pg_get_expr", vec![default, number]);
+            let pretty = Expr::value(Value::Boolean(text.contains("adrelid, true)")));
+            *expr = plain_call("pg_get_expr", vec![default, number, pretty]);
         } else if text.contains("from pg_catalog.pg_collation") {
             *expr = Expr::Value(Value::Null.with_empty_span());
         } else if text.contains("from pg_catalog.pg_sequence")

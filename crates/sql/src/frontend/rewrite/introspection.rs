@@ -1,12 +1,17 @@
-//! The query by which asyncpg looks at types that it has not met, such as arrays. It walks from each type to those that it is made
+//! Queries about the catalog by recursions over outer columns, which are answered in another way. Of them is that by which pgAdmin
+//! looks whether a role is a member of another, and the one by which asyncpg looks at types that it has not met, such as arrays. It walks from each type to those that it is made
 //! of by a recursion with another within it, over outer columns; here a table of the catalog has the answer.
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, Query, SetExpr, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, Query, SetExpr, Value, Visitor,
+};
 
 use crate::error::Result;
+use crate::frontend::call::plain_call;
 use crate::frontend::returning::plain_query;
+use crate::frontend::rewrite::special::query_of_array;
 use crate::frontend::walk::Walk;
 use crate::names::column_name;
 
@@ -36,6 +41,49 @@ impl Visitor for Asked {
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+/// Rewrites `'a' = any(array(with recursive ...))` where the recursion goes from a role to those that it is a member of.
+pub(super) fn membership(expr: &mut Expr) {
+    let Expr::AnyOp {
+        left,
+        compare_op: BinaryOperator::Eq,
+        right,
+        ..
+    } = &*expr
+    else {
+        return;
+    };
+    let role = query_of_array(right).and_then(member);
+    if let Some(role) = role {
+        let kind = Expr::value(Value::SingleQuotedString("member".into()));
+        *expr = plain_call("pg_has_role", vec![role, (**left).clone(), kind]);
+    }
+}
+
+/// The role that such a recursion begins with.
+fn member(query: &Query) -> Option<Expr> {
+    let with = query.with.as_ref().filter(|with| with.recursive)?;
+    let [tree] = &with.cte_tables[..] else {
+        return None;
+    };
+    let SetExpr::SetOperation { left, right, .. } = tree.query.body.as_ref() else {
+        return None;
+    };
+    let SetExpr::Select(first) = left.as_ref() else {
+        return None;
+    };
+    let next = right.to_string().to_lowercase();
+    let Some(Expr::BinaryOp {
+        op: BinaryOperator::Eq,
+        right: role,
+        ..
+    }) = &first.selection
+    else {
+        return None;
+    };
+    let is_column = matches!(role.as_ref(), Expr::CompoundIdentifier(_));
+    (is_column && next.contains("pg_auth_members")).then(|| (**role).clone())
 }
 
 /// Rewrites the query, if it is that one.

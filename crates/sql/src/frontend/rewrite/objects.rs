@@ -272,19 +272,32 @@ impl VisitorMut for Named {
     }
 }
 
-/// The name of the column of a cast to such a type: that of the column that is cast, or of the type.
+/// The name of the column of a cast to such a type, or of casts of such a cast: that of the column or function that is cast, or
+/// else of the type.
 fn name(expr: &Expr) -> Option<Ident> {
-    let Expr::Cast {
-        expr, data_type, ..
-    } = expr
-    else {
+    let Expr::Cast { data_type, .. } = expr else {
         return None;
     };
-    let kind = kind_of(data_type)?;
-    Some(match column(expr) {
-        Some(name) => name.clone(),
-        None => Ident::with_quote('"', kind.cast()),
-    })
+    let (outer, mut any) = (kind_of(data_type), false);
+    let mut inner = expr;
+    loop {
+        inner = match inner {
+            Expr::Cast {
+                expr, data_type, ..
+            } => {
+                any |= kind_of(data_type).is_some();
+                expr.as_ref()
+            }
+            Expr::Nested(expr) => expr.as_ref(),
+            _ => break,
+        };
+    }
+    if !any {
+        return None;
+    }
+    let own = column(inner).cloned();
+    let own = own.or_else(|| called(inner).map(|name| Ident::with_quote('"', name)));
+    own.or_else(|| outer.map(|kind| Ident::with_quote('"', kind.cast())))
 }
 
 /// Has a query that somebody asks return names.

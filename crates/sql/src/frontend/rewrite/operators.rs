@@ -1,26 +1,34 @@
 //! Functions that are called as types or stand for operators of JSON; and those of regular expressions that have several
 //! forms.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Value};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Expr, TimezoneInfo, Value,
+};
 
 use crate::frontend::call;
 use crate::functions::lists::names;
 use crate::functions::regexps;
 
 /// The functions that are rewritten here by their names.
-pub(super) const NAMES: [&str; 12] = [
+pub(super) const NAMES: [&str; 18] = [
     "bool",
+    "bpchar",
     "float4",
     "float8",
     "int2",
     "int4",
     "int8",
+    "json",
+    "jsonb",
     "jsonb_contained",
     "jsonb_contains",
     "jsonb_delete",
     "jsonb_exists",
     "jsonb_exists_all",
     "jsonb_exists_any",
+    "oid",
+    "text",
+    "timestamptz",
 ];
 
 /// Whether a call is one of those that are rewritten here.
@@ -29,7 +37,7 @@ pub(super) fn is_one(name: &str, args: &[Expr]) -> bool {
         return true;
     }
     match args.len() {
-        1 => type_called(name).is_some(),
+        1 => type_called(name).or_else(|| parsed_type(name)).is_some(),
         2 => of_json(name).is_some(),
         _ => false,
     }
@@ -41,7 +49,7 @@ pub(super) fn call(name: &str, mut args: Vec<Expr>) -> Option<Expr> {
     if let Some(own) = of_pattern(name) {
         return Some(call::call(own, args));
     }
-    if let Some(data_type) = type_called(name) {
+    if let Some(data_type) = type_called(name).or_else(|| parsed_type(name)) {
         return Some(cast(args.pop()?, data_type));
     }
     let op = of_json(name)?;
@@ -114,6 +122,18 @@ pub(super) fn type_called(name: &str) -> Option<DataType> {
         "float4" => DataType::Real,
         "float8" => DataType::DoublePrecision,
         "bool" => DataType::Boolean,
+        _ => return None,
+    })
+}
+
+/// The same of types that the parser knows by these names.
+fn parsed_type(name: &str) -> Option<DataType> {
+    Some(match name {
+        "bpchar" | "text" => DataType::Text,
+        "json" => DataType::JSON,
+        "jsonb" => DataType::JSONB,
+        "oid" => DataType::BigInt(None),
+        "timestamptz" => DataType::Timestamp(None, TimezoneInfo::Tz),
         _ => return None,
     })
 }

@@ -206,8 +206,11 @@ pub(super) fn function(function: &Function) -> Result<Option<Expr>> {
             Some(rows) => match <[(Expr, String); 1]>::try_from(rows.columns) {
                 Ok([(values, _)]) => values,
                 Err(columns) => {
-                    let arrays = columns.into_iter().map(|(values, _)| values);
-                    call(names::RECORDS, arrays.collect())
+                    let fields = columns.into_iter().flat_map(|(values, name)| {
+                        let name = Value::SingleQuotedString(name);
+                        [Expr::Value(name.with_empty_span()), values]
+                    });
+                    call(names::RECORDS, fields.collect())
                 }
             },
         },

@@ -91,6 +91,31 @@ pub(super) fn expr(expr: &mut Expr) -> Result<Option<Expr>> {
     })
 }
 
+/// `x = any(array(select ...))` as `x = any(select ...)`: what the array of the rows has is what they have.
+pub(super) fn of_query(expr: &mut Expr) {
+    let (Expr::AnyOp { right, .. } | Expr::AllOp { right, .. }) = expr else {
+        return;
+    };
+    if let Some(query) = query_of_array(right) {
+        **right = Expr::Subquery(Box::new(query.clone()));
+    }
+}
+
+/// The query of `array(select ...)`.
+pub(super) fn query_of_array(expr: &Expr) -> Option<&Query> {
+    match expr {
+        Expr::Nested(inner) => query_of_array(inner),
+        Expr::Function(function) => match (&function.name.0[..], &function.args) {
+            ([part], FunctionArguments::Subquery(query)) => {
+                let name = part.as_ident().map(column_name);
+                (name.as_deref() == Some("array")).then_some(query.as_ref())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn is_query(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(inner) => is_query(inner),

@@ -76,7 +76,13 @@ pub(crate) fn structs(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     tokens
 }
 
-/// The format of `explain (format json)` as the parser knows it: `pgjson`; and `text`: `indent`.
+/// Options of `explain` that say what is told beside a plan. What is known is told in any case.
+const TOLD: [&str; 6] = ["buffers", "costs", "settings", "summary", "timing", "wal"];
+
+/// Its other options.
+const OPTIONS: [&str; 3] = ["analyze", "format", "verbose"];
+
+/// The formats of `explain (format json)` as the parser calls them, and its options without those that change nothing.
 pub(crate) fn explained(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let whole: Vec<usize> = (0..tokens.len())
         .filter(|&at| !matches!(tokens[at].token, Token::Whitespace(_)))
@@ -85,27 +91,64 @@ pub(crate) fn explained(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
         _ => String::new(),
     };
-    let options = whole.get(1).map(|&at| &tokens[at].token) == Some(&Token::LParen);
-    if word(whole.first()) != "explain" || !options {
+    let opens = whole
+        .get(1)
+        .filter(|&&at| tokens[at].token == Token::LParen);
+    let mut closes = whole.iter().skip(2);
+    let closes = closes.find(|&&at| tokens[at].token == Token::RParen);
+    let (Some(&open), Some(&close)) = (opens, closes) else {
+        return tokens;
+    };
+    if word(whole.first()) != "explain" {
         return tokens;
     }
-    let inside = whole.iter().skip(2);
-    let inside = inside.take_while(|&&at| tokens[at].token != Token::RParen);
-    let inside: Vec<usize> = inside.copied().collect();
-    let found = inside
-        .windows(2)
-        .find(|pair| word(pair.first()) == "format");
-    let known = found.and_then(|pair| match word(pair.last()).as_str() {
-        "json" => Some((pair[1], "pgjson")),
-        "text" => Some((pair[1], "indent")),
-        _ => None,
-    });
-    if let Some((at, name)) = known
-        && let Token::Word(word) = &mut tokens[at].token
-    {
-        (word.keyword, word.value) = (Keyword::NoKeyword, name.into());
+    let inside: Vec<usize> = whole
+        .iter()
+        .copied()
+        .filter(|at| (open + 1..close).contains(at))
+        .collect();
+    let all = inside.split(|&at| tokens[at].token == Token::Comma);
+    let is_option = |own: &[usize]| {
+        let name = word(own.first());
+        own.len() < 3 && (OPTIONS.contains(&name.as_str()) || TOLD.contains(&name.as_str()))
+    };
+    // It may be a query.
+    if !all.clone().all(is_option) {
+        return tokens;
     }
-    tokens
+    let kept: Vec<&[usize]> = all
+        .filter(|own| !TOLD.contains(&word(own.first()).as_str()))
+        .collect();
+    let found = kept.iter().find(|own| word(own.first()) == "format");
+    let format = found.and_then(|own| own.get(1)).map(|at| {
+        let name = match word(Some(at)).as_str() {
+            "json" => "pgjson",
+            "text" => "indent",
+            // One that is refused by its name.
+            _ => "tree",
+        };
+        (*at, name)
+    });
+    let mut made = tokens[..open].to_vec();
+    if !kept.is_empty() {
+        made.push(tokens[open].clone());
+        let comma = TokenWithSpan::new(Token::Comma, tokens[open].span);
+        for (place, own) in kept.iter().enumerate() {
+            made.extend((place > 0).then(|| comma.clone()));
+            for at in *own {
+                let mut token = tokens[*at].clone();
+                if let (Some((format, name)), Token::Word(word)) = (format, &mut token.token)
+                    && format == *at
+                {
+                    (word.keyword, word.value) = (Keyword::NoKeyword, name.into());
+                }
+                made.push(token);
+            }
+        }
+        made.push(tokens[close].clone());
+    }
+    made.extend(tokens.drain(close + 1..));
+    made
 }
 
 /// `with t as (...)` without `materialized` and `not materialized`: whether it is computed once changes no answer, and where

@@ -15,7 +15,7 @@ pub(crate) mod names;
 pub(crate) mod ordered;
 mod quantified;
 pub(crate) mod read;
-mod records;
+pub(super) mod records;
 mod search;
 mod series;
 pub(crate) mod splits;
@@ -38,7 +38,6 @@ pub(super) fn all() -> Vec<Own> {
         .chain(identifiers::all())
         .chain(make::all())
         .chain(ordered::all())
-        .chain(records::all())
         .chain(search::all())
         .chain(series::all())
         .chain(splits::all())

@@ -4,35 +4,76 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray, StructArray};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::{Result, exec_err, plan_err};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use datafusion::common::{Result, exec_err, internal_err, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
 
 use crate::functions::lists::names::RECORDS;
 use crate::functions::lists::types::{item, list_of, lists, range};
-use crate::functions::own::Own;
 
-pub(super) fn all() -> Vec<Own> {
-    vec![Own::new(
-        RECORDS,
-        |types| Ok(types.to_vec()),
-        |types| Ok(list_of(DataType::Struct(fields(types)?))),
-        records,
-    )]
+/// The function of names of fields and the arrays of their values, one behind the other.
+pub(in crate::functions) fn function() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(Records {
+        signature: Signature::user_defined(Volatility::Immutable),
+    }))
 }
 
-/// The fields of a row, called as those of `row(...)` are.
-fn fields(arrays: &[DataType]) -> Result<Fields> {
-    let field = |(at, array): (usize, &DataType)| match item(array) {
-        Some(item) => Ok(Field::new(format!("f{}", at + 1), item.clone(), true)),
-        None => plan_err!("rows are made of arrays"),
-    };
-    arrays.iter().enumerate().map(field).collect()
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Records {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Records {
+    fn name(&self) -> &str {
+        RECORDS
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        Ok(types.to_vec())
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of rows follows from the names of their columns, too")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let pairs = args
+            .arg_fields
+            .chunks_exact(2)
+            .zip(args.scalar_arguments.chunks_exact(2));
+        let fields = pairs.map(|(own, constants)| {
+            let name = constants[0].and_then(|value| value.try_as_str().flatten());
+            match (name, item(own[1].data_type())) {
+                (Some(name), Some(item)) => Ok(Field::new(name, item.clone(), true)),
+                _ => plan_err!("rows are made of names and arrays"),
+            }
+        });
+        let fields = fields.collect::<Result<Fields>>()?;
+        let data_type = list_of(DataType::Struct(fields));
+        Ok(Arc::new(Field::new(self.name(), data_type, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(DataType::Struct(fields)) = item(args.return_field.data_type()) else {
+            return internal_err!("rows are made as something else");
+        };
+        let rows = args.number_rows;
+        let arrays = args.args.iter().skip(1).step_by(2);
+        let arrays = arrays.map(|own| own.to_array(rows));
+        let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
+        Ok(ColumnarValue::Array(records(fields, &arrays, rows)?))
+    }
 }
 
 /// For each row an array of the rows that its arrays have, which are of one length.
-fn records(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let types: Vec<DataType> = args.iter().map(|own| own.data_type().clone()).collect();
-    let fields = fields(&types)?;
+fn records(fields: &Fields, args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let Some(first) = args.first().map(lists) else {
         return plan_err!("rows are made of arrays");
     };
@@ -56,7 +97,8 @@ fn records(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     }
     let all = StructArray::try_new(fields.clone(), columns, None)?;
     let lengths = (0..rows).map(|row| range(first, row).len());
-    let field = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
+    let data_type = DataType::Struct(fields.clone());
+    let field = Arc::new(Field::new_list_field(data_type, true));
     let offsets = OffsetBuffer::from_lengths(lengths);
     let found = ListArray::try_new(field, offsets, Arc::new(all), first.nulls().cloned())?;
     Ok(Arc::new(found))

@@ -74,6 +74,19 @@ impl Built {
         name: &'static str,
         values: impl IntoIterator<Item = Vec<i16>>,
     ) -> Built {
+        self.small(
+            name,
+            Field::LIST_FIELD_DEFAULT_NAME,
+            values.into_iter().map(Some),
+        )
+    }
+
+    /// The same, of which some are NULL.
+    pub(super) fn some_arrays(
+        self,
+        name: &'static str,
+        values: impl IntoIterator<Item = Option<Vec<i16>>>,
+    ) -> Built {
         self.small(name, Field::LIST_FIELD_DEFAULT_NAME, values)
     }
 
@@ -83,7 +96,7 @@ impl Built {
         name: &'static str,
         values: impl IntoIterator<Item = Vec<i16>>,
     ) -> Built {
-        self.small(name, VECTOR, values)
+        self.small(name, VECTOR, values.into_iter().map(Some))
     }
 
     /// `oidvector`: numbers of types, which count from 0 and have no braces around them as texts.
@@ -142,12 +155,12 @@ impl Built {
         self,
         name: &'static str,
         item: &str,
-        values: impl IntoIterator<Item = Vec<i16>>,
+        values: impl IntoIterator<Item = Option<Vec<i16>>>,
     ) -> Built {
         let field = Field::new(item, DataType::Int16, true);
         let mut lists = ListBuilder::new(Int16Builder::new()).with_field(field);
         for value in values {
-            lists.append_value(value.into_iter().map(Some));
+            lists.append_option(value.map(|items| items.into_iter().map(Some)));
         }
         self.with(name, Arc::new(lists.finish()))
     }

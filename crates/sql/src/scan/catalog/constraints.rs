@@ -55,6 +55,13 @@ impl TableConstraint {
 }
 
 impl TableConstraint {
+    /// The condition of a check.
+    fn condition(&self) -> Option<String> {
+        let text = self.text.strip_prefix("CHECK (")?;
+        let end = text.rfind(')')?;
+        text.get(..end).map(str::to_owned)
+    }
+
     /// Whether it is of a domain, and not of a table.
     pub(crate) fn is_of_domain(&self) -> bool {
         self.domain != 0
@@ -356,8 +363,13 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .names("confdeltype", keys.iter().map(|key| key.on_delete))
         .names("confmatchtype", keys.iter().map(|key| key.matching))
         .arrays("conkey", keys.iter().map(|key| key.columns.clone()))
-        .arrays("confkey", keys.iter().map(|key| key.parent_columns.clone()))
-        .nothing("conbin", rows)
+        .some_arrays(
+            "confkey",
+            keys.iter()
+                .map(|key| (key.kind == "f").then(|| key.parent_columns.clone())),
+        )
+        .truths("connoinherit", keys.iter().map(|key| key.kind != "c"))
+        .texts("conbin", keys.iter().map(TableConstraint::condition))
 }
 
 /// An expression without the parentheses around all of it, of which a restored dump would have one more each time.

@@ -1,14 +1,20 @@
 //! Indexes: of keys that hold, and those that are declared.
 
-use table::{Definition, IndexColumn, Tables};
+use arrow::datatypes::DataType;
+use table::{Column, Definition, IndexColumn, Tables};
 
-use crate::messages::numbers::{table_number, type_number};
-use crate::names::{base, catalog_name, permanent, quoted, schema_of};
+use crate::frontend::deparse;
+use crate::messages::numbers::table_number;
+use crate::names::{base, catalog_name, exact, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::composites::{as_table, plain_column};
+use crate::scan::catalog::expressions::over_columns;
 use crate::scan::catalog::system;
+use crate::scan::catalog::types::typed;
 
 /// An index of a table.
 pub(crate) struct TableIndex<'t> {
+    all: &'t Tables,
     /// The table's name in the catalog.
     pub table: &'t str,
     definition: &'t Definition,
@@ -35,6 +41,7 @@ pub(crate) fn indexes(all: &Tables) -> Vec<TableIndex<'_>> {
             nulls_first: false,
         };
         found.extend(definition.keys.iter().map(|key| TableIndex {
+            all,
             table,
             definition,
             name: &key.name,
@@ -46,6 +53,7 @@ pub(crate) fn indexes(all: &Tables) -> Vec<TableIndex<'_>> {
             predicate: None,
         }));
         found.extend(definition.indexes.iter().map(|index| TableIndex {
+            all,
             table,
             definition,
             name: &index.name,
@@ -90,42 +98,97 @@ impl TableIndex<'_> {
         }
     }
 
-    /// The statement that makes it.
-    pub(crate) fn text(&self) -> String {
-        let column = |own: &IndexColumn| {
-            let name = self.definition.columns.get(own.column);
-            let mut text = quoted(name.map_or("", |column| column.name.as_str()));
-            if own.descending {
-                text += " DESC";
-            }
-            match (own.descending, own.nulls_first) {
-                (false, true) => text += " NULLS FIRST",
-                (true, false) => text += " NULLS LAST",
-                _ => {}
-            }
-            text
-        };
-        let columns: Vec<String> = if self.items.is_empty() {
-            self.columns.iter().map(column).collect()
-        } else {
-            let items = self.items.iter();
-            items
-                .map(|(text, order)| format!("{text}{order}"))
-                .collect()
-        };
-        let condition = match self.predicate {
-            Some(text) => format!(" WHERE ({text})"),
-            None => String::new(),
-        };
+    /// The statement that makes it, on a table that is called `on` there; `pretty`: with as few parentheses as it needs.
+    pub(crate) fn text(&self, on: &str, pretty: bool) -> String {
+        let columns: Vec<String> = self
+            .parts()
+            .into_iter()
+            .map(|(text, order)| text + &order)
+            .collect();
+        let condition = self.condition(pretty);
+        let condition = condition.map_or_else(String::new, |text| format!(" WHERE {text}"));
         format!(
-            "CREATE {}INDEX {} ON {}.{} USING {} ({}){condition}",
+            "CREATE {}INDEX {} ON {on} USING {} ({}){condition}",
             if self.unique { "UNIQUE " } else { "" },
             quoted(self.name),
-            quoted(schema_of(self.table)),
-            quoted(base(self.table)),
             self.method,
             columns.join(", ")
         )
+    }
+
+    /// The same on its table with its schema.
+    fn full_text(&self) -> String {
+        self.text(&quoted(&exact(self.table)), false)
+    }
+
+    /// What it is made of: each column or expression, and its order behind it.
+    fn parts(&self) -> Vec<(String, String)> {
+        if !self.items.is_empty() {
+            return self.items.to_vec();
+        }
+        let part = |own: &IndexColumn| {
+            let name = self.definition.columns.get(own.column);
+            let order = match (own.descending, own.nulls_first) {
+                (true, true) => " DESC",
+                (false, true) => " NULLS FIRST",
+                (true, false) => " DESC NULLS LAST",
+                (false, false) => "",
+            };
+            let name = name.map_or("", |column| column.name.as_str());
+            (quoted(name), order.to_owned())
+        };
+        self.columns.iter().map(part).collect()
+    }
+
+    /// The column or expression at a place, from 1 on; nothing behind the last, as in PostgreSQL.
+    pub(crate) fn part(&self, place: usize) -> String {
+        let mut parts = self.parts().into_iter();
+        let found = place.checked_sub(1).and_then(|at| parts.nth(at));
+        found.map_or_else(String::new, |(text, _)| text)
+    }
+
+    /// The condition on its rows.
+    fn condition(&self, pretty: bool) -> Option<String> {
+        let text = self.predicate?;
+        let Some(kept) = over_columns(self.all, self.definition, text) else {
+            return Some(format!("({text})"));
+        };
+        let shown = pretty.then(|| deparse::pretty(&kept)).flatten();
+        Some(shown.unwrap_or(kept))
+    }
+
+    /// Its expressions, with commas between them; none if it has columns alone.
+    fn expressions(&self) -> Option<String> {
+        let parts = self.parts().into_iter().zip(self.places());
+        let expressions = parts.filter_map(|((text, _), place)| (place == 0).then_some(text));
+        let expressions: Vec<String> = expressions.collect();
+        (!expressions.is_empty()).then(|| expressions.join(", "))
+    }
+
+    /// Its columns as those of a table, which is called as it: what PostgreSQL has in `pg_attribute` of it.
+    pub(super) fn as_table(&self) -> Definition {
+        let mut columns: Vec<Column> = Vec::new();
+        for ((text, _), place) in self.parts().into_iter().zip(self.places()) {
+            let own = usize::try_from(place).ok().and_then(|at| at.checked_sub(1));
+            let own = own.and_then(|at| self.definition.columns.get(at));
+            let mut column = match own {
+                Some(own) => own.clone(),
+                None => plain_column(name_of(&text), DataType::Utf8View),
+            };
+            let first = column.name.clone();
+            let taken = |name: &str| columns.iter().any(|own| own.name == name);
+            let mut more = 0;
+            while taken(&column.name) {
+                more += 1;
+                column.name = format!("{first}{more}");
+            }
+            (column.nullable, column.default, column.generated) = (true, None, None);
+            columns.push(column);
+        }
+        Definition {
+            checks: self.definition.checks.clone(),
+            ..as_table(self.full_name(), columns)
+        }
     }
 
     /// Places of its columns; 0 for an expression.
@@ -147,7 +210,7 @@ impl TableIndex<'_> {
         let class = |place: i16| {
             let at = usize::try_from(place).ok()?.checked_sub(1)?;
             let column = self.definition.columns.get(at)?;
-            let class = system::class_of(type_number(&column.data_type).into());
+            let class = system::class_of(typed(self.all, self.definition, column).0);
             i32::try_from(class).ok()
         };
         let places = self.places().into_iter();
@@ -170,6 +233,19 @@ impl TableIndex<'_> {
     }
 }
 
+/// What PostgreSQL calls the column of an index for an expression: as the function that it calls, or `expr`.
+fn name_of(text: &str) -> String {
+    let name = text.split('(').next().unwrap_or_default().trim();
+    let is_name = !name.is_empty()
+        && text.ends_with(')')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name {
+        name.to_owned()
+    } else {
+        "expr".to_owned()
+    }
+}
+
 /// `pg_index`.
 pub(super) fn by_number(all: &Tables) -> Built {
     let indexes = indexes(all);
@@ -185,8 +261,8 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .numbers("indnkeyatts", width())
         .vectors("indkey", indexes.iter().map(TableIndex::places))
         .vectors("indoption", indexes.iter().map(TableIndex::orders))
-        .nothing("indpred", rows)
-        .nothing("indexprs", rows)
+        .texts("indpred", indexes.iter().map(|own| own.condition(false)))
+        .texts("indexprs", indexes.iter().map(TableIndex::expressions))
         .type_vectors("indclass", indexes.iter().map(TableIndex::classes))
         .truths("indisunique", indexes.iter().map(|own| own.unique))
         .truths("indisprimary", indexes.iter().map(|own| own.primary));
@@ -213,5 +289,5 @@ pub(super) fn by_name(all: &Tables) -> Built {
         .names("tablename", indexes.iter().map(|own| base(own.table)))
         .names("indexname", indexes.iter().map(|own| own.name))
         .nothing("tablespace", indexes.len())
-        .names("indexdef", indexes.iter().map(TableIndex::text))
+        .names("indexdef", indexes.iter().map(TableIndex::full_text))
 }

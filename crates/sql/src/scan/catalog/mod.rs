@@ -2,6 +2,7 @@
 //! name; those about things that there are not here are [empty](system::empty).
 
 mod build;
+mod composites;
 mod constraints;
 mod depend;
 mod expressions;
@@ -28,12 +29,14 @@ use table::{Position, Tables};
 
 use crate::locks::Shown;
 use crate::resources::activity::Activity;
+use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
 
 pub(crate) use build::{Built, ViewColumns};
+pub(crate) use composites::of_number;
 pub(crate) use constraints::{constraints, laid_out};
 pub(crate) use depend::read_by;
-pub(crate) use expressions::{default, generated, seen_expression, view_definition};
+pub(crate) use expressions::{default, generated, seen_expression, seen_view};
 pub(crate) use indexes::indexes;
 pub(crate) use seen::Seen;
 pub(crate) use types::length as domain_length;
@@ -81,10 +84,10 @@ pub(crate) fn sequence_state(at: Position) -> Result<Arc<dyn TableProvider>> {
     sequences::state(at).table()
 }
 
-/// The table of that name in `pg_catalog`, if there is one. `views` are the columns of views, `activity` tells of sessions,
-/// `settings` are those of this one.
+/// The table of that name in `pg_catalog`, if there is one. `views` are the columns of views, `path` is where names are looked
+/// up, `activity` tells of sessions, `settings` are those of this one.
 pub(crate) fn view(
-    (all, views): (&Tables, &ViewColumns),
+    (all, views, path): (&Tables, &ViewColumns, &SearchPath),
     name: &str,
     activity: impl FnOnce() -> Vec<Activity>,
     settings: &StatementSettings,
@@ -105,13 +108,15 @@ pub(crate) fn view(
         "pg_db_role_setting" => roles::role_settings(all),
         "pg_auth_members" => roles::members(all),
         "pg_tables" => tables::plain_tables(all),
-        "pg_views" => tables::views(all),
+        "pg_views" => tables::views(all, path),
         "pg_description" => tables::descriptions(all, views),
-        "pg_matviews" => tables::materialized(all),
+        "pg_matviews" => tables::materialized(all, path),
         "pg_sequence" => sequences::by_number(all),
         "pg_sequences" => sequences::by_name(all),
         "pg_get_keywords" => standard::keywords(),
         "pg_stat_user_tables" | "pg_stat_all_tables" => statistics::tables(all),
+        "pg_stat_user_indexes" | "pg_stat_all_indexes" => statistics::of_indexes(all),
+        "pg_stat_gssapi" => sessions::kerberos(&activity()),
         "pg_am" => tables::access_methods(),
         "pg_aggregate" => system::aggregates(),
         "pg_cast" => system::casts(),

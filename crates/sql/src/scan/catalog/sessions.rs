@@ -76,6 +76,15 @@ pub(super) fn cursors(all: &[OpenCursor]) -> Built {
         .moments("creation_time", all.iter().map(|own| Some(own.declared)))
 }
 
+/// `pg_stat_gssapi`: nobody is let in by Kerberos.
+pub(super) fn kerberos(all: &[Activity]) -> Built {
+    let rows = all.len();
+    Built::default()
+        .numbers("pid", all.iter().map(|session| session.process.into()))
+        .truth("gss_authenticated", false, rows)
+        .truth("encrypted", false, rows)
+}
+
 /// `pg_stat_activity`.
 pub(super) fn activity(all: Vec<Activity>) -> Built {
     let rows = all.len();

@@ -113,10 +113,10 @@ fn key_columns(seen: &Seen<'_>) -> Built {
         )
 }
 
-/// The columns that keys are of, and those that foreign keys refer to.
+/// The columns that keys and checks are of, and those that foreign keys refer to.
 fn used_columns(seen: &Seen<'_>) -> Built {
     let keys = seen.constraints_of_owned();
-    let keys = keys.iter().filter(|key| key.kind != "c");
+    let keys = keys.iter().filter(|key| !key.is_of_domain());
     let used: Vec<Used<'_>> = keys
         .flat_map(|key| {
             let (table, places) = match &key.parent_of {

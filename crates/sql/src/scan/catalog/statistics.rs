@@ -5,6 +5,7 @@ use table::Tables;
 use crate::messages::numbers::{DATABASE, table_number};
 use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
+use crate::scan::catalog::indexes::{TableIndex, indexes};
 
 /// `pg_stat_database`, of the one database. Nothing is counted.
 pub(super) fn database() -> Built {
@@ -67,4 +68,20 @@ pub(super) fn tables(all: &Tables) -> Built {
     MOMENTS
         .into_iter()
         .fold(built, |built, name| built.moments(name, nothing()))
+}
+
+/// `pg_stat_user_indexes`, and `pg_stat_all_indexes`, which has no more.
+pub(super) fn of_indexes(all: &Tables) -> Built {
+    let indexes = indexes(all);
+    let names: Vec<String> = indexes.iter().map(TableIndex::full_name).collect();
+    let nothing = || std::iter::repeat_n(None, names.len());
+    let built = Built::default()
+        .numbers("relid", indexes.iter().map(|own| table_number(own.table)))
+        .numbers("indexrelid", indexes.iter().map(TableIndex::number))
+        .names("schemaname", indexes.iter().map(|own| schema_of(own.table)))
+        .names("relname", indexes.iter().map(|own| base(own.table)))
+        .names("indexrelname", names.iter().map(|name| base(name)));
+    ["idx_scan", "idx_tup_read", "idx_tup_fetch"]
+        .into_iter()
+        .fold(built, |built, name| built.some_numbers(name, nothing()))
 }

@@ -8,17 +8,21 @@ use table::{Column, Definition, Privileges, Tables, is_enum};
 
 use crate::frontend::lengths;
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, enum_number, schema_number, table_number, type_number,
+    CATALOG_SCHEMA, DATABASE, OWNER, TYPES, composite_number, enum_number, schema_number,
+    table_number, type_number,
 };
 use crate::names::{
-    self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, of_schema, permanent, schema_of,
+    self, CATALOG, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name, constraint_of, of_schema,
+    permanent, schema_of,
 };
 use crate::scan::catalog::build::{Built, ViewColumns};
-use crate::scan::catalog::expressions::{default, generated, view_definition};
-use crate::scan::catalog::indexes::indexes;
+use crate::scan::catalog::composites::{composites, definition};
+use crate::scan::catalog::expressions::{default, generated, seen_view};
+use crate::scan::catalog::indexes::{TableIndex, indexes};
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
-use crate::scan::catalog::types::{storage, typed};
+use crate::scan::catalog::types::{alignment, collation, storage, typed};
+use crate::search_path::SearchPath;
 
 /// The names of all schemas.
 fn schemas(all: &Tables) -> Vec<&str> {
@@ -74,6 +78,9 @@ pub(super) fn schema_of_number(name: &str) -> i64 {
     schema_number(schema_of(name))
 }
 
+/// The kind of the relation of a composite type.
+const COMPOSITE: &str = "c";
+
 /// A row of `pg_class`.
 struct Relation<'t> {
     /// The name in the catalog.
@@ -97,11 +104,18 @@ impl<'t> Relation<'t> {
             name: Cow::Borrowed(name),
             owned: name,
             kind,
-            method: if kind == "r" { 2 } else { 0 },
+            method: if matches!(kind, "r" | "m") { 2 } else { 0 },
             columns: definition.map_or(0, |own| own.columns.len()),
             rows: table.map_or(-1, |table| table.rows() as i64),
             definition,
             populated: all.materialized(name).is_none_or(|query| query.populated),
+        }
+    }
+
+    fn number(&self) -> i64 {
+        match self.kind {
+            COMPOSITE => composite_number(&self.name),
+            _ => table_number(&self.name),
         }
     }
 
@@ -118,7 +132,7 @@ impl<'t> Relation<'t> {
     }
 }
 
-/// Tables, views, sequences and indexes, in order of their names.
+/// Tables, views, sequences, indexes and composite types, in order of their names.
 fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let (kept, plain): (Vec<_>, Vec<_>) = permanent(all.names())
         .into_iter()
@@ -144,6 +158,10 @@ fn relations(all: &Tables) -> Vec<Relation<'_>> {
         definition: None,
         populated: true,
     }));
+    relations.extend(composites(all).into_iter().map(|name| Relation {
+        columns: definition(all, name).map_or(0, |own| own.columns.len()),
+        ..Relation::new(all, name, COMPOSITE)
+    }));
     relations.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
     relations
 }
@@ -162,7 +180,7 @@ pub(super) fn classes(all: &Tables) -> Built {
     let foreign = foreign.flat_map(|own| &own.foreign_keys);
     let referred: BTreeSet<&str> = foreign.map(|own| own.parent.as_str()).collect();
     let built = Built::default()
-        .numbers("oid", each().map(|own| table_number(&own.name)))
+        .numbers("oid", each().map(Relation::number))
         .names("relname", each().map(|own| base(&own.name)))
         .numbers(
             "relnamespace",
@@ -195,7 +213,10 @@ pub(super) fn classes(all: &Tables) -> Built {
         .text("relreplident", "d", rows)
         .lists(
             "relacl",
-            each().map(|own| roles::acl(all, &own.name, own.privileges())),
+            each().map(|own| match own.kind {
+                COMPOSITE => None,
+                _ => roles::acl(all, &own.name, own.privileges()),
+            }),
         )
         .no_lists("reloptions", rows)
         .nothing("relpartbound", rows)
@@ -210,10 +231,11 @@ pub(super) fn classes(all: &Tables) -> Built {
                 own.has(|own| !own.foreign_keys.is_empty()) || referred.contains(&*own.name)
             }),
         )
+        // A view is a rule.
+        .truths("relhasrules", each().map(|own| matches!(own.kind, "v" | "m")))
         .truths("relhasindex", each().map(|own| own.has(is_indexed)));
     [
         "relisshared",
-        "relhasrules",
         "relhassubclass",
         "relrowsecurity",
         "relforcerowsecurity",
@@ -306,8 +328,22 @@ fn attribute_types(all: &Tables, places: &[Place<'_>]) -> Built {
         )
 }
 
+/// The columns of indexes and composite types, as those of tables.
+fn beside_tables(all: &Tables) -> Vec<Definition> {
+    let indexes = indexes(all);
+    let mut others: Vec<Definition> = indexes.iter().map(TableIndex::as_table).collect();
+    let names = composites(all).into_iter();
+    others.extend(names.filter_map(|name| definition(all, name)));
+    others
+}
+
 pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
-    let places = columns(all, views);
+    let others = beside_tables(all);
+    let mut places = columns(all, views);
+    for own in &others {
+        let columns = (1..).zip(&own.columns);
+        places.extend(columns.map(|(at, column)| (own, at, column)));
+    }
     let rows = places.len();
     attribute_types(all, &places)
         .truths(
@@ -345,10 +381,23 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
         )
         .names(
             "attstorage",
-            places.iter().map(|(_, _, column)| storage(length(column))),
+            places.iter().map(|(_, _, column)| {
+                storage(type_number(&column.data_type).into(), length(column))
+            }),
+        )
+        .names(
+            "attalign",
+            places.iter().map(|(_, _, column)| {
+                alignment(type_number(&column.data_type).into(), length(column))
+            }),
         )
         .text("attcompression", "", rows)
-        .number("attcollation", 0, rows)
+        .numbers(
+            "attcollation",
+            places
+                .iter()
+                .map(|(_, _, column)| collation(type_number(&column.data_type).into())),
+        )
         .number("attinhcount", 0, rows)
         .number("attstattarget", -1, rows)
         .no_lists("attacl", rows)
@@ -402,7 +451,7 @@ pub(super) fn databases() -> Built {
 }
 
 /// `pg_matviews`.
-pub(super) fn materialized(all: &Tables) -> Built {
+pub(super) fn materialized(all: &Tables, path: &SearchPath) -> Built {
     let names = permanent(all.names()).into_iter();
     let kept: Vec<_> = names
         .filter_map(|name| all.materialized(name).map(|query| (name, query)))
@@ -421,7 +470,7 @@ pub(super) fn materialized(all: &Tables) -> Built {
         .names(
             "definition",
             kept.iter()
-                .map(|(_, query)| view_definition(all, query.text, &names::known)),
+                .map(|(_, query)| seen_view(all, path, query.text)),
         )
 }
 
@@ -450,12 +499,12 @@ pub(super) fn plain_tables(all: &Tables) -> Built {
         .fold(built, |built, name| built.truth(name, false, rows))
 }
 
-pub(super) fn views(all: &Tables) -> Built {
+pub(super) fn views(all: &Tables, path: &SearchPath) -> Built {
     let mut names = permanent(all.views());
     names.sort_unstable();
     let texts: Vec<_> = names
         .iter()
-        .map(|name| Some(view_definition(all, all.view(name)?, &names::known)))
+        .map(|name| Some(seen_view(all, path, all.view(name)?)))
         .collect();
     Built::default()
         .names("schemaname", names.iter().map(|name| schema_of(name)))
@@ -470,9 +519,11 @@ pub(super) fn views(all: &Tables) -> Built {
 /// `pg_description`.
 pub(super) fn descriptions(all: &Tables, views: &ViewColumns) -> Built {
     let mut rows: Vec<(i64, i64, String)> = Vec::new();
+    let mut of_constraints = Vec::new();
     for relation in relations(all) {
         let name = relation.name.as_ref();
-        let Some(said) = all.comments(name).filter(|_| relation.kind != "i") else {
+        let is_own = !matches!(relation.kind, "i" | COMPOSITE);
+        let Some(said) = all.comments(name).filter(|_| is_own) else {
             continue;
         };
         let number = table_number(name);
@@ -484,8 +535,12 @@ pub(super) fn descriptions(all: &Tables, views: &ViewColumns) -> Built {
             rows.extend(text.map(|text| (number, at, text.clone())));
         }
         let index = |key: &str| table_number(&catalog_name(schema_of(name), key));
-        let keys = said.keys.iter();
-        rows.extend(keys.map(|(key, text)| (index(key), 0, text.clone())));
+        for (key, text) in &said.keys {
+            match constraint_of(key) {
+                Some(constraint) => of_constraints.push((index(constraint), 0, text.clone())),
+                None => rows.push((index(key), 0, text.clone())),
+            }
+        }
     }
     let relations = rows.len();
     for schema in schemas(all) {
@@ -502,11 +557,14 @@ pub(super) fn descriptions(all: &Tables, views: &ViewColumns) -> Built {
         let text = all.comments(name).and_then(|said| said.own.clone());
         rows.extend(text.map(|text| (enum_number(name).into(), 0, text)));
     }
+    let types = rows.len();
+    rows.append(&mut of_constraints);
     let catalog = |at: usize| {
         table_number(match at {
             at if at < relations => "pg_class",
             at if at < schemas => "pg_namespace",
-            _ => "pg_type",
+            at if at < types => "pg_type",
+            _ => "pg_constraint",
         })
     };
     Built::default()

@@ -7,8 +7,8 @@ use table::{Column, Definition, Domain, EnumType, Label, Tables, is_enum, json_k
 
 use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
-    CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, column_modifier, enum_array_number, enum_number,
-    role_number, schema_number, table_number, type_modifier, type_named, type_number,
+    CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, column_modifier, composite_number, enum_array_number,
+    enum_number, role_number, schema_number, table_number, type_modifier, type_named, type_number,
     type_of_column, type_title,
 };
 use crate::names::{PG_CATALOG, SCHEMA, base, schema_of};
@@ -27,6 +27,8 @@ struct Row {
     category: &'static str,
     array: i64,
     item: i64,
+    /// The number of the relation of a composite type.
+    relation: i64,
     /// Of a domain: the type behind it, its modifier, whether NULL is refused, and the default.
     of_domain: OfDomain,
 }
@@ -37,6 +39,16 @@ struct OfDomain {
     modifier: Option<i32>,
     not_null: bool,
     default: Option<String>,
+}
+
+impl Row {
+    /// The number of the type behind a domain, otherwise its own.
+    fn behind(&self) -> i64 {
+        match self.of_domain.base {
+            0 => self.number,
+            base => base,
+        }
+    }
 }
 
 /// The functions of PostgreSQL that read or write values of a type: ADBC's driver knows types by these.
@@ -72,6 +84,7 @@ fn of_system() -> impl Iterator<Item = Row> {
         category: "A",
         array: 0,
         item: 0,
+        relation: 0,
         of_domain: OfDomain::default(),
     };
     let arrays = TYPES.iter().filter(|known| known.array != 0);
@@ -105,6 +118,7 @@ fn made(all: &Tables, name: &str) -> [Row; 2] {
         category: "E",
         array,
         item: 0,
+        relation: 0,
         of_domain: OfDomain::default(),
     };
     let arrays = Row {
@@ -115,6 +129,7 @@ fn made(all: &Tables, name: &str) -> [Row; 2] {
         category: "A",
         array: 0,
         item: number,
+        relation: 0,
         of_domain: OfDomain::default(),
         ..own
     };
@@ -128,6 +143,7 @@ fn composite(all: &Tables, name: &str) -> [Row; 2] {
         length: -1,
         kind: "c",
         category: "C",
+        relation: composite_number(name),
         ..own
     };
     [own, arrays]
@@ -161,6 +177,7 @@ fn domain(all: &Tables, own: &Domain) -> Row {
         },
         array: 0,
         item: 0,
+        relation: 0,
         of_domain: OfDomain {
             base: match &own.parent {
                 Some(parent) => enum_number(parent).into(),
@@ -234,7 +251,7 @@ pub(super) fn by_number(all: &Tables) -> Built {
         .truth("typispreferred", false, rows)
         .truth("typisdefined", true, rows)
         .text("typdelim", ",", rows)
-        .number("typrelid", 0, rows)
+        .numbers("typrelid", all.iter().map(|own| own.relation))
         .numbers("typelem", all.iter().map(|own| own.item))
         .numbers("typarray", all.iter().map(|own| own.array))
         .numbers("typinput", all.iter().map(|own| function(own, "in")))
@@ -249,8 +266,18 @@ pub(super) fn by_number(all: &Tables) -> Built {
                 .map(|own| own.of_domain.modifier.map_or(-1, i64::from)),
         )
         .number("typndims", 0, rows)
-        .names("typstorage", all.iter().map(|own| storage(own.length)))
-        .number("typcollation", 0, rows)
+        .names(
+            "typalign",
+            all.iter().map(|own| alignment(own.behind(), own.length)),
+        )
+        .names(
+            "typstorage",
+            all.iter().map(|own| storage(own.behind(), own.length)),
+        )
+        .numbers(
+            "typcollation",
+            all.iter().map(|own| collation(own.behind())),
+        )
         .texts(
             "typdefault",
             all.iter().map(|own| own.of_domain.default.clone()),
@@ -428,9 +455,36 @@ pub(super) fn labels(all: &Tables) -> Built {
         )
 }
 
-/// How PostgreSQL stores values of so many bytes; -1 if they differ.
-pub(super) fn storage(length: i32) -> &'static str {
-    if length < 0 { "x" } else { "p" }
+/// How PostgreSQL stores values of the type with this number and of so many bytes; -1 if they differ.
+pub(super) fn storage(number: i64, length: i32) -> &'static str {
+    match number {
+        1700 => "m",
+        _ if length == -1 => "x",
+        _ => "p",
+    }
+}
+
+/// At how many bytes they begin, as a letter.
+pub(super) fn alignment(number: i64, length: i32) -> &'static str {
+    match (number, length) {
+        // Places in a table, and arrays of what begins at eight bytes.
+        (27, _) => "s",
+        (1016 | 1022 | 1115 | 1185 | 1183 | 1187 | 1270 | 2287, _) => "d",
+        // Names and uuids.
+        (19 | 2950, _) | (_, 1 | -2) => "c",
+        (_, 2) => "s",
+        (_, 8 | 12 | 16) => "d",
+        _ => "i",
+    }
+}
+
+/// The number of the collation of values of the type with this number; 0 of those that have none.
+pub(super) fn collation(number: i64) -> i64 {
+    match number {
+        25 | 1042 | 1043 | 1009 | 1014 | 1015 => 100,
+        19 | 1003 => 950,
+        _ => 0,
+    }
 }
 
 /// The number of the type of a column of a table or view, and what PostgreSQL keeps beside it.
