@@ -1,7 +1,10 @@
 //! JSON cut into its parts. All texts here are valid: `serde_json` has read them.
 
+use std::borrow::Cow;
+
 use datafusion::common::{Result, exec_err};
 
+use crate::functions::json::walk;
 use crate::functions::present;
 
 /// What a value is.
@@ -123,30 +126,22 @@ pub(super) fn characters(text: &str) -> Result<String> {
 ///
 /// # Errors
 /// As [`characters`].
-pub(crate) fn plain(text: &str) -> Result<Option<String>> {
+pub(crate) fn plain(text: &str) -> Result<Option<Cow<'_, str>>> {
     match Kind::of(text) {
         Kind::Null => Ok(None),
-        Kind::Text => characters(text).map(Some),
-        _ => Ok(Some(text.to_string())),
+        Kind::Text => match walk::unescaped(text) {
+            Some(own) => Ok(Some(Cow::Borrowed(own))),
+            None => Ok(Some(Cow::Owned(characters(text)?))),
+        },
+        _ => Ok(Some(Cow::Borrowed(text))),
     }
-}
-
-/// The member of an object under a key: the last of several.
-///
-/// # Errors
-/// As [`characters`].
-pub(crate) fn member<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>> {
-    let mut found = None;
-    for (own, value) in members(text) {
-        if characters(own)? == key {
-            found = Some(value);
-        }
-    }
-    Ok(found)
 }
 
 /// The item of an array at a place, which counts from 0, and from -1 backwards.
 pub(super) fn at(text: &str, place: i64) -> Option<&str> {
+    if let Ok(place) = usize::try_from(place) {
+        return walk::item(text, place);
+    }
     let items = items(text);
     items.get(position(items.len(), place)?).copied()
 }

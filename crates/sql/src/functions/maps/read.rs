@@ -1,5 +1,6 @@
 //! Maps from their texts, which are JSON: `{"a":1,"b":null}`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -127,7 +128,7 @@ fn scalars(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
     });
     let plain = plain.collect::<Result<Vec<_>>>()?;
     if *to == DataType::Boolean {
-        let read = |text: &Option<String>| match text.as_deref() {
+        let read = |text: &Option<Cow<'_, str>>| match text.as_deref() {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
             Some("false") => Ok(Some(false)),
