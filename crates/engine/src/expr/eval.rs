@@ -106,6 +106,14 @@ impl<'a> Context<'a> {
                 without_zero(&mut out);
                 Ok(with(Values::Int(out), &vector))
             }
+            Node::Ranged(ranged) => {
+                let vector = self.eval(&ranged.of)?;
+                match (ranged.apply(&vector)?, &ranged.otherwise) {
+                    (Some(found), _) => Ok(found),
+                    (None, Some(otherwise)) => self.compute(otherwise),
+                    (None, None) => Err(Error::internal("numbers beside their bounds")),
+                }
+            }
             Node::Labels(inner, per) => self.labels(inner, per, &e.ty),
             Node::Call(args, call) => {
                 let mut arrays = Vec::with_capacity(args.len());

@@ -8,6 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
+use crate::expr::ranged::Ranged;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
 /// An expression and its type.
@@ -65,6 +66,8 @@ pub enum Node {
     Float(Box<Expr>, f64),
     /// The year of a date, given as days since 1970.
     Year(Box<Expr>),
+    /// A function of one number that has a kernel for those within a range.
+    Ranged(Box<Ranged>),
     /// A function of one dictionary-coded string, evaluated once per label.
     Labels(Box<Expr>, Arc<PerLabel>),
     /// A call of a function over Arrow arrays.
@@ -178,6 +181,10 @@ impl Expr {
             Node::Scale(e, _) | Node::Float(e, _) | Node::Year(e) | Node::Labels(e, _) => {
                 e.each_var(f)
             }
+            Node::Ranged(ranged) => {
+                ranged.of.each_var(f);
+                ranged.otherwise.iter().for_each(|e| e.each_var(f));
+            }
             Node::Case(branches, last) => {
                 for (when, then) in branches {
                     when.each_var(f);
@@ -220,6 +227,7 @@ pub fn is_fallible(e: &Expr) -> bool {
             is_fallible(e)
         }
         Node::Year(e) => may_be_infinite(e) || is_fallible(e),
+        Node::Ranged(ranged) => ranged.is_fallible(),
         Node::Scale(inner, _) => e.ty.kind == Kind::Wide || is_fallible(inner),
         Node::Case(branches, last) => {
             is_fallible(last)
@@ -300,6 +308,7 @@ impl fmt::Display for Expr {
             Node::Scale(e, factor) => write!(f, "{e} * {factor}"),
             Node::Float(e, _) => write!(f, "float({e})"),
             Node::Year(e) => write!(f, "year({e})"),
+            Node::Ranged(ranged) => write!(f, "{ranged}"),
             Node::Labels(e, per) => write!(f, "labels({e}: {})", per.call.name()),
             Node::Call(args, call) => {
                 write!(f, "{}(", call.name())?;

@@ -184,6 +184,9 @@ impl PipelineExecutor<'_> {
         let live = &self.live[number + 1];
         let mut own = std::mem::take(&mut scratch[number]);
         join_table.find(batch, &probe.keys, self.types, &mut own.probe_state)?;
+        if let Some(band) = &probe.band {
+            join_table.within(batch, band, &mut own.probe_state)?;
+        }
         let simple = probe.residual.is_empty();
         let one = match probe.kind {
             JoinKind::Semi | JoinKind::Anti => Some(join_table.any(&own.probe_state)),

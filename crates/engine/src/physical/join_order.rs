@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
+use crate::physical::band::Band;
+use crate::physical::one_side::computed_before;
 use crate::physical::planner::Planner;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
 use crate::physical::statistics::{expected, is_key};
@@ -74,9 +76,11 @@ pub(crate) fn join(
     planner: &mut Planner<'_>,
     inputs: Vec<Rel>,
     equal: Vec<(Var, Var)>,
-    residual: Vec<Expr>,
+    mut residual: Vec<Expr>,
     required: &Required,
 ) -> Result<Vec<Pipeline>> {
+    let keys = !equal.is_empty();
+    let inputs = computed_before(planner.query, inputs, &mut residual, keys);
     let nodes = inputs.into_iter().map(|rel| {
         let mut vars = BTreeSet::new();
         rel.each_var(&mut |var| {
@@ -446,6 +450,7 @@ impl Graph {
         for build_side in probes {
             let probe = Probe {
                 stage: build_side.stage,
+                band: band_of(&build_side, &mine, &there),
                 keys: build_side.keys,
                 kind: JoinKind::Inner,
                 marks: false,
@@ -488,12 +493,24 @@ fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
     Operator::Probe(Probe {
         stage,
         keys,
+        band: None,
         kind: JoinKind::Semi,
         marks: false,
         residual: vec![],
         build_outputs: vec![],
         row: None,
     })
+}
+
+/// What the conditions say of a number of a build side that is found without keys.
+fn band_of(build_side: &BuildSide, conditions: &[Expr], there: &BTreeSet<Var>) -> Option<Band> {
+    if !build_side.keys.is_empty() {
+        return None;
+    }
+    let both = |var: &Var| there.contains(var) || build_side.below.contains(var);
+    let known = conditions.iter().filter(|e| e.vars().iter().all(both));
+    let known: Vec<Expr> = known.cloned().collect();
+    Band::of(&known, |var| build_side.below.contains(&var))
 }
 
 /// Applies the conditions whose vectors are all in `there`.

@@ -52,6 +52,7 @@ pub(crate) fn left(
         let probe = Probe {
             stage,
             keys: mine,
+            band: None,
             kind: JoinKind::Outer,
             marks: false,
             residual,
@@ -76,6 +77,7 @@ pub(crate) fn left(
     let probe = Probe {
         stage,
         keys: theirs,
+        band: None,
         kind: JoinKind::Inner,
         marks: true,
         residual,
@@ -131,6 +133,7 @@ pub(crate) fn full(
     let probe = Probe {
         stage,
         keys: theirs,
+        band: None,
         kind: JoinKind::Outer,
         marks: true,
         residual,

@@ -103,6 +103,7 @@ impl Semi<'_> {
         let probe = Probe {
             stage,
             keys: mine,
+            band: None,
             kind,
             marks: false,
             residual,
@@ -157,6 +158,7 @@ impl Semi<'_> {
         let probe = Probe {
             stage,
             keys: theirs,
+            band: None,
             kind: JoinKind::MarkOnly,
             marks: true,
             residual,

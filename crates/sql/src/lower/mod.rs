@@ -5,7 +5,7 @@
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`grouping_sets`],
-//! [`first_rows`], [`window`], [`shared`] and [`expr`] its methods. [`refusal`] tells at first sight what is refused, and
+//! [`first_rows`], [`window`], [`shared`], [`expr`] and [`kernels`] its methods. [`refusal`] tells at first sight what is refused, and
 //! [`subplans`] what a plan has more than once.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
@@ -17,6 +17,7 @@ mod first_rows;
 mod grouping_sets;
 pub(crate) mod hybrid;
 mod join;
+mod kernels;
 mod lowering;
 pub(crate) mod plan;
 mod refusal;

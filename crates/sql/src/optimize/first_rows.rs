@@ -46,6 +46,9 @@ impl OptimizerRule for FirstRows {
         let LogicalPlan::Filter(filter) = &plan else {
             return Ok(Transformed::no(plan));
         };
+        if let Some(below) = below_columns(filter)? {
+            return Ok(Transformed::yes(below));
+        }
         let LogicalPlan::Window(window) = filter.input.as_ref() else {
             return Ok(Transformed::no(plan));
         };
@@ -54,6 +57,34 @@ impl OptimizerRule for FirstRows {
             None => Transformed::no(plan),
         })
     }
+}
+
+/// The filter below the projection that it stands on, if that only leaves out columns of a window whose first rows are kept:
+/// those of its order are not read behind it. As an aggregate, if there is such.
+fn below_columns(filter: &Filter) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Projection(columns) = filter.input.as_ref() else {
+        return Ok(None);
+    };
+    let LogicalPlan::Window(window) = columns.input.as_ref() else {
+        return Ok(None);
+    };
+    if !columns
+        .expr
+        .iter()
+        .all(|own| matches!(own, Expr::Column(_)))
+    {
+        return Ok(None);
+    }
+    let below = Filter::try_new(filter.predicate.clone(), Arc::clone(&columns.input))?;
+    if numbered(&below)?.is_none() {
+        return Ok(None);
+    }
+    let rows = match first_of_groups(&below, window)? {
+        Some(rows) => rows,
+        None => LogicalPlan::Filter(below),
+    };
+    let columns = Projection::try_new(columns.expr.clone(), Arc::new(rows))?;
+    Ok(Some(LogicalPlan::Projection(columns)))
 }
 
 /// The filter of a window's rows as an aggregate, if it keeps the first row of each group.

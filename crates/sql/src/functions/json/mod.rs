@@ -18,7 +18,7 @@ pub(crate) mod populate;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
-mod walk;
+pub(crate) mod walk;
 pub(crate) mod wrong;
 
 use crate::functions::own::Own;

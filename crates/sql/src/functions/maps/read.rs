@@ -10,12 +10,13 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::Result;
-use table::{is_enum, json_kind, map_parts};
+use table::{JsonKind, is_enum, json_kind, map_parts};
 
 use crate::error::Error;
 use crate::functions::items::from_texts;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::normal;
+use crate::functions::json::walk::member;
 use crate::functions::json::read::read as read_json;
 use crate::functions::lists::types::{fields, item};
 use crate::functions::maps::make::checked;
@@ -106,7 +107,7 @@ fn members(
         let mut own = Vec::with_capacity(texts.len());
         for (text, valid) in texts.iter().zip(valid) {
             own.push(match text.filter(|_| *valid) {
-                Some(text) => cut::member(text, field.name())?,
+                Some(text) => member(text, field.name(), JsonKind::Text)?,
                 None => None,
             });
         }
