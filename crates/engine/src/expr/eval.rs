@@ -108,7 +108,8 @@ impl<'a> Context<'a> {
             }
             Node::Ranged(ranged) => {
                 let vector = self.eval(&ranged.of)?;
-                match (ranged.apply(&vector)?, &ranged.otherwise) {
+                let proven = ranged.otherwise.is_none();
+                match (ranged.kernel.apply(&vector, proven)?, &ranged.otherwise) {
                     (Some(found), _) => Ok(found),
                     (None, Some(otherwise)) => self.compute(otherwise),
                     (None, None) => Err(Error::internal("numbers beside their bounds")),

@@ -8,7 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::expr::ranged::Ranged;
+use crate::expr::kernel::Kernel;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
 /// An expression and its type.
@@ -114,6 +114,24 @@ pub struct PerLabel {
     pub call: Arc<dyn Call>,
     /// The value of each code, and last that of NULL.
     pub values: OnceLock<Vector>,
+}
+
+/// A function of one number by a kernel that is right for the numbers within a range.
+#[derive(Clone, Debug)]
+pub struct Ranged {
+    /// The number.
+    pub(crate) of: Expr,
+    pub(crate) kernel: Kernel,
+    /// What gives the same for all numbers, if there may be some that the kernel is not right for.
+    pub(crate) otherwise: Option<Expr>,
+}
+
+impl Ranged {
+    /// The vector and the number of which it is the sum, if it is one that cannot overflow.
+    pub(crate) fn sum(&self) -> Option<(Var, i64)> {
+        let proven = self.otherwise.is_none();
+        self.of.as_var().zip(self.kernel.plus().filter(|_| proven))
+    }
 }
 
 impl Expr {
@@ -227,7 +245,7 @@ pub fn is_fallible(e: &Expr) -> bool {
             is_fallible(e)
         }
         Node::Year(e) => may_be_infinite(e) || is_fallible(e),
-        Node::Ranged(ranged) => ranged.is_fallible(),
+        Node::Ranged(ranged) => ranged.otherwise.is_some() || is_fallible(&ranged.of),
         Node::Scale(inner, _) => e.ty.kind == Kind::Wide || is_fallible(inner),
         Node::Case(branches, last) => {
             is_fallible(last)
@@ -308,7 +326,10 @@ impl fmt::Display for Expr {
             Node::Scale(e, factor) => write!(f, "{e} * {factor}"),
             Node::Float(e, _) => write!(f, "float({e})"),
             Node::Year(e) => write!(f, "year({e})"),
-            Node::Ranged(ranged) => write!(f, "{ranged}"),
+            Node::Ranged(ranged) => {
+                let shown = ranged.kernel.to_string();
+                f.write_str(&shown.replacen('_', &ranged.of.to_string(), 1))
+            }
             Node::Labels(e, per) => write!(f, "labels({e}: {})", per.call.name()),
             Node::Call(args, call) => {
                 write!(f, "{}(", call.name())?;

@@ -8,9 +8,10 @@ pub(crate) mod build;
 mod division;
 pub(crate) mod eval;
 mod expression;
+pub(crate) mod kernel;
 pub(crate) mod ranged;
 pub(crate) mod whole;
 
-pub use expression::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
-pub use ranged::{FloatFunction, Ranged};
+pub use expression::{Arithmetic, Call, Expr, Literal, Node, PerLabel, Ranged, is_fallible};
+pub use kernel::FloatFunction;
 pub use whole::{DateField, WholeFunction};

@@ -1,49 +1,13 @@
 //! Functions of one number by kernels that are right for the numbers within a range, which nearly all are. What is beside it is left to
 //! the function itself, which knows what errors and odd values there are.
 
-use std::fmt;
-
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::expr::expression::Expr;
+use crate::expr::expression::{Expr, Node, Ranged};
+use crate::expr::kernel::{FloatFunction, Kernel};
 use crate::expr::whole::{NARROW, Whole, WholeFunction};
-use crate::expr::{Node, is_fallible};
-use crate::vector::value::{Kind, Type, Values, Var, Vector};
-
-/// A function of floats.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FloatFunction {
-    /// The greatest whole number that is not greater.
-    Floor,
-    /// The least whole number that is not less.
-    Ceil,
-    /// The number of the stretch of one width between two finite bounds, from 1 on; 0 before the first of `count`, which is one at
-    /// least, and `count + 1` behind the last. Numbers only.
-    Bucket {
-        /// The lower bound.
-        low: f64,
-        /// The upper bound, which is greater.
-        high: f64,
-        /// How many stretches there are.
-        count: i32,
-    },
-}
-
-/// A function and what it is applied to.
-#[derive(Clone, Debug)]
-pub struct Ranged {
-    pub(crate) of: Expr,
-    kernel: Kernel,
-    /// What gives the same for all numbers, if there may be some that the kernel is not right for.
-    pub(crate) otherwise: Option<Expr>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Kernel {
-    Whole(Whole),
-    Float(FloatFunction),
-}
+use crate::vector::value::{Kind, Type};
 
 /// `function` of `e` as type `data`. The kernel is right for numbers `within` a range; where there may be others, `otherwise`
 /// computes all values of the vectors in which there are some.
@@ -148,95 +112,4 @@ fn node(
         node: Node::Ranged(Box::new(ranged)),
         ty,
     })
-}
-
-impl Ranged {
-    /// The vector and the number of which it is the sum, if it is one that cannot overflow.
-    pub(crate) fn sum(&self) -> Option<(Var, i64)> {
-        match (&self.kernel, self.of.as_var(), &self.otherwise) {
-            (Kernel::Whole(whole), Some(var), None) => match whole.function() {
-                WholeFunction::Plus(plus) => Some((var, *plus)),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Whether evaluation may fail for some row.
-    pub(super) fn is_fallible(&self) -> bool {
-        self.otherwise.is_some() || is_fallible(&self.of)
-    }
-
-    /// The values for those of `of`; `None` if there are some that the kernel is not right for.
-    pub(super) fn apply(&self, of: &Vector) -> Result<Option<Vector>> {
-        let values = match (&self.kernel, &of.values) {
-            (Kernel::Whole(whole), Values::Int(values)) => {
-                if self.otherwise.is_some() && !whole.holds_all(values, of.valid.as_deref()) {
-                    return Ok(None);
-                }
-                whole.apply(values)
-            }
-            (Kernel::Float(function), Values::Float(values)) => {
-                if self.otherwise.is_some() && !all_numbers(values, of.valid.as_deref()) {
-                    return Ok(None);
-                }
-                function.apply(values)
-            }
-            _ => return Err(Error::internal("a kernel for other values")),
-        };
-        Ok(Some(Vector {
-            values,
-            valid: of.valid.clone(),
-        }))
-    }
-}
-
-/// Whether all of them that are not NULL are numbers.
-fn all_numbers(values: &[f64], valid: Option<&[bool]>) -> bool {
-    // All are looked at, which takes no branches.
-    if !values.iter().fold(false, |any, value| any | value.is_nan()) {
-        return true;
-    }
-    let mut rows = values.iter().zip(valid.unwrap_or_default());
-    valid.is_some() && !rows.any(|(value, valid)| *valid && value.is_nan())
-}
-
-impl FloatFunction {
-    fn apply(self, values: &[f64]) -> Values {
-        let of = values.iter();
-        match self {
-            FloatFunction::Floor => Values::Float(of.map(|value| value.floor()).collect()),
-            FloatFunction::Ceil => Values::Float(of.map(|value| value.ceil()).collect()),
-            FloatFunction::Bucket { low, high, count } => {
-                let (width, times, last) = (high - low, f64::from(count), i64::from(count) - 1);
-                let bucket = |value: &f64| {
-                    // The quotient may have been rounded to 1.
-                    let within = ((times * ((value - low) / width)) as i64).min(last) + 1;
-                    match *value {
-                        value if value < low => 0,
-                        value if value >= high => last + 2,
-                        _ => within,
-                    }
-                };
-                Values::Int(of.map(bucket).collect())
-            }
-        }
-    }
-}
-
-impl fmt::Display for Ranged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = &self.of;
-        match &self.kernel {
-            Kernel::Float(FloatFunction::Floor) => write!(f, "floor({of})"),
-            Kernel::Float(FloatFunction::Ceil) => write!(f, "ceil({of})"),
-            Kernel::Float(FloatFunction::Bucket { low, high, count }) => {
-                write!(f, "width_bucket({of}, {low:?}, {high:?}, {count})")
-            }
-            Kernel::Whole(whole) => {
-                let shown = whole.function().to_string();
-                f.write_str(&shown.replacen('_', &of.to_string(), 1))
-            }
-        }
-    }
 }

@@ -82,7 +82,7 @@ pub enum WholeFunction {
 
 /// A function of the whole numbers from `low` to `high`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     function: WholeFunction,
     low: i64,
     high: i64,
@@ -390,7 +390,12 @@ impl fmt::Display for WholeFunction {
             F::Rounded(by) => write!(f, "round(_ / {by})"),
             F::Rest(by) => write!(f, "(_ % {by})"),
             F::Bin { step, origin } => write!(f, "bin(_, {step}, {origin})"),
-            F::Cycle { unit, length, .. } => write!(f, "cycle(_, {unit}, {length})"),
+            F::Cycle {
+                unit,
+                length,
+                start,
+                first,
+            } => write!(f, "cycle(_, {unit}, {length}, {start}, {first})"),
             F::Field { field, .. } => write!(f, "{}(_)", field.name()),
             F::Months { step, .. } => write!(f, "months(_, {step})"),
             F::Later { months, plus, .. } => write!(f, "later(_, {months}, {plus})"),

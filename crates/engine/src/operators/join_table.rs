@@ -130,7 +130,8 @@ impl JoinTable {
             Index::KeyWords {
                 hashed, interners, ..
             } => hashed.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
-            Index::All => 0,
+            // Should they be put in an order.
+            Index::All => rows * (size_of::<i64>() + size_of::<u32>()),
         };
         let marks = if marks { rows } else { 0 };
         Ok(JoinTable {
@@ -409,7 +410,7 @@ impl JoinTable {
             right.extend_from_slice(&sorted.rows[run.start..end]);
             left.resize(right.len(), probe_state.next as u32);
             run.start = end;
-            if run.is_empty() {
+            if run.start >= run.end {
                 probe_state.next += 1;
             }
         }
@@ -444,7 +445,7 @@ fn each_end(
 ) -> Result<()> {
     let valid = numbers.valid.as_deref();
     for (row, (run, number)) in within.iter_mut().zip(ints(numbers)?).enumerate() {
-        if run.is_empty() || valid.is_some_and(|valid| !valid[row]) {
+        if run.start >= run.end || valid.is_some_and(|valid| !valid[row]) {
             run.end = run.start;
         } else {
             // Beyond all numbers there is none, and the last one is tested again.

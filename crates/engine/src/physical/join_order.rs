@@ -504,13 +504,12 @@ fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
 
 /// What the conditions say of a number of a build side that is found without keys.
 fn band_of(build_side: &BuildSide, conditions: &[Expr], there: &BTreeSet<Var>) -> Option<Band> {
-    if !build_side.keys.is_empty() {
-        return None;
-    }
     let both = |var: &Var| there.contains(var) || build_side.below.contains(var);
     let known = conditions.iter().filter(|e| e.vars().iter().all(both));
     let known: Vec<Expr> = known.cloned().collect();
-    Band::of(&known, |var| build_side.below.contains(&var))
+    Band::without_keys(&build_side.keys, &known, |var| {
+        build_side.below.contains(&var)
+    })
 }
 
 /// Applies the conditions whose vectors are all in `there`.

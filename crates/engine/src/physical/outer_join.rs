@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
+use crate::physical::band::Band;
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
@@ -62,6 +63,7 @@ pub(crate) fn left(
         return Ok(then(pipelines, Operator::Probe(probe)));
     }
     let vars: Vec<Var> = ours.iter().copied().collect();
+    let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
     let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
     ours.extend(&mine);
     let pipelines = planner.pipelines(left, &ours)?;
@@ -77,7 +79,7 @@ pub(crate) fn left(
     let probe = Probe {
         stage,
         keys: theirs,
-        band: None,
+        band,
         kind: JoinKind::Inner,
         marks: true,
         residual,

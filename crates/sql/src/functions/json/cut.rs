@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
 
 use crate::functions::json::walk;
 use crate::functions::present;
+
+pub(super) use crate::functions::json::walk::characters;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,20 +108,6 @@ pub(crate) fn members(text: &str) -> Vec<(&str, &str)> {
         (member, "null")
     };
     parts(text).into_iter().map(cut).collect()
-}
-
-/// The characters of a string.
-///
-/// # Errors
-/// For escapes that stand for no character.
-pub(super) fn characters(text: &str) -> Result<String> {
-    match serde_json::from_str::<String>(text) {
-        Ok(found) => Ok(found),
-        Err(e) => exec_err!(
-            "unsupported Unicode escape sequence in {}: {e}",
-            text.trim()
-        ),
-    }
 }
 
 /// What `->>` gives of a value: the characters of a string, NULL for `null`, otherwise the value.

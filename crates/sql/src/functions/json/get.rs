@@ -1,12 +1,12 @@
 //! Parts of JSON: `->`, `->>`, `#>`, `#>>`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray, StringViewBuilder};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::ExprSimplifyResult;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 use table::{JsonKind, json_kind};
 
 use crate::functions::arguments::is_text;
@@ -15,13 +15,27 @@ use crate::functions::json::value::{argument, of_texts, texts};
 use crate::functions::json::walk::member;
 use crate::functions::lists::types::{list_of, lists, range};
 use crate::functions::own::Own;
-use crate::functions::special;
 use crate::messages::types::type_name;
 
 /// Functions of JSON and any number of keys and places, which stand for several operators behind one another: what is between
 /// them is not made.
 const STEPS: &str = "json get steps";
 const STEPS_TEXT: &str = "json get steps text";
+
+static AS_JSON: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(one(false).into()));
+static AS_TEXT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(one(true).into()));
+
+/// One of these functions.
+fn one(as_text: bool) -> Own {
+    if as_text {
+        let text = |_: &[DataType]| Ok(DataType::Utf8View);
+        return Own::new(STEPS_TEXT, by_steps, text, |args, rows| {
+            steps(args, rows, true)
+        });
+    }
+    let json = |types: &[DataType]| Ok(types[0].clone());
+    Own::new(STEPS, by_steps, json, |args, rows| steps(args, rows, false))
+}
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
@@ -30,15 +44,13 @@ pub(super) fn all() -> Vec<Own> {
         Own::new("json get", by_key, json, |args, rows| {
             steps(args, rows, false)
         })
-        .simplified(|args| behind(args, STEPS)),
+        .simplified(|args| behind(args, &AS_JSON)),
         Own::new("json get text", by_key, text, |args, rows| {
             steps(args, rows, true)
         })
-        .simplified(|args| behind(args, STEPS_TEXT)),
-        Own::new(STEPS, by_steps, json, |args, rows| steps(args, rows, false)),
-        Own::new(STEPS_TEXT, by_steps, text, |args, rows| {
-            steps(args, rows, true)
-        }),
+        .simplified(|args| behind(args, &AS_TEXT)),
+        one(false),
+        one(true),
         Own::new("json get path", by_path, json, |args, rows| {
             path(args, rows, false)
         }),
@@ -98,13 +110,13 @@ fn by_steps(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// The call of `function` that stands for an operator behind others.
-fn behind(args: Vec<Expr>, function: &str) -> Result<ExprSimplifyResult> {
+fn behind(args: Vec<Expr>, function: &Arc<ScalarUDF>) -> Result<ExprSimplifyResult> {
     if let [Expr::ScalarFunction(before), step] = &args[..]
         && matches!(before.func.name(), "json get" | STEPS)
     {
         let mut all = before.args.clone();
         all.push(step.clone());
-        return Ok(ExprSimplifyResult::Simplified(special(function)?.call(all)));
+        return Ok(ExprSimplifyResult::Simplified(function.call(all)));
     }
     Ok(ExprSimplifyResult::Original(args))
 }

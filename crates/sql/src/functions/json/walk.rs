@@ -3,11 +3,10 @@
 //!
 //! Texts are valid JSON; of others some part is found, or none.
 
-use datafusion::common::Result;
+use datafusion::common::{Result, exec_err};
 use memchr::memchr2;
 use table::JsonKind;
 
-use crate::functions::json::cut::characters;
 use crate::functions::present;
 
 /// What takes a good part of a millisecond to walk through.
@@ -102,6 +101,20 @@ impl<'t> Walk<'t> {
         self.text
             .get(start..self.at)
             .filter(|value| !value.is_empty())
+    }
+}
+
+/// The characters of a string.
+///
+/// # Errors
+/// For escapes that stand for no character.
+pub(super) fn characters(text: &str) -> Result<String> {
+    match serde_json::from_str::<String>(text) {
+        Ok(found) => Ok(found),
+        Err(e) => exec_err!(
+            "unsupported Unicode escape sequence in {}: {e}",
+            text.trim()
+        ),
     }
 }
 
