@@ -127,10 +127,14 @@ pub struct Ranged {
 }
 
 impl Ranged {
-    /// The vector and the number of which it is the sum, if it is one that cannot overflow.
+    /// The vector and the number of which it is the sum, if it is one that does not overflow. Timestamps that are infinite, which
+    /// are the least and the greatest numbers, stay so.
     pub(crate) fn sum(&self) -> Option<(Var, i64)> {
-        let proven = self.otherwise.is_none();
-        self.of.as_var().zip(self.kernel.plus().filter(|_| proven))
+        let is_stamp = matches!(self.of.ty.data, DataType::Timestamp(..));
+        let is_known = self.otherwise.is_none() || is_stamp;
+        self.of
+            .as_var()
+            .zip(self.kernel.plus().filter(|_| is_known))
     }
 }
 

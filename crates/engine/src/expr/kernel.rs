@@ -77,7 +77,7 @@ impl fmt::Display for Kernel {
             Kernel::Float(FloatFunction::Floor) => f.write_str("floor(_)"),
             Kernel::Float(FloatFunction::Ceil) => f.write_str("ceil(_)"),
             Kernel::Float(FloatFunction::Bucket { low, high, count }) => {
-                write!(f, "width_bucket(_, {low:?}, {high:?}, {count})")
+                write!(f, "bucket(_, {low:?}, {high:?}, {count})")
             }
             Kernel::Whole(whole) => write!(f, "{}", whole.function()),
         }

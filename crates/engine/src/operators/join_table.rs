@@ -275,12 +275,14 @@ impl JoinTable {
         };
         let mut within = vec![0..sorted.rows.len(); batch.rows];
         if let Some((var, plus)) = band.low {
-            each_end(batch.get(var)?, plus, &mut within, |run, low| {
+            let ends = [i64::MIN, i64::MAX];
+            each_end(batch.get(var)?, plus, ends, &mut within, |run, low| {
                 run.start = sorted.values.partition_point(|value| *value < low);
             })?;
         }
         if let Some((var, plus)) = band.high {
-            each_end(batch.get(var)?, plus, &mut within, |run, high| {
+            let ends = [-i64::MAX, i64::MAX];
+            each_end(batch.get(var)?, plus, ends, &mut within, |run, high| {
                 let behind = &sorted.values[run.start..];
                 run.end = run.start + behind.partition_point(|value| *value <= high);
             })?;
@@ -436,10 +438,12 @@ impl JoinTable {
     }
 }
 
-/// Gives `end` the runs of rows with the sums of their numbers and `plus`; where the number is NULL the run is empty.
+/// Gives `end` the runs of rows with the sums of their numbers and `plus`; where the number is NULL the run is empty. What is infinite,
+/// if something is added at all, is one of `infinite`, the past and the future.
 fn each_end(
     numbers: &Vector,
     plus: i64,
+    infinite: [i64; 2],
     within: &mut [Range<usize>],
     end: impl Fn(&mut Range<usize>, i64),
 ) -> Result<()> {
@@ -448,8 +452,15 @@ fn each_end(
         if run.start >= run.end || valid.is_some_and(|valid| !valid[row]) {
             run.end = run.start;
         } else {
-            // Beyond all numbers there is none, and the last one is tested again.
-            end(run, number.saturating_add(plus));
+            end(
+                run,
+                match *number {
+                    i64::MAX if plus != 0 => infinite[1],
+                    past if plus != 0 && past <= -i64::MAX => infinite[0],
+                    // Beyond all numbers there is none, and the last one is tested again.
+                    number => number.saturating_add(plus),
+                },
+            );
         }
     }
     Ok(())

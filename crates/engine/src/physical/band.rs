@@ -11,7 +11,7 @@ use crate::expr::{Expr, Node};
 use crate::vector::value::{Kind, Var};
 
 /// A vector of the build side, and what its numbers lie between, both ends included: numbers of a vector of the probe side with
-/// another one added.
+/// another one added. If that is not zero, they are moments, of which the ends of all numbers are infinite: nothing is added to these.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
     /// The vector of the build side.
@@ -86,7 +86,7 @@ fn bound(condition: &Expr, is_build: &impl Fn(Var) -> bool) -> Option<(Var, Comp
     Some((build.0, op, (probe.0, probe.1.checked_sub(build.1)?)))
 }
 
-/// The vector and the number of which an expression is the sum, which does not overflow.
+/// The vector and the number of which an expression is the sum, which does not overflow but for what is infinite and stays so.
 fn sum(e: &Expr) -> Option<(Var, i64)> {
     let found = match &e.node {
         Node::Var(var) => Some((*var, 0)),

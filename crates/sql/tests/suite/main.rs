@@ -15,6 +15,7 @@ mod first_rows;
 mod fixture;
 mod frames;
 mod functions;
+mod kernels;
 mod maps;
 mod planning;
 mod readers;
