@@ -79,7 +79,11 @@ pub use execute::runtime::Runtime;
 pub use executor::Executor;
 pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
-pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
+pub use expr::ranged::{of_float, ranged};
+pub use expr::{
+    Arithmetic, Call, DateField, Expr, FloatFunction, Literal, Node, PerLabel, Ranged,
+    WholeFunction, is_fallible,
+};
 pub use logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::parts::{Merged, Part};

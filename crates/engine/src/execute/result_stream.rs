@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray as _, RecordBatch, RecordBatchOptions};
 use memory::Budget;
+use table::json_kind;
 use tokio::sync::mpsc::Sender;
 
 use crate::error::{Error, Result, missing};
@@ -254,7 +255,11 @@ fn batch(
 
 /// Bytes of the values of `batch`, without what they share with rows of other batches.
 fn own_bytes(batch: &RecordBatch) -> usize {
-    let bytes = |column: &ArrayRef| match column.as_string_view_opt() {
+    let texts = |column: &ArrayRef| match json_kind(column.data_type()) {
+        Some(_) => Arc::clone(column.as_struct().column(0)),
+        None => Arc::clone(column),
+    };
+    let bytes = |column: &ArrayRef| match texts(column).as_string_view_opt() {
         Some(texts) => size_of_val(&**texts.views()) + texts.total_buffer_bytes_used(),
         None => column.to_data().get_slice_memory_size().unwrap_or(0),
     };

@@ -173,7 +173,8 @@ pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
     let ty = Type::of(data, e.ty.nullable).ok_or_else(refused)?;
     let whole = |d: &DataType| d.is_integer() || matches!(d, DataType::Decimal128(..));
     match (e.ty.kind, ty.kind) {
-        (Kind::Text | Kind::Code, Kind::Text) => {
+        // JSON is no text for which it may be taken.
+        (Kind::Text | Kind::Code, Kind::Text) if !e.ty.data.is_nested() && !data.is_nested() => {
             let mut e = e;
             e.ty.data = data.clone();
             Ok(e)

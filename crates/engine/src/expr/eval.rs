@@ -13,7 +13,7 @@ use arrow::datatypes::DataType;
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::without_zero;
 use crate::expr::expression::{INFINITE, may_be_infinite};
-use crate::expr::{Arithmetic, Expr, Literal, Node, PerLabel};
+use crate::expr::{Arithmetic, Expr, Literal, Node, PerLabel, Ranged};
 use crate::vector::batch::Batch;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
@@ -106,6 +106,7 @@ impl<'a> Context<'a> {
                 without_zero(&mut out);
                 Ok(with(Values::Int(out), &vector))
             }
+            Node::Ranged(ranged) => self.ranged(ranged),
             Node::Labels(inner, per) => self.labels(inner, per, &e.ty),
             Node::Call(args, call) => {
                 let mut arrays = Vec::with_capacity(args.len());
@@ -115,6 +116,16 @@ impl<'a> Context<'a> {
                 let array = call.call(&arrays, rows).map_err(Error::Call)?;
                 Vector::from_arrow(&array, &e.ty)
             }
+        }
+    }
+
+    fn ranged(&self, ranged: &Ranged) -> Result<Vector> {
+        let vector = self.eval(&ranged.of)?;
+        let proven = ranged.otherwise.is_none();
+        match (ranged.kernel.apply(&vector, proven)?, &ranged.otherwise) {
+            (Some(found), _) => Ok(found),
+            (None, Some(otherwise)) => self.compute(otherwise),
+            (None, None) => Err(Error::internal("numbers beside their bounds")),
         }
     }
 

@@ -8,6 +8,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
+use crate::expr::kernel::Kernel;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
 /// An expression and its type.
@@ -65,6 +66,8 @@ pub enum Node {
     Float(Box<Expr>, f64),
     /// The year of a date, given as days since 1970.
     Year(Box<Expr>),
+    /// A function of one number that has a kernel for those within a range.
+    Ranged(Box<Ranged>),
     /// A function of one dictionary-coded string, evaluated once per label.
     Labels(Box<Expr>, Arc<PerLabel>),
     /// A call of a function over Arrow arrays.
@@ -111,6 +114,28 @@ pub struct PerLabel {
     pub call: Arc<dyn Call>,
     /// The value of each code, and last that of NULL.
     pub values: OnceLock<Vector>,
+}
+
+/// A function of one number by a kernel that is right for the numbers within a range.
+#[derive(Clone, Debug)]
+pub struct Ranged {
+    /// The number.
+    pub(crate) of: Expr,
+    pub(crate) kernel: Kernel,
+    /// What gives the same for all numbers, if there may be some that the kernel is not right for.
+    pub(crate) otherwise: Option<Expr>,
+}
+
+impl Ranged {
+    /// The vector and the number of which it is the sum, if it is one that does not overflow. Timestamps that are infinite, which
+    /// are the least and the greatest numbers, stay so.
+    pub(crate) fn sum(&self) -> Option<(Var, i64)> {
+        let is_stamp = matches!(self.of.ty.data, DataType::Timestamp(..));
+        let is_known = self.otherwise.is_none() || is_stamp;
+        self.of
+            .as_var()
+            .zip(self.kernel.plus().filter(|_| is_known))
+    }
 }
 
 impl Expr {
@@ -178,6 +203,10 @@ impl Expr {
             Node::Scale(e, _) | Node::Float(e, _) | Node::Year(e) | Node::Labels(e, _) => {
                 e.each_var(f)
             }
+            Node::Ranged(ranged) => {
+                ranged.of.each_var(f);
+                ranged.otherwise.iter().for_each(|e| e.each_var(f));
+            }
             Node::Case(branches, last) => {
                 for (when, then) in branches {
                     when.each_var(f);
@@ -220,6 +249,7 @@ pub fn is_fallible(e: &Expr) -> bool {
             is_fallible(e)
         }
         Node::Year(e) => may_be_infinite(e) || is_fallible(e),
+        Node::Ranged(ranged) => ranged.otherwise.is_some() || is_fallible(&ranged.of),
         Node::Scale(inner, _) => e.ty.kind == Kind::Wide || is_fallible(inner),
         Node::Case(branches, last) => {
             is_fallible(last)
@@ -300,6 +330,10 @@ impl fmt::Display for Expr {
             Node::Scale(e, factor) => write!(f, "{e} * {factor}"),
             Node::Float(e, _) => write!(f, "float({e})"),
             Node::Year(e) => write!(f, "year({e})"),
+            Node::Ranged(ranged) => {
+                let shown = ranged.kernel.to_string();
+                f.write_str(&shown.replacen('_', &ranged.of.to_string(), 1))
+            }
             Node::Labels(e, per) => write!(f, "labels({e}: {})", per.call.name()),
             Node::Call(args, call) => {
                 write!(f, "{}(", call.name())?;

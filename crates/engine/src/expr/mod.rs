@@ -5,7 +5,13 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod build;
+mod division;
 pub(crate) mod eval;
 mod expression;
+pub(crate) mod kernel;
+pub(crate) mod ranged;
+pub(crate) mod whole;
 
-pub use expression::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
+pub use expression::{Arithmetic, Call, Expr, Literal, Node, PerLabel, Ranged, is_fallible};
+pub use kernel::FloatFunction;
+pub use whole::{DateField, WholeFunction};

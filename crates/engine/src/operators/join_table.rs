@@ -1,20 +1,23 @@
 //! Join tables: the build side of a join, probed by key (the `dot` of the LAQ paper).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use algebra::dot::{Direct, Hashed, Keys, NONE, Ranked};
 use algebra::lift::Bounds;
 
 use crate::error::{Error, Result};
+use crate::expr::eval::ints;
+use crate::physical::band::Band;
 use crate::vector::batch::Batch;
 use crate::vector::composite_key::CompositeKey;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
 use crate::vector::radix::LoadedPartitions;
 use crate::vector::rows::Materialized;
-use crate::vector::value::{Type, Var, Vector};
+use crate::vector::value::{Type, Values, Var, Vector};
 
 /// The index is an array by key if there are at most this many integers for each row between the least and the
 /// greatest key.
@@ -42,6 +45,8 @@ pub(crate) struct JoinTable {
     index: Index,
     /// Whether all keys are distinct.
     pub unique: bool,
+    /// The rows in the order of a vector that a band is of, from the first probe by one on.
+    sorted: OnceLock<Sorted>,
     marks: Vec<AtomicBool>,
     pub memory: usize,
     /// The partitions that these rows are, if they are not all (Grace hash join).
@@ -77,8 +82,18 @@ pub(crate) struct ProbeState {
     valid: Vec<bool>,
     probe: algebra::dot::Probe,
     first: Vec<u32>,
+    /// For each row the run of the sorted rows that may match, if only those of a band may.
+    within: Option<Vec<Range<usize>>>,
     rows: usize,
     next: usize,
+}
+
+/// Rows in the order of a vector of whole numbers, without those in which it is NULL.
+#[derive(Debug)]
+struct Sorted {
+    of: Var,
+    values: Vec<i64>,
+    rows: Vec<u32>,
 }
 
 impl JoinTable {
@@ -115,7 +130,8 @@ impl JoinTable {
             Index::KeyWords {
                 hashed, interners, ..
             } => hashed.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
-            Index::All => 0,
+            // Should they be put in an order.
+            Index::All => rows * (size_of::<i64>() + size_of::<u32>()),
         };
         let marks = if marks { rows } else { 0 };
         Ok(JoinTable {
@@ -126,6 +142,7 @@ impl JoinTable {
             keys: keys.to_vec(),
             index,
             unique,
+            sorted: OnceLock::new(),
             marks: std::iter::repeat_with(AtomicBool::default)
                 .take(marks)
                 .collect(),
@@ -144,6 +161,7 @@ impl JoinTable {
             keys: vec![],
             index: Index::All,
             unique,
+            sorted: OnceLock::new(),
             marks: vec![],
             memory: 0,
             pass: None,
@@ -183,6 +201,7 @@ impl JoinTable {
         }
         probe_state.rows = batch.rows;
         probe_state.next = 0;
+        probe_state.within = None;
         let ProbeState { first, probe, .. } = probe_state;
         match &self.index {
             Index::All => {
@@ -222,6 +241,53 @@ impl JoinTable {
                 self.hashed(hashed, &probe_state.words, valid, first, probe);
             }
         }
+        Ok(())
+    }
+
+    /// The rows in the order of `of`; `None` if that holds no whole numbers, or another order is kept.
+    fn sorted(&self, of: Var) -> Result<Option<&Sorted>> {
+        let column = self.column(of)?;
+        let Values::Int(values) = &column.values else {
+            return Ok(None);
+        };
+        let sorted = self.sorted.get_or_init(|| {
+            let is_there = |row: &u32| {
+                let valid = column.valid.as_ref();
+                valid.is_none_or(|valid| valid[*row as usize])
+            };
+            let mut rows: Vec<u32> = (0..self.rows as u32).filter(is_there).collect();
+            rows.sort_unstable_by_key(|row| values[*row as usize]);
+            let values = rows.iter().map(|row| values[*row as usize]).collect();
+            Sorted { of, values, rows }
+        });
+        Ok(Some(sorted).filter(|sorted| sorted.of == of))
+    }
+
+    /// After [`find`](JoinTable::find) without keys: leaves only the rows of a band to the rows of `batch`.
+    pub fn within(&self, batch: &Batch, band: &Band, probe_state: &mut ProbeState) -> Result<()> {
+        /// Of so few rows each may be tried.
+        const FEW_ROWS: usize = 4;
+        if self.rows <= FEW_ROWS || !matches!(self.index, Index::All) {
+            return Ok(());
+        }
+        let Some(sorted) = self.sorted(band.of)? else {
+            return Ok(());
+        };
+        let mut within = vec![0..sorted.rows.len(); batch.rows];
+        if let Some((var, plus)) = band.low {
+            let ends = [i64::MIN, i64::MAX];
+            each_end(batch.get(var)?, plus, ends, &mut within, |run, low| {
+                run.start = sorted.values.partition_point(|value| *value < low);
+            })?;
+        }
+        if let Some((var, plus)) = band.high {
+            let ends = [-i64::MAX, i64::MAX];
+            each_end(batch.get(var)?, plus, ends, &mut within, |run, high| {
+                let behind = &sorted.values[run.start..];
+                run.end = run.start + behind.partition_point(|value| *value <= high);
+            })?;
+        }
+        probe_state.within = Some(within);
         Ok(())
     }
 
@@ -292,6 +358,10 @@ impl JoinTable {
         right.clear();
         let probe = &mut probe_state.probe;
         match &self.index {
+            Index::All if probe_state.within.is_some() => {
+                self.pairs_within(probe_state, left, right, most);
+                !left.is_empty()
+            }
             Index::All => {
                 let end = (probe_state.rows * self.rows).min(probe_state.next + most);
                 for pair in probe_state.next..end {
@@ -324,6 +394,30 @@ impl JoinTable {
         }
     }
 
+    /// The next pairs of rows and those that may match them.
+    fn pairs_within(
+        &self,
+        probe_state: &mut ProbeState,
+        left: &mut Vec<u32>,
+        right: &mut Vec<u32>,
+        most: usize,
+    ) {
+        let (Some(within), Some(sorted)) = (&mut probe_state.within, self.sorted.get()) else {
+            return;
+        };
+        while let Some(run) = within.get_mut(probe_state.next)
+            && left.len() < most
+        {
+            let end = run.end.min(run.start + most - left.len());
+            right.extend_from_slice(&sorted.rows[run.start..end]);
+            left.resize(right.len(), probe_state.next as u32);
+            run.start = end;
+            if run.start >= run.end {
+                probe_state.next += 1;
+            }
+        }
+    }
+
     /// Marks these rows as matched.
     pub fn mark(&self, rows: &[u32]) {
         for row in rows {
@@ -342,6 +436,34 @@ impl JoinTable {
             .map(|(row, _)| row as u32)
             .collect()
     }
+}
+
+/// Gives `end` the runs of rows with the sums of their numbers and `plus`; where the number is NULL the run is empty. What is infinite,
+/// if something is added at all, is one of `infinite`, the past and the future.
+fn each_end(
+    numbers: &Vector,
+    plus: i64,
+    infinite: [i64; 2],
+    within: &mut [Range<usize>],
+    end: impl Fn(&mut Range<usize>, i64),
+) -> Result<()> {
+    let valid = numbers.valid.as_deref();
+    for (row, (run, number)) in within.iter_mut().zip(ints(numbers)?).enumerate() {
+        if run.start >= run.end || valid.is_some_and(|valid| !valid[row]) {
+            run.end = run.start;
+        } else {
+            end(
+                run,
+                match *number {
+                    i64::MAX if plus != 0 => infinite[1],
+                    past if plus != 0 && past <= -i64::MAX => infinite[0],
+                    // Beyond all numbers there is none, and the last one is tested again.
+                    number => number.saturating_add(plus),
+                },
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Builds the index of keys packed into one number. Also returns whether the keys are distinct.

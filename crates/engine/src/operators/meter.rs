@@ -357,6 +357,7 @@ fn expr_cost(e: &Expr) -> Cost {
         | Node::Float(inner, _)
         | Node::Year(inner)
         | Node::Labels(inner, _) => own(&[inner], 1, &mut cost),
+        Node::Ranged(ranged) => own(&[&ranged.of], 1, &mut cost),
         Node::Case(branches, last) => {
             let mut parts: Vec<&Expr> = branches.iter().flat_map(|(a, b)| [a, b]).collect();
             parts.push(last);

@@ -183,7 +183,7 @@ impl PipelineExecutor<'_> {
         self.keep_loaded(probe, join_table, &self.live[number], batch, selection)?;
         let live = &self.live[number + 1];
         let mut own = std::mem::take(&mut scratch[number]);
-        join_table.find(batch, &probe.keys, self.types, &mut own.probe_state)?;
+        self.find(probe, join_table, batch, &mut own.probe_state)?;
         let simple = probe.residual.is_empty();
         let one = match probe.kind {
             JoinKind::Semi | JoinKind::Anti => Some(join_table.any(&own.probe_state)),
@@ -246,6 +246,21 @@ impl PipelineExecutor<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Finds the rows of a join table that may match those of `batch`: by their keys, or by a band.
+    fn find(
+        &self,
+        probe: &Probe,
+        join_table: &JoinTable,
+        batch: &Batch,
+        state: &mut ProbeState,
+    ) -> Result<()> {
+        join_table.find(batch, &probe.keys, self.types, state)?;
+        match &probe.band {
+            Some(band) => join_table.within(batch, band, state),
+            None => Ok(()),
+        }
     }
 
     /// Keeps the pairs for which the extra join predicates are true. `own` holds their rows on both sides.

@@ -186,6 +186,9 @@ fn probe(p: &Probe, columns: &[Column]) -> String {
     };
     let build_outputs: Vec<Var> = p.build_outputs.iter().map(|(_, to)| *to).collect();
     let mut line = format!("{label} stage {} by ({})", p.stage, names(&p.keys, columns));
+    if let Some(band) = &p.band {
+        line += &format!(" in bands of {}", names(&[band.of], columns));
+    }
     if !build_outputs.is_empty() {
         line += &format!(" gives ({})", names(&build_outputs, columns));
     }

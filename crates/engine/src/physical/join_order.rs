@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
+use crate::physical::band::Band;
 use crate::physical::copies::{self, Copies};
+use crate::physical::one_side::computed_before;
 use crate::physical::outer_join::drop_unmatched;
 use crate::physical::planner::Planner;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
@@ -80,6 +82,8 @@ pub(crate) fn join(
     copies: Copies,
 ) -> Result<Vec<Pipeline>> {
     let inputs = drop_unmatched(inputs, &mut equal, &mut residual, planner.query);
+    let keys = !equal.is_empty();
+    let inputs = computed_before(planner.query, inputs, &mut residual, keys);
     let nodes = inputs.into_iter().map(|rel| {
         let mut vars = BTreeSet::new();
         rel.each_var(&mut |var| {
@@ -510,6 +514,7 @@ impl Graph {
         for build_side in probes {
             let probe = Probe {
                 stage: build_side.stage,
+                band: band_of(&build_side, &mine, &there),
                 keys: build_side.keys,
                 kind: build_side.kind,
                 marks: false,
@@ -563,11 +568,22 @@ fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
     Operator::Probe(Probe {
         stage,
         keys,
+        band: None,
         kind: JoinKind::Semi,
         marks: false,
         residual: vec![],
         build_outputs: vec![],
         row: None,
+    })
+}
+
+/// What the conditions say of a number of a build side that is found without keys.
+fn band_of(build_side: &BuildSide, conditions: &[Expr], there: &BTreeSet<Var>) -> Option<Band> {
+    let both = |var: &Var| there.contains(var) || build_side.below.contains(var);
+    let known = conditions.iter().filter(|e| e.vars().iter().all(both));
+    let known: Vec<Expr> = known.cloned().collect();
+    Band::without_keys(&build_side.keys, &known, |var| {
+        build_side.below.contains(&var)
     })
 }
 

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::{Query, Rel};
+use crate::physical::band::Band;
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
@@ -52,6 +53,7 @@ pub(crate) fn left(
         let probe = Probe {
             stage,
             keys: mine,
+            band: None,
             kind: JoinKind::Outer,
             marks: false,
             residual,
@@ -61,6 +63,7 @@ pub(crate) fn left(
         return Ok(then(pipelines, Operator::Probe(probe)));
     }
     let vars: Vec<Var> = ours.iter().copied().collect();
+    let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
     let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
     ours.extend(&mine);
     let pipelines = planner.pipelines(left, &ours)?;
@@ -76,6 +79,7 @@ pub(crate) fn left(
     let probe = Probe {
         stage,
         keys: theirs,
+        band,
         kind: JoinKind::Inner,
         marks: true,
         residual,
@@ -169,6 +173,7 @@ pub(crate) fn full(
     let probe = Probe {
         stage,
         keys: theirs,
+        band: None,
         kind: JoinKind::Outer,
         marks: true,
         residual,

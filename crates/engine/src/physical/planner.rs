@@ -212,6 +212,7 @@ impl Planner<'_> {
         let probe = Probe {
             stage,
             keys,
+            band: None,
             kind: JoinKind::Semi,
             marks: false,
             residual: vec![],

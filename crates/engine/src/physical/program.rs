@@ -12,6 +12,7 @@ use crate::expr::Expr;
 use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
 use crate::logical::window::WindowPart;
+use crate::physical::band::Band;
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.
@@ -73,6 +74,8 @@ pub(crate) struct Probe {
     pub stage: usize,
     /// The probing vectors, in the order of the join table's keys.
     pub keys: Vec<Var>,
+    /// What a number of matching rows lies between, if there are no keys.
+    pub band: Option<Band>,
     pub kind: JoinKind,
     /// Whether the rows of the build side that match are marked.
     pub marks: bool,
@@ -184,6 +187,7 @@ impl Operator {
             Operator::Filter(e) | Operator::Map(_, e) => e.each_var(f),
             Operator::Probe(p) => {
                 p.keys.iter().for_each(|var| f(*var));
+                p.band.iter().flat_map(Band::reads).for_each(&mut *f);
                 p.residual.iter().for_each(|e| e.each_var(f));
             }
             Operator::Nulls(_) => {}

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::{Reduced, Rel};
+use crate::physical::band::Band;
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
@@ -89,6 +90,7 @@ impl Semi<'_> {
         wanted.extend(&theirs);
         let pipelines = planner.pipelines(other, &wanted)?;
         let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
+        let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
         let sink = Sink::Table {
             keys: theirs,
             vars: vars.into_iter().collect(),
@@ -103,6 +105,7 @@ impl Semi<'_> {
         let probe = Probe {
             stage,
             keys: mine,
+            band,
             kind,
             marks: false,
             residual,
@@ -127,6 +130,7 @@ impl Semi<'_> {
         let mut wanted: Required = required.clone();
         wanted.extend(read.iter().filter(|var| input.gives(**var)));
         let vars: Vec<Var> = wanted.iter().copied().collect();
+        let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
         let build_outputs = vars
             .iter()
             .filter(|var| read.contains(var))
@@ -157,6 +161,7 @@ impl Semi<'_> {
         let probe = Probe {
             stage,
             keys: theirs,
+            band,
             kind: JoinKind::MarkOnly,
             marks: true,
             residual,

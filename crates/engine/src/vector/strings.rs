@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use algebra::filter::{compact, gather};
-use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, StructArray};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use table::json_kind;
 
 use crate::error::{Error, Result};
 
@@ -340,8 +341,16 @@ impl Joined {
 }
 
 /// `array`, or a copy of it if it uses less than half of its buffers: otherwise a few strings would keep the pages
-/// of a file in memory.
+/// of a file in memory. The same of JSON, which is strings within a struct.
 pub(crate) fn compacted(array: ArrayRef) -> ArrayRef {
+    if json_kind(array.data_type()).is_some() {
+        let (fields, texts, nulls) = array.as_struct().clone().into_parts();
+        let texts = texts.into_iter().map(compacted).collect();
+        return match StructArray::try_new(fields, texts, nulls) {
+            Ok(own) => Arc::new(own),
+            Err(_) => array,
+        };
+    }
     let Some(views) = array.as_string_view_opt() else {
         return array;
     };

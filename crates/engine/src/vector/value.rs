@@ -9,7 +9,7 @@ use arrow::array::*;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{cast, take};
 use arrow::datatypes::*;
-use table::{Dictionary, Table, ints_of, wides_of};
+use table::{Dictionary, Table, ints_of, json_kind, wides_of};
 
 use crate::error::{Error, Result};
 use crate::vector::strings::Strings;
@@ -97,6 +97,8 @@ impl Type {
             }
             Float64 => (Kind::Float, (0, 0)),
             Utf8View | Utf8 => (Kind::Text, (0, 0)),
+            // Texts within a struct. What compares them or groups by them has keys in their place.
+            json if json_kind(json).is_some() => (Kind::Text, (0, 0)),
             _ => return None,
         };
         Some(Type {
@@ -444,6 +446,8 @@ impl Vector {
     /// # Errors
     /// If the array has another type, or a number does not fit the representation.
     pub fn from_arrow(array: &ArrayRef, ty: &Type) -> Result<Vector> {
+        let json = json_texts(array);
+        let array = json.as_ref().unwrap_or(array);
         let valid = array.logical_nulls().filter(|n| n.null_count() > 0);
         let values = match ty.kind {
             Kind::Int => {
@@ -527,9 +531,58 @@ impl Vector {
     }
 }
 
+/// The texts that values of JSON are, NULL where a value is; `None` of other arrays.
+fn json_texts(array: &ArrayRef) -> Option<ArrayRef> {
+    json_kind(array.data_type())?;
+    let values = array.as_struct();
+    let texts = values.column(0).as_string_view_opt()?;
+    let nulls = NullBuffer::union(values.nulls(), texts.nulls());
+    let (views, buffers, _) = texts.clone().into_parts();
+    // SAFETY: views and buffers are those of a sound array; only the validity mask differs.
+    Some(Arc::new(unsafe {
+        StringViewArray::new_unchecked(views, buffers, nulls)
+    }))
+}
+
 fn text_as(array: ArrayRef, data: &DataType) -> Result<ArrayRef> {
     match data {
         DataType::Utf8View => Ok(array),
+        DataType::Struct(fields) => {
+            let nulls = array.nulls().cloned();
+            Ok(Arc::new(StructArray::try_new(
+                fields.clone(),
+                vec![array],
+                nulls,
+            )?))
+        }
         other => Ok(cast(&array, other)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use table::{json_type, jsonb_type};
+
+    use super::*;
+
+    #[test]
+    fn json_is_texts_and_stays_what_it_was() {
+        for data in [json_type(), jsonb_type()] {
+            let DataType::Struct(fields) = &data else {
+                panic!("{data}");
+            };
+            let texts = StringViewArray::from(vec![Some("{}"), None, Some("[\"a longer text\"]")]);
+            let nulls = texts.nulls().cloned();
+            let values = StructArray::new(fields.clone(), vec![Arc::new(texts)], nulls);
+            let values: ArrayRef = Arc::new(values);
+            let ty = Type::of(&data, true).unwrap();
+            assert_eq!(ty.kind, Kind::Text);
+            let vector = Vector::from_arrow(&values, &ty).unwrap();
+            assert_eq!(vector.valid.as_deref(), Some(&[true, false, true][..]));
+            assert_eq!(&vector.to_arrow(&ty).unwrap(), &values);
+            let picked = vector.at(&[2, 1]).unwrap().to_arrow(&ty).unwrap();
+            assert_eq!(picked.data_type(), &data);
+            assert_eq!((picked.len(), picked.is_null(1)), (2, true));
+        }
     }
 }

@@ -226,7 +226,11 @@ fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
 /// decimal where both are compared, a number where they are computed with. Others the planner reads so itself.
 fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
     use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Plus};
-    if matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
+    if matches!(op, Plus | Minus) {
+        let (left, right) = moments(*op == Plus, left, right, schema);
+        return numbers(left, right, schema);
+    }
+    if matches!(op, Multiply | Divide | Modulo) {
         return numbers(left, right, schema);
     }
     if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
@@ -249,6 +253,36 @@ fn read_beside(op: &BinaryOperator, left: Expr, right: Expr, schema: &DFSchema) 
             Err(_) => (left, right),
         },
         _ => (left, right),
+    }
+}
+
+/// The sides of a sum or a difference, of which a constant in quotes beside a date, a time, a timestamp or an interval is what
+/// PostgreSQL takes it for: one of the same type in a difference, and an interval in a sum. What is added to a date might be several
+/// things, and is none.
+fn moments(plus: bool, left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let (is_left, beside) = match (is_quoted(&left), is_quoted(&right)) {
+        (true, false) => (true, right.get_type(schema)),
+        (false, true) => (false, left.get_type(schema)),
+        _ => return (left, right),
+    };
+    let to = match beside {
+        Ok(DataType::Interval(_)) => DataType::Interval(IntervalUnit::MonthDayNano),
+        Ok(DataType::Timestamp(..) | DataType::Time32(_) | DataType::Time64(_)) if plus => {
+            DataType::Interval(IntervalUnit::MonthDayNano)
+        }
+        Ok(
+            own @ (DataType::Date32
+            | DataType::Timestamp(..)
+            | DataType::Time32(_)
+            | DataType::Time64(_)),
+        ) if !plus => own,
+        _ => return (left, right),
+    };
+    let read = |text: Expr| Expr::Cast(Cast::new(Box::new(text), to));
+    if is_left {
+        (read(left), right)
+    } else {
+        (left, read(right))
     }
 }
 

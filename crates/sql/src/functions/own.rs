@@ -7,8 +7,9 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::functions::arguments::is_text;
@@ -27,7 +28,12 @@ pub(crate) struct Own {
     /// The type that it returns for arguments of these types.
     returns: fn(&[DataType]) -> Result<DataType>,
     run: Run,
+    /// What a call with these arguments is simplified to, if it is.
+    simplify: Option<Simplify>,
 }
+
+/// The simpler form of a call with these arguments.
+type Simplify = fn(Vec<Expr>) -> Result<ExprSimplifyResult>;
 
 /// Computes a function over arrays of one length. The length is the second argument, for calls without arrays.
 type Run = fn(&[ArrayRef], usize) -> Result<ArrayRef>;
@@ -46,7 +52,14 @@ impl Own {
             takes,
             returns,
             run,
+            simplify: None,
         }
+    }
+
+    /// Adds what calls are simplified to by the optimiser.
+    pub(super) fn simplified(mut self, simplify: Simplify) -> Own {
+        self.simplify = Some(simplify);
+        self
     }
 
     /// Adds `name` as another name.
@@ -131,6 +144,13 @@ impl ScalarUDFImpl for Own {
         match self.read(types) {
             Some(wanted) => (self.returns)(&wanted),
             None => (self.returns)(types),
+        }
+    }
+
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        match self.simplify {
+            Some(simplify) => simplify(args),
+            None => Ok(ExprSimplifyResult::Original(args)),
         }
     }
 

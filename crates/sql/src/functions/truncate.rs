@@ -33,7 +33,7 @@ pub(super) fn truncated(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
 }
 
 /// Whether clocks in a zone of this name, which the schema of a file may have, are those of UTC.
-fn is_utc(zone: &str) -> bool {
+pub(super) fn is_utc(zone: &str) -> bool {
     [UTC, "UTC", "Z", "Etc/UTC", "GMT", "-00:00", "+0000"].contains(&zone)
 }
 
@@ -130,7 +130,7 @@ impl ScalarUDFImpl for Truncated {
 
 /// The unit to which timestamps are truncated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
+pub(super) enum Part {
     /// Multiples of so many nanoseconds.
     Nanoseconds(i64),
     /// Mondays.
@@ -201,7 +201,7 @@ impl Part {
         }
     }
 
-    fn named(name: &str) -> Option<Part> {
+    pub(super) fn named(name: &str) -> Option<Part> {
         let name = name.to_lowercase();
         let one = name.strip_suffix('s').unwrap_or(&name);
         Some(match one {

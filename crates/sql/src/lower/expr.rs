@@ -125,7 +125,11 @@ impl Lowering<'_> {
             Sql::Case(case) => self.case(case, e, scope),
             Sql::Cast(cast) => {
                 let data = e.get_type(scope.schema).map_err(failed)?;
-                engine::cast(self.expr(&cast.expr, scope)?, &data)
+                let from = type_of(&cast.expr, scope.schema).map_err(failed)?;
+                match self.cast_by_kernel((&cast.expr, &from), e, &data, scope)? {
+                    Some(found) => Ok(found),
+                    None => engine::cast(self.expr(&cast.expr, scope)?, &data),
+                }
             }
             Sql::ScalarFunction(function) => self.function(function, e, scope),
             Sql::ScalarSubquery(subquery) => self.scalar_subquery(subquery),
@@ -138,6 +142,7 @@ impl Lowering<'_> {
         let compare = match op {
             Operator::And | Operator::Or => None,
             Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide => None,
+            Operator::Modulo => None,
             Operator::Eq => Some(Compare::Eq),
             Operator::NotEq => Some(Compare::Ne),
             Operator::Lt => Some(Compare::Lt),
@@ -146,6 +151,15 @@ impl Lowering<'_> {
             Operator::GtEq => Some(Compare::Ge),
             _ => return Err(Error::Unsupported(format!("the operator {op}"))),
         };
+        if let Operator::Divide | Operator::Modulo = op {
+            let data = e.get_type(scope.schema).map_err(failed)?;
+            if let Some(found) = self.divided(binary, e, &data, scope)? {
+                return Ok(found);
+            }
+        }
+        if *op == Operator::Modulo {
+            return Err(Error::Unsupported(format!("the operator {op}")));
+        }
         let (a, b) = (self.expr(left, scope)?, self.expr(right, scope)?);
         match (op, compare) {
             (_, Some(compare)) => engine::compare(compare, a, b),
@@ -181,7 +195,9 @@ impl Lowering<'_> {
     fn function(&mut self, function: &ScalarFunction, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         let data = type_of(e, scope.schema).map_err(failed)?;
         match (function.func.name(), &function.args[..]) {
-            ("date_part", [Sql::Literal(part, _), date]) if is_year(part) => {
+            ("date_part", [Sql::Literal(part, _), date])
+                if is_year(part) && is_date(date, scope) =>
+            {
                 engine::year(self.expr(date, scope)?, &data)
             }
             (name @ ("+" | "-" | "*"), [a, b]) if operands(e).is_some() => {
@@ -193,7 +209,28 @@ impl Lowering<'_> {
                 };
                 engine::arithmetic(op, a, b, &data)
             }
-            (name, _) => Err(Error::Unsupported(format!("the function {name}"))),
+            ("/", [a, by]) if operands(e).is_some() && is_divisor(by) => {
+                let (a, by) = (self.expr(a, scope)?, self.expr(by, scope)?);
+                engine::arithmetic(Arithmetic::Div, a, by, &data)
+            }
+            _ => self.by_kernel(function, e, &data, scope),
+        }
+    }
+
+    /// The call `e` of a function of type `data` by a kernel for most of its values.
+    fn by_kernel(
+        &mut self,
+        function: &ScalarFunction,
+        e: &Sql,
+        data: &DataType,
+        scope: Scope<'_>,
+    ) -> Result<Expr> {
+        match self.kernel(function, e, data, scope)? {
+            Some(found) => Ok(found),
+            None => Err(Error::Unsupported(format!(
+                "the function {}",
+                function.func.name()
+            ))),
         }
     }
 
@@ -258,7 +295,7 @@ impl Lowering<'_> {
     }
 
     /// `e` as a call over the columns that it reads.
-    fn call(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+    pub(super) fn call(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         if has_subquery(e) || e.is_volatile() {
             return Err(Error::Unsupported(format!("the expression {e}")));
         }
@@ -330,6 +367,15 @@ impl Lowering<'_> {
             _ => Ok(e),
         }
     }
+}
+
+fn is_date(e: &Sql, scope: Scope<'_>) -> bool {
+    type_of(e, scope.schema).is_ok_and(|ty| ty == DataType::Date32)
+}
+
+/// Whether a number is a constant that floats may be divided by.
+fn is_divisor(by: &Sql) -> bool {
+    matches!(by, Sql::Literal(ScalarValue::Float64(Some(by)), _) if *by != 0.0)
 }
 
 fn is_year(part: &ScalarValue) -> bool {

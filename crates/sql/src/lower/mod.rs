@@ -5,7 +5,7 @@
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`grouping_sets`],
-//! [`first_rows`], [`window`] (with [`frames`]), [`shared`] and [`expr`] its methods. [`refusal`] tells at first sight what is refused, and
+//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`] and [`kernels`] its methods. [`refusal`] tells at first sight what is refused, and
 //! [`subplans`] what a plan has more than once.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
@@ -18,6 +18,7 @@ mod frames;
 mod grouping_sets;
 pub(crate) mod hybrid;
 mod join;
+mod kernels;
 mod lowering;
 pub(crate) mod plan;
 mod refusal;

@@ -22,7 +22,7 @@ use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_plan::PhysicalExpr;
 use table::{Filter, Form, LabelHits, Test, enum_type, is_enum};
 
-use crate::scan::like::LikeMatcher;
+use crate::scan::like::{TextMatcher, of_emptiness};
 use crate::scan::numbers::whole;
 use crate::scan::ranges::{Ranges, complement, intersect, union};
 use crate::scan::wide;
@@ -133,7 +133,8 @@ fn filter(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<Filter> {
         }
     };
     let test = Arc::new(Expression {
-        like: LikeMatcher::of(own.data.as_ref()),
+        texts: TextMatcher::of(own.data.as_ref()),
+        of_emptiness: of_emptiness(own.data.as_ref()),
         expr: own.data,
         schema: schema_of_test,
     });
@@ -153,8 +154,10 @@ fn is_text(data_type: &DataType) -> bool {
 #[derive(Debug)]
 struct Expression {
     expr: Arc<dyn PhysicalExpr>,
-    /// A faster way to the same answers, for some patterns.
-    like: Option<LikeMatcher>,
+    /// A faster way to the same answers, for some conditions on texts.
+    texts: Option<TextMatcher>,
+    /// Its answers, if they depend on nothing but whether a text is empty.
+    of_emptiness: Option<[bool; 2]>,
     schema: Arc<Schema>,
 }
 
@@ -164,8 +167,8 @@ impl Test for Expression {
         columns: &[ArrayRef],
         rows: usize,
     ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
-        if let (Some(like), [texts]) = (&self.like, columns)
-            && let Some(answers) = like.test(texts)
+        if let (Some(own), [texts]) = (&self.texts, columns)
+            && let Some(answers) = own.test(texts)
         {
             return Ok(answers);
         }
@@ -183,6 +186,10 @@ impl Test for Expression {
                 Err(Box::new(DataFusionError::Plan(what)))
             }
         }
+    }
+
+    fn of_emptiness(&self) -> Option<[bool; 2]> {
+        self.of_emptiness
     }
 }
 

@@ -16,6 +16,7 @@ mod first_rows;
 mod fixture;
 mod frames;
 mod functions;
+mod kernels;
 mod maps;
 mod planning;
 mod readers;

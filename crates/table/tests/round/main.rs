@@ -256,6 +256,26 @@ impl Test for Contains {
     }
 }
 
+/// The answers for empty texts and for others.
+#[derive(Debug)]
+struct Empty([bool; 2]);
+
+impl Test for Empty {
+    fn evaluate(
+        &self,
+        columns: &[ArrayRef],
+        _: usize,
+    ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>> {
+        let values = columns[0].as_string_view().iter();
+        let answer = |text: &str| self.0[usize::from(!text.is_empty())];
+        Ok(values.map(|text| text.map(answer)).collect())
+    }
+
+    fn of_emptiness(&self) -> Option<[bool; 2]> {
+        Some(self.0)
+    }
+}
+
 /// The filters that `seed` picks for the columns of `batch`.
 fn filters(batch: &RecordBatch, seed: u64) -> Vec<Filter> {
     let mut filters = vec![];
@@ -287,8 +307,12 @@ fn filters(batch: &RecordBatch, seed: u64) -> Vec<Filter> {
                 gauge: None,
             });
         } else if array.data_type() == &DataType::Utf8View {
-            filters.push(match seed % 2 {
+            filters.push(match seed % 4 {
                 0 => form(Form::Labels(Arc::default())),
+                1 => Filter {
+                    test: Arc::new(Empty([seed & 4 != 0, seed & 8 != 0])),
+                    ..form(Form::Labels(Arc::default()))
+                },
                 _ => form(Form::Any),
             });
         }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
-use table::jsonb_type;
+use table::{JsonKind, jsonb_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::value::texts;
+use crate::functions::json::walk::member;
 use crate::functions::lists::types::{list_of, lists, range};
 use crate::functions::own::Own;
 
@@ -152,7 +153,7 @@ fn any(items: &[&str], holds: impl Fn(&str) -> Result<bool>) -> Result<bool> {
 fn has(text: &str, key: &str) -> Result<bool> {
     let is = |text: &str| Ok(Kind::of(text) == Kind::Text && cut::characters(text)? == key);
     match Kind::of(text) {
-        Kind::Object => Ok(cut::member(text, key)?.is_some()),
+        Kind::Object => Ok(member(text, key, JsonKind::Text)?.is_some()),
         Kind::Array => any(&cut::items(text), is),
         _ => is(text),
     }

@@ -1,8 +1,13 @@
 //! JSON cut into its parts. All texts here are valid: `serde_json` has read them.
 
-use datafusion::common::{Result, exec_err};
+use std::borrow::Cow;
 
+use datafusion::common::Result;
+
+use crate::functions::json::walk;
 use crate::functions::present;
+
+pub(super) use crate::functions::json::walk::characters;
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,48 +110,26 @@ pub(crate) fn members(text: &str) -> Vec<(&str, &str)> {
     parts(text).into_iter().map(cut).collect()
 }
 
-/// The characters of a string.
-///
-/// # Errors
-/// For escapes that stand for no character.
-pub(super) fn characters(text: &str) -> Result<String> {
-    match serde_json::from_str::<String>(text) {
-        Ok(found) => Ok(found),
-        Err(e) => exec_err!(
-            "unsupported Unicode escape sequence in {}: {e}",
-            text.trim()
-        ),
-    }
-}
-
 /// What `->>` gives of a value: the characters of a string, NULL for `null`, otherwise the value.
 ///
 /// # Errors
 /// As [`characters`].
-pub(crate) fn plain(text: &str) -> Result<Option<String>> {
+pub(crate) fn plain(text: &str) -> Result<Option<Cow<'_, str>>> {
     match Kind::of(text) {
         Kind::Null => Ok(None),
-        Kind::Text => characters(text).map(Some),
-        _ => Ok(Some(text.to_string())),
+        Kind::Text => match walk::unescaped(text) {
+            Some(own) => Ok(Some(Cow::Borrowed(own))),
+            None => Ok(Some(Cow::Owned(characters(text)?))),
+        },
+        _ => Ok(Some(Cow::Borrowed(text))),
     }
-}
-
-/// The member of an object under a key: the last of several.
-///
-/// # Errors
-/// As [`characters`].
-pub(crate) fn member<'t>(text: &'t str, key: &str) -> Result<Option<&'t str>> {
-    let mut found = None;
-    for (own, value) in members(text) {
-        if characters(own)? == key {
-            found = Some(value);
-        }
-    }
-    Ok(found)
 }
 
 /// The item of an array at a place, which counts from 0, and from -1 backwards.
 pub(super) fn at(text: &str, place: i64) -> Option<&str> {
+    if let Ok(place) = usize::try_from(place) {
+        return walk::item(text, place);
+    }
     let items = items(text);
     items.get(position(items.len(), place)?).copied()
 }

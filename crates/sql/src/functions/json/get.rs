@@ -1,29 +1,56 @@
 //! Parts of JSON: `->`, `->>`, `#>`, `#>>`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray, StringViewBuilder};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::simplify::ExprSimplifyResult;
+use datafusion::logical_expr::{Expr, ScalarUDF};
 use table::{JsonKind, json_kind};
 
 use crate::functions::arguments::is_text;
 use crate::functions::json::cut::{self, Kind};
-use crate::functions::json::value::{argument, texts, values};
+use crate::functions::json::value::{argument, of_texts, texts};
+use crate::functions::json::walk::member;
 use crate::functions::lists::types::{list_of, lists, range};
 use crate::functions::own::Own;
 use crate::messages::types::type_name;
+
+/// Functions of JSON and any number of keys and places, which stand for several operators behind one another: what is between
+/// them is not made.
+const STEPS: &str = "json get steps";
+const STEPS_TEXT: &str = "json get steps text";
+
+static AS_JSON: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(one(false).into()));
+static AS_TEXT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(one(true).into()));
+
+/// One of these functions.
+fn one(as_text: bool) -> Own {
+    if as_text {
+        let text = |_: &[DataType]| Ok(DataType::Utf8View);
+        return Own::new(STEPS_TEXT, by_steps, text, |args, rows| {
+            steps(args, rows, true)
+        });
+    }
+    let json = |types: &[DataType]| Ok(types[0].clone());
+    Own::new(STEPS, by_steps, json, |args, rows| steps(args, rows, false))
+}
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     let json = |types: &[DataType]| Ok(types[0].clone());
     vec![
         Own::new("json get", by_key, json, |args, rows| {
-            get(args, rows, false)
-        }),
+            steps(args, rows, false)
+        })
+        .simplified(|args| behind(args, &AS_JSON)),
         Own::new("json get text", by_key, text, |args, rows| {
-            get(args, rows, true)
-        }),
+            steps(args, rows, true)
+        })
+        .simplified(|args| behind(args, &AS_TEXT)),
+        one(false),
+        one(true),
         Own::new("json get path", by_path, json, |args, rows| {
             path(args, rows, false)
         }),
@@ -72,6 +99,28 @@ fn by_key(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
+/// JSON, and the keys of members and the places of items.
+fn by_steps(types: &[DataType]) -> Result<Vec<DataType>> {
+    let mut wanted = vec![argument("->", types, 0)?];
+    for step in types.get(1..).unwrap_or_default() {
+        let both = by_key(&[wanted[0].clone(), step.clone()])?;
+        wanted.extend(both.into_iter().skip(1));
+    }
+    Ok(wanted)
+}
+
+/// The call of `function` that stands for an operator behind others.
+fn behind(args: Vec<Expr>, function: &Arc<ScalarUDF>) -> Result<ExprSimplifyResult> {
+    if let [Expr::ScalarFunction(before), step] = &args[..]
+        && matches!(before.func.name(), "json get" | STEPS)
+    {
+        let mut all = before.args.clone();
+        all.push(step.clone());
+        return Ok(ExprSimplifyResult::Simplified(function.call(all)));
+    }
+    Ok(ExprSimplifyResult::Original(args))
+}
+
 /// JSON, and keys and places on the way from it to a part.
 pub(super) fn by_path(types: &[DataType]) -> Result<Vec<DataType>> {
     let json = argument("#>", types, 0)?;
@@ -100,57 +149,88 @@ fn parts(
     find: impl for<'t> Fn(usize, &'t str) -> Result<Option<&'t str>>,
 ) -> Result<ArrayRef> {
     let own = texts(&args[0]);
-    let mut found = Vec::with_capacity(rows);
+    let mut found = StringViewBuilder::with_capacity(rows);
     for row in 0..rows {
         let part = if own.is_valid(row) {
             find(row, own.value(row))?
         } else {
             None
         };
-        found.push(match part {
-            Some(part) if as_text => cut::plain(part)?,
-            Some(part) => Some(part.to_string()),
-            None => None,
-        });
+        match part {
+            Some(part) if as_text => found.append_option(cut::plain(part)?),
+            part => found.append_option(part),
+        }
     }
+    let found = found.finish();
     if as_text {
-        return Ok(Arc::new(StringViewArray::from_iter(found)));
+        return Ok(Arc::new(found));
     }
-    values(
-        json_kind(args[0].data_type()).unwrap_or(JsonKind::Text),
-        found,
-    )
+    of_texts(kind_of(args), found)
 }
 
-fn get(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
-    let key = &args[1];
-    let binary = json_kind(args[0].data_type()) == Some(JsonKind::Normal);
-    parts(args, rows, as_text, |row, text| {
-        if key.is_null(row) {
-            return Ok(None);
+fn kind_of(args: &[ArrayRef]) -> JsonKind {
+    json_kind(args[0].data_type()).unwrap_or(JsonKind::Text)
+}
+
+/// What the steps on the way to a part are, row by row.
+enum Step<'a> {
+    Keys(&'a StringViewArray),
+    Places(&'a Int64Array),
+}
+
+impl<'a> Step<'a> {
+    fn of(arg: &'a ArrayRef) -> Step<'a> {
+        match arg.as_string_view_opt() {
+            Some(keys) => Step::Keys(keys),
+            None => Step::Places(arg.as_primitive::<Int64Type>()),
         }
-        match (Kind::of(text), key.as_string_view_opt()) {
-            (Kind::Object, Some(keys)) => cut::member(text, keys.value(row)),
-            (Kind::Array, None) => Ok(cut::at(text, key.as_primitive::<Int64Type>().value(row))),
+    }
+
+    /// The part of `text` to which it leads: keys lead into objects, and places into arrays.
+    fn part<'t>(&self, row: usize, text: &'t str, json: JsonKind) -> Result<Option<&'t str>> {
+        match (Kind::of(text), self) {
+            (Kind::Object, Step::Keys(keys)) if keys.is_valid(row) => {
+                member(text, keys.value(row), json)
+            }
+            (Kind::Array, Step::Places(places)) if places.is_valid(row) => {
+                Ok(cut::at(text, places.value(row)))
+            }
             // A `jsonb` that is no array or object is kept as the one item of an array.
-            (kind, None) if binary && kind.is_scalar() => {
-                let place = key.as_primitive::<Int64Type>().value(row);
-                Ok(matches!(place, 0 | -1).then_some(text))
+            (kind, Step::Places(places))
+                if json == JsonKind::Normal && kind.is_scalar() && places.is_valid(row) =>
+            {
+                Ok(matches!(places.value(row), 0 | -1).then_some(text))
             }
             _ => Ok(None),
         }
+    }
+}
+
+fn steps(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
+    let (json, steps) = (kind_of(args), args[1..].iter().map(Step::of));
+    let steps: Vec<Step<'_>> = steps.collect();
+    parts(args, rows, as_text, |row, text| {
+        let mut part = text;
+        for step in &steps {
+            match step.part(row, part, json)? {
+                Some(found) => part = found,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(part))
     })
 }
 
 /// The part to which keys and places lead.
-pub(super) fn follow<'t, 'k>(
+fn follow<'t, 'k>(
     text: &'t str,
     keys: impl Iterator<Item = &'k str>,
+    json: JsonKind,
 ) -> Result<Option<&'t str>> {
     let mut part = text;
     for key in keys {
         let found = match Kind::of(part) {
-            Kind::Object => cut::member(part, key)?,
+            Kind::Object => member(part, key, json)?,
             Kind::Array => key
                 .trim()
                 .parse()
@@ -169,12 +249,13 @@ pub(super) fn follow<'t, 'k>(
 fn path(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
     let paths = lists(&args[1]);
     let keys = paths.values().as_string_view();
+    let json = kind_of(args);
     parts(args, rows, as_text, |row, text| {
         let own = range(paths, row);
         if paths.is_null(row) || own.clone().any(|at| keys.is_null(at)) {
             return Ok(None);
         }
-        follow(text, own.map(|at| keys.value(at)))
+        follow(text, own.map(|at| keys.value(at)), json)
     })
 }
 
@@ -185,10 +266,11 @@ pub(crate) fn subscripted(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 
 fn keys(args: &[ArrayRef], rows: usize, as_text: bool) -> Result<ArrayRef> {
     let keys: Vec<&StringViewArray> = args[1..].iter().map(|key| key.as_string_view()).collect();
+    let json = kind_of(args);
     parts(args, rows, as_text, |row, text| {
         if keys.iter().any(|key| key.is_null(row)) {
             return Ok(None);
         }
-        follow(text, keys.iter().map(|key| key.value(row)))
+        follow(text, keys.iter().map(|key| key.value(row)), json)
     })
 }

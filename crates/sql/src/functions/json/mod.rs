@@ -1,7 +1,8 @@
 //! JSON: texts that are known to be valid, of the types `json` and `jsonb`.
 //!
 //! A value of `json` is as it was written, one of `jsonb` in [normal](normal) form: each key once, in PostgreSQL's order,
-//! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text.
+//! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text, or
+//! [walk](walk) to the part that they look for.
 
 pub(crate) mod assign;
 mod build;
@@ -17,6 +18,7 @@ pub(crate) mod populate;
 mod pretty;
 pub(crate) mod read;
 pub(crate) mod value;
+pub(crate) mod walk;
 pub(crate) mod wrong;
 
 use crate::functions::own::Own;

@@ -1,5 +1,6 @@
 //! What is in JSON: `json_typeof`, `json_array_length`, and the lists behind `json_each` and its kind.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -13,6 +14,7 @@ use table::{JsonKind, json_kind};
 
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::value::{named, texts, values};
+use crate::functions::json::walk::member;
 use crate::functions::lists::types::list_of;
 use crate::functions::own::Own;
 
@@ -128,7 +130,7 @@ fn records(args: &[ArrayRef], rows: usize, (all, as_text): (bool, bool)) -> Resu
         for object in objects {
             let value = match object.map(|text| (text, Kind::of(text))) {
                 None => None,
-                Some((text, Kind::Object)) => cut::member(text, keys.value(row))?,
+                Some((text, Kind::Object)) => member(text, keys.value(row), kind)?,
                 Some((_, Kind::Array)) if !all => {
                     return exec_err!("cannot call json_to_record on an array");
                 }
@@ -138,7 +140,7 @@ fn records(args: &[ArrayRef], rows: usize, (all, as_text): (bool, bool)) -> Resu
                 Some(_) => return exec_err!("cannot call json_to_record on a scalar"),
             };
             found.push(match value {
-                Some(value) if as_text => cut::plain(value)?,
+                Some(value) if as_text => cut::plain(value)?.map(Cow::into_owned),
                 Some(value) if Kind::of(value) == Kind::Null => None,
                 Some(value) => Some(value.to_string()),
                 None => None,
@@ -199,7 +201,7 @@ fn lists_of(
         lengths.push(parts.len());
         for part in parts {
             found.push(if as_text {
-                cut::plain(part)?
+                cut::plain(part)?.map(Cow::into_owned)
             } else {
                 Some(part.to_string())
             });

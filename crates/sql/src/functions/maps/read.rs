@@ -1,5 +1,6 @@
 //! Maps from their texts, which are JSON: `{"a":1,"b":null}`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -9,13 +10,14 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::Result;
-use table::{is_enum, json_kind, map_parts};
+use table::{JsonKind, is_enum, json_kind, map_parts};
 
 use crate::error::Error;
 use crate::functions::items::from_texts;
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::normal;
 use crate::functions::json::read::read as read_json;
+use crate::functions::json::walk::member;
 use crate::functions::lists::types::{fields, item};
 use crate::functions::maps::make::checked;
 use crate::messages::types::type_name;
@@ -105,7 +107,7 @@ fn members(
         let mut own = Vec::with_capacity(texts.len());
         for (text, valid) in texts.iter().zip(valid) {
             own.push(match text.filter(|_| *valid) {
-                Some(text) => cut::member(text, field.name())?,
+                Some(text) => member(text, field.name(), JsonKind::Text)?,
                 None => None,
             });
         }
@@ -127,7 +129,7 @@ fn scalars(texts: &[Option<&str>], to: &DataType) -> Result<ArrayRef> {
     });
     let plain = plain.collect::<Result<Vec<_>>>()?;
     if *to == DataType::Boolean {
-        let read = |text: &Option<String>| match text.as_deref() {
+        let read = |text: &Option<Cow<'_, str>>| match text.as_deref() {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
             Some("false") => Ok(Some(false)),

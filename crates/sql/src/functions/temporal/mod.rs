@@ -13,6 +13,7 @@
 //! | [`local`], [`styles`] | the zone and the styles of a session, and writing in them |
 //! | [`settings`] | what these may be set to |
 //! | [`components`] | the fields of values, which `extract` takes |
+//! | [`kernels`] | kernels of the engine that do the same as functions |
 //! | [`extract`], [`make`], [`shift`], [`sums`], [`moments`] | functions |
 //!
 //! Values lie as Arrow has them: days, microseconds and nanoseconds from 1970 on, months with days and nanoseconds.
@@ -24,6 +25,7 @@ pub(crate) mod duration;
 pub(crate) mod extract;
 pub(crate) mod fields;
 pub(crate) mod instants;
+pub(crate) mod kernels;
 pub(crate) mod local;
 pub(crate) mod make;
 pub(crate) mod moment;

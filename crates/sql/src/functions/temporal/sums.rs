@@ -179,14 +179,11 @@ static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     )
 });
 
-static APART: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    own(
-        "days and time between",
-        stamps,
-        |_| Ok(INTERVAL),
-        |args, _| apart(args),
-    )
-});
+/// The name of the difference of two timestamps: days of 24 hours and a time.
+pub(crate) const DIFFERENCE: &str = "days and time between";
+
+static APART: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| own(DIFFERENCE, stamps, |_| Ok(INTERVAL), |args, _| apart(args)));
 
 fn stamps(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {

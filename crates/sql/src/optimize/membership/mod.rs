@@ -52,7 +52,9 @@ impl AnalyzerRule for Memberships {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let names = AliasGenerator::new();
-        plan.transform_up_with_subqueries(|node| rewritten(node, &names))
+        let plan = plan.transform_down_with_subqueries(lateral::filtered_before)?;
+        plan.data
+            .transform_up_with_subqueries(|node| rewritten(node, &names))
             .data()
     }
 }

@@ -1,11 +1,14 @@
 //! `lateral` subqueries in `from`.
 
+use std::sync::Arc;
+
 use datafusion::common::alias::AliasGenerator;
-use datafusion::common::{Column, ExprSchema, JoinType};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, ExprSchema, JoinType};
 use datafusion::error::Result;
-use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr,
+    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr,
 };
 
 use crate::error::Error;
@@ -77,4 +80,52 @@ fn each_row(join: &Join, made: Unnested, own: &[Column]) -> Result<LogicalPlan> 
         Some(condition) => plan.filter(condition)?.build(),
         None => plan.build(),
     }
+/// `node` with the conditions of a filter on a join with a lateral subquery below the join, where they are of rows of the other
+/// side alone: the subquery is unnested for the rows that are left, and filters do not get there later.
+///
+/// # Errors
+/// None: the conditions are of columns that are there.
+pub(crate) fn filtered_before(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Filter(filter) = &node else {
+        return Ok(Transformed::no(node));
+    };
+    let LogicalPlan::Join(join) = filter.input.as_ref() else {
+        return Ok(Transformed::no(node));
+    };
+    let is_lateral = outer::lateral(&join.right).is_some();
+    if !is_lateral || !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+        return Ok(Transformed::no(node));
+    }
+    let all = split_conjunction_owned(filter.predicate.clone());
+    let (own, others): (Vec<Expr>, Vec<Expr>) = all
+        .into_iter()
+        .partition(|condition| is_of(condition, join.left.schema()));
+    let Some(own) = conjunction(own) else {
+        return Ok(Transformed::no(node));
+    };
+    let mut join = join.clone();
+    let left = Filter::try_new(own, join.left)?;
+    join.left = Arc::new(LogicalPlan::Filter(left));
+    let join = LogicalPlan::Join(join);
+    Ok(Transformed::yes(match conjunction(others) {
+        Some(others) => LogicalPlan::Filter(Filter::try_new(others, Arc::new(join))?),
+        None => join,
+    }))
+}
+
+/// Whether a condition reads nothing but columns of a side of a join.
+fn is_of(condition: &Expr, side: &DFSchema) -> bool {
+    let is_other = |e: &Expr| {
+        Ok(match e {
+            Expr::Column(column) => !side.has_column(column),
+            Expr::OuterReferenceColumn(..)
+            | Expr::ScalarSubquery(_)
+            | Expr::Exists(_)
+            | Expr::InSubquery(_)
+            | Expr::SetComparison(_) => true,
+            e => e.is_volatile_node(),
+        })
+    };
+    // The closure does not fail.
+    !condition.exists(is_other).unwrap_or(true)
 }

@@ -12,6 +12,7 @@ use memory::Traffic;
 use crate::catalog::table::Table;
 use crate::error::{Error, Result};
 use crate::format::block::{Block, Encoding, Matrix, Zone};
+use crate::format::page::cast;
 use crate::scan::chunk::PinnedChunk;
 use crate::scan::decode::decode;
 use crate::scan::filter::predicate::{Answers, Filter, Form};
@@ -115,9 +116,19 @@ async fn refine(filter: &Filter, block: &mut FilteredBlock<'_>, wanted: &mut Mas
         }
         Form::Labels(labels) => {
             let column = filter.columns[0];
-            let matrix = &block.record.columns[column];
-            if !matches!(matrix.encoding, Encoding::Code { .. }) {
-                return by_test(filter, block, wanted).await;
+            match (
+                &block.record.columns[column].encoding,
+                filter.test.of_emptiness(),
+            ) {
+                (Encoding::Code { .. }, _) => {}
+                (Encoding::Text, Some(answers)) => {
+                    let chunk = block.chunk(column, wanted).await?;
+                    let mut hits = Mask::none(wanted.rows());
+                    by_emptiness(block, chunk, answers, wanted, &mut hits)?;
+                    wanted.and(&hits);
+                    return Ok(());
+                }
+                _ => return by_test(filter, block, wanted).await,
             }
             let chunk = block.chunk(column, wanted).await?;
             let Some(dictionary) = block.table.dictionary(column).await? else {
@@ -332,6 +343,40 @@ fn by_labels(
         Some(valid) if answers.null => hits.or_not_bytes(valid),
         Some(valid) => hits.and_bytes(valid),
         None => {}
+    }
+    Ok(())
+}
+
+/// Marks the rows whose texts are empty or not, as `answers` say: where a text ends tells that.
+fn by_emptiness(
+    block: &FilteredBlock<'_>,
+    chunk: usize,
+    answers: [bool; 2],
+    wanted: &Mask,
+    hits: &mut Mask,
+) -> Result<()> {
+    let chunk = &block.chunks[chunk].1;
+    for index in 0..chunk.matrix.pages.len() {
+        let rows = chunk.page_rows(index);
+        if !wanted.any_in(rows.clone()) {
+            continue;
+        }
+        let page = &chunk.matrix.pages[index];
+        if page.long {
+            rows.for_each(|row| hits.set(row, answers[1]));
+            continue;
+        }
+        let pin = chunk.page(index)?;
+        let ends = pin.get(..2 * (rows.len() + 1)).and_then(cast::<u16>);
+        let ends = ends.ok_or_else(|| chunk.damaged(page.id, "is not aligned"))?;
+        let bytes = 2 * rows.len() as u64;
+        for (row, (start, end)) in rows.zip(ends.iter().zip(&ends[1..])) {
+            hits.set(row, answers[usize::from(start != end)]);
+        }
+        block.traffic.add((block.here)(), pin.node(), bytes);
+    }
+    if let Some(valid) = chunk.validity() {
+        hits.and_bytes(valid);
     }
     Ok(())
 }

@@ -25,6 +25,12 @@ pub trait Test: Send + Sync + Debug {
         columns: &[ArrayRef],
         rows: usize,
     ) -> std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
+
+    /// The answers for an empty text and for any other one, if it reads one text column and these are all of its answers: then no
+    /// text is looked at. That for NULL is NULL.
+    fn of_emptiness(&self) -> Option<[bool; 2]> {
+        None
+    }
 }
 
 /// One conjunct of a scan's predicate: a row passes the scan if it passes all of its filters.

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use table::JsonKind;
+
 use crate::error::{Error, Result};
 use crate::functions::json::cut::{self, Kind};
 use crate::functions::json::normal::quote;
+use crate::functions::json::walk::member;
 
 /// A value on the way.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,11 +100,11 @@ impl<'t> Item<'t> {
         };
         match text {
             Cow::Borrowed(text) => {
-                let found = cut::member(text, key).map_err(Error::from)?;
+                let found = member(text, key, JsonKind::Text).map_err(Error::from)?;
                 found.map(Item::of).transpose()
             }
             Cow::Owned(text) => {
-                let found = cut::member(text, key).map_err(Error::from)?;
+                let found = member(text, key, JsonKind::Text).map_err(Error::from)?;
                 found.map(|own| Item::of(own).map(Item::owned)).transpose()
             }
         }
