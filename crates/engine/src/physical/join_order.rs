@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
 use crate::physical::band::Band;
+use crate::physical::classes::Classes;
 use crate::physical::copies::{self, Copies};
 use crate::physical::one_side::computed_before;
 use crate::physical::outer_join::drop_unmatched;
@@ -152,30 +153,6 @@ fn next_relation(
         }
     }
     best.map(|(_, next)| next)
-}
-
-/// Vectors that are equal in each row of a join.
-#[derive(Default)]
-struct Classes(Vec<BTreeSet<Var>>);
-
-impl Classes {
-    fn join(&mut self, (a, b): (Var, Var)) {
-        let mut class = BTreeSet::from([a, b]);
-        self.0.retain(|other| {
-            let is_apart = class.is_disjoint(other);
-            if !is_apart {
-                class.extend(other);
-            }
-            is_apart
-        });
-        self.0.push(class);
-    }
-
-    fn has(&self, (a, b): (Var, Var)) -> bool {
-        self.0
-            .iter()
-            .any(|class| class.contains(&a) && class.contains(&b))
-    }
 }
 
 struct Graph {

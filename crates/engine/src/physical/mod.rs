@@ -4,6 +4,7 @@
 
 pub(crate) mod analysis;
 pub(crate) mod band;
+pub(crate) mod classes;
 pub(crate) mod copies;
 pub(crate) mod early_groups;
 pub(crate) mod explain;

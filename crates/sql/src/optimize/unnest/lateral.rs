@@ -80,6 +80,8 @@ fn each_row(join: &Join, made: Unnested, own: &[Column]) -> Result<LogicalPlan> 
         Some(condition) => plan.filter(condition)?.build(),
         None => plan.build(),
     }
+}
+
 /// `node` with the conditions of a filter on a join with a lateral subquery below the join, where they are of rows of the other
 /// side alone: the subquery is unnested for the rows that are left, and filters do not get there later.
 ///
