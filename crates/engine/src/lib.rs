@@ -80,6 +80,7 @@ pub use executor::Executor;
 pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
 pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
+pub use logical::aggregate_call::AggregateCall;
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::relation::{
     Column, Fold, FrameBounds, FrameEdge, Function, Key, Output, Query, Rel, RowOrder, Scan,

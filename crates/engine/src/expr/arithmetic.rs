@@ -173,7 +173,7 @@ pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
     let ty = Type::of(data, e.ty.nullable).ok_or_else(refused)?;
     let whole = |d: &DataType| d.is_integer() || matches!(d, DataType::Decimal128(..));
     match (e.ty.kind, ty.kind) {
-        (Kind::Text | Kind::Code, Kind::Text) => {
+        (Kind::Text | Kind::Code, Kind::Text) if e.ty.may_meet(&ty) => {
             let mut e = e;
             e.ty.data = data.clone();
             Ok(e)

@@ -215,8 +215,7 @@ impl Graph {
         }
         for ((_, a), (_, b)) in edges {
             let (a, b) = (planner.query.expr(a), planner.query.expr(b));
-            self.conditions
-                .push(crate::expr::build::compare(algebra::filter::Op::Eq, a, b)?);
+            self.conditions.push(crate::expr::build::equal(a, b)?);
         }
         Ok(())
     }

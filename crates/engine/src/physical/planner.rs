@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::logical::relation::{Fold, Key, Output, Query, Reduced, Rel, WindowFold};
+use crate::logical::relation::{Fold, Function, Key, Output, Query, Reduced, Rel, WindowFold};
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline, then,
 };
@@ -44,6 +44,7 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
     }
     Ok(Program {
         stages: planner.stages,
+        aggregates: std::mem::take(&mut planner.query.aggregates).into(),
         parameters,
         answer,
     })
@@ -356,7 +357,9 @@ impl Planner<'_> {
         }
         let mut pipelines = self.pipelines(input, &more)?;
         // The rows of a join table are one of each group.
-        let group_join = if keys.is_empty() || is_of_many {
+        let keeps_values = |fold: &Fold| matches!(fold.function, Function::Call(_));
+        let keeps_values = folds.iter().any(keeps_values);
+        let group_join = if keys.is_empty() || is_of_many || keeps_values {
             None
         } else {
             self.group_join(&mut pipelines, &keys)

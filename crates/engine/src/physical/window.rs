@@ -63,7 +63,7 @@ fn aggregate(
     let whole = |ty: &Type| matches!(ty.kind, Kind::Int | Kind::Wide);
     let fits = match (function, arg) {
         (Function::Count, _) => whole(ty),
-        (Function::Min | Function::Max, Some(arg)) => arg.represents_as(ty),
+        (Function::Min | Function::Max, Some(arg)) => arg.represents_as(ty) && !arg.is_opaque(),
         (Function::Sum, Some(arg)) => {
             whole(arg) && whole(ty) && arg.scale() == ty.scale()
                 || arg.kind == Kind::Float && ty.kind == Kind::Float

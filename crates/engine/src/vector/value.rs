@@ -12,6 +12,7 @@ use arrow::datatypes::*;
 use table::{Dictionary, ints_of, wides_of};
 
 use crate::error::{Error, Result};
+use crate::vector::opaque;
 use crate::vector::strings::Strings;
 
 /// The number of a vector within a query.
@@ -30,7 +31,7 @@ pub enum Kind {
     Bool,
     /// Dictionary codes of strings.
     Code,
-    /// Strings.
+    /// Strings; or texts that stand for values that the engine has no kernels for.
     Text,
 }
 
@@ -96,7 +97,8 @@ impl Type {
                 (kind, (-most, most))
             }
             Float64 => (Kind::Float, (0, 0)),
-            Utf8View | Utf8 => (Kind::Text, (0, 0)),
+            Utf8View | Utf8 | LargeUtf8 => (Kind::Text, (0, 0)),
+            other if opaque::is_opaque(other) => (Kind::Text, (0, 0)),
             _ => return None,
         };
         Some(Type {
@@ -132,6 +134,26 @@ impl Type {
     pub fn nullable(mut self, nullable: bool) -> Type {
         self.nullable = nullable;
         self
+    }
+
+    /// Whether the engine has no kernels for the values: they are kept as texts that sort as they do.
+    pub fn is_opaque(&self) -> bool {
+        self.kind == Kind::Text && opaque::is_opaque(&self.data)
+    }
+
+    /// Whether values of both types are of one SQL type as far as the engine cannot tell by their representation.
+    pub(crate) fn may_meet(&self, other: &Type) -> bool {
+        let is_opaque = self.is_opaque() || other.is_opaque();
+        !is_opaque || self.data.equals_datatype(&other.data)
+    }
+
+    /// The type of the arrays that [`Vector::to_arrow`] gives, which sort as the values do.
+    pub(crate) fn sorted_as(&self) -> DataType {
+        if self.is_opaque() {
+            DataType::Utf8View
+        } else {
+            self.data.clone()
+        }
     }
 
     /// Digits after the decimal point; 0 for types without one.
@@ -431,6 +453,13 @@ impl Vector {
     /// # Errors
     /// If the array has another type, or a number does not fit the representation.
     pub fn from_arrow(array: &ArrayRef, ty: &Type) -> Result<Vector> {
+        let texts;
+        let array = if ty.is_opaque() {
+            texts = opaque::encode(array, &ty.data)?;
+            &texts
+        } else {
+            array
+        };
         let valid = array.logical_nulls().filter(|n| n.null_count() > 0);
         let values = match ty.kind {
             Kind::Int => {
@@ -465,7 +494,21 @@ impl Vector {
         })
     }
 
-    /// Converts the vector to an Arrow array of type `ty.data`.
+    /// Converts the vector to an Arrow array of type `ty.data`, for functions and answers.
+    ///
+    /// # Errors
+    /// Those of [`to_arrow`](Vector::to_arrow).
+    pub fn decoded(&self, ty: &Type) -> Result<ArrayRef> {
+        let array = self.to_arrow(ty)?;
+        if ty.is_opaque() {
+            opaque::decode(&array, &ty.data)
+        } else {
+            Ok(array)
+        }
+    }
+
+    /// Converts the vector to an Arrow array of type `ty.data`; of values that the engine has no kernels for, to the texts
+    /// that stand for them, which sort as they do.
     ///
     /// # Errors
     /// An internal error if `ty` does not match the vector; those of Arrow.
@@ -517,6 +560,7 @@ impl Vector {
 fn text_as(array: ArrayRef, data: &DataType) -> Result<ArrayRef> {
     match data {
         DataType::Utf8View => Ok(array),
+        other if opaque::is_opaque(other) => Ok(array),
         other => Ok(cast(&array, other)?),
     }
 }
