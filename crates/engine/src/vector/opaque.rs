@@ -1,15 +1,15 @@
 //! Values of types that the engine has no kernels for: lists, structs, intervals, bytes, small and very wide numbers.
 //!
 //! Each is kept as a text that sorts as the values do, so that it is compared, grouped, joined by, sorted and spilled as
-//! texts are; functions and answers get Arrow's values back. The text has the bytes of Arrow's row format as characters
-//! below 256: that is always sound UTF-8, which sorts as these bytes do. Within lists and structs NULLs are the greatest
-//! values. A text in a struct of its own, such as JSON, stands for itself.
+//! texts are; functions and answers get Arrow's values back. The text has bytes as characters below 256, which is always
+//! sound UTF-8 and sorts as these bytes do: of bytes themselves, of other values those of Arrow's row format. Within lists
+//! and structs NULLs are the greatest values. A text in a struct of its own, such as JSON, stands for itself.
 
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, StringViewBuilder, StructArray, make_array, new_empty_array,
-    new_null_array,
+    Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewArray,
+    StringViewBuilder, StructArray, make_array, new_empty_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::{SortOptions, cast};
@@ -79,11 +79,36 @@ pub(super) fn encode(array: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
         let texts = texts.to_data().into_builder().nulls(nulls).build()?;
         return Ok(make_array(texts));
     }
+    let nulls = nulls.as_ref();
+    if let Some(bytes) = array.as_fixed_size_binary_opt() {
+        return as_characters((0..bytes.len()).map(|row| bytes.value(row)), nulls);
+    }
+    if is_bytes(data) {
+        let bytes = cast(&array, &DataType::BinaryView)?;
+        let bytes = bytes.as_binary_view();
+        return as_characters((0..bytes.len()).map(|row| bytes.value(row)), nulls);
+    }
     let rows = converter(data)?.convert_columns(&[array])?;
-    let mut texts = StringViewBuilder::with_capacity(rows.num_rows());
+    as_characters(rows.iter(), nulls)
+}
+
+/// Whether values of type `data` are bytes.
+fn is_bytes(data: &DataType) -> bool {
+    matches!(
+        data,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+    )
+}
+
+/// A text with a character for each byte of each row, NULL where `nulls` say so.
+fn as_characters(
+    rows: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+    nulls: Option<&NullBuffer>,
+) -> Result<ArrayRef> {
+    let mut texts = StringViewBuilder::with_capacity(rows.len());
     let mut text = String::new();
-    for (number, row) in rows.iter().enumerate() {
-        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(number)) {
+    for (number, row) in rows.enumerate() {
+        if nulls.is_some_and(|nulls| nulls.is_null(number)) {
             texts.append_null();
             continue;
         }
@@ -92,6 +117,53 @@ pub(super) fn encode(array: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
         texts.try_append_value(&text)?;
     }
     Ok(Arc::new(texts.finish()))
+}
+
+/// Appends the bytes whose characters `text` has.
+///
+/// # Errors
+/// An internal error for another text.
+fn append_bytes(text: &str, bytes: &mut Vec<u8>) -> Result<()> {
+    for character in text.chars() {
+        let byte = u8::try_from(u32::from(character));
+        bytes.push(byte.map_err(|_| Error::internal("a text that stands for no value"))?);
+    }
+    Ok(())
+}
+
+/// The bytes that texts stand for, as values of type `data`.
+fn decode_bytes(texts: &StringViewArray, data: &DataType) -> Result<ArrayRef> {
+    let mut bytes = Vec::new();
+    if let DataType::FixedSizeBinary(width) = data {
+        let mut values = FixedSizeBinaryBuilder::with_capacity(texts.len(), *width);
+        for text in texts {
+            match text {
+                Some(text) => {
+                    bytes.clear();
+                    append_bytes(text, &mut bytes)?;
+                    values.append_value(&bytes)?;
+                }
+                None => values.append_null(),
+            }
+        }
+        return Ok(Arc::new(values.finish()));
+    }
+    let mut values = BinaryViewBuilder::with_capacity(texts.len());
+    for text in texts {
+        match text {
+            Some(text) => {
+                bytes.clear();
+                append_bytes(text, &mut bytes)?;
+                values.try_append_value(&bytes)?;
+            }
+            None => values.append_null(),
+        }
+    }
+    let values: ArrayRef = Arc::new(values.finish());
+    match data {
+        DataType::BinaryView => Ok(values),
+        other => Ok(cast(&values, other)?),
+    }
 }
 
 /// The values of type `data` that `texts`, string views, stand for.
@@ -108,6 +180,9 @@ pub(super) fn decode(texts: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
     if texts.is_empty() {
         return Ok(new_empty_array(data));
     }
+    if is_bytes(data) || matches!(data, DataType::FixedSizeBinary(_)) {
+        return decode_bytes(texts, data);
+    }
     let converter = converter(data)?;
     let null = converter.convert_columns(&[new_null_array(data, 1)])?;
     let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(texts.len()));
@@ -115,10 +190,7 @@ pub(super) fn decode(texts: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
         if texts.is_null(row) {
             bytes.extend_from_slice(null.row(0).as_ref());
         } else {
-            for character in texts.value(row).chars() {
-                let byte = u8::try_from(u32::from(character));
-                bytes.push(byte.map_err(|_| Error::internal("a text that stands for no value"))?);
-            }
+            append_bytes(texts.value(row), &mut bytes)?;
         }
         ends.push(bytes.len());
     }
@@ -137,8 +209,8 @@ pub(super) fn decode(texts: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
 mod tests {
     use super::*;
     use arrow::array::{
-        BinaryViewArray, Float32Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
-        StringViewArray,
+        BinaryArray, BinaryViewArray, FixedSizeBinaryArray, Float32Array, Int64Array,
+        IntervalMonthDayNanoArray, ListArray,
     };
     use arrow::datatypes::{Field, Int64Type, IntervalMonthDayNano};
 
@@ -170,6 +242,7 @@ mod tests {
             Some(NullBuffer::from(vec![true, true, false, true])),
         );
         let bytes: Vec<Option<&[u8]>> = vec![Some(b"\xFF\x00"), Some(b""), None, Some(b"\x7F")];
+        let ids = [Some([0, 255]), None, Some([7, 8]), Some([128, 1])].into_iter();
         let json: ArrayRef = Arc::new(StringViewArray::from(vec![
             Some("{}"),
             None,
@@ -185,7 +258,9 @@ mod tests {
             Arc::new(StructArray::new(mark.into(), vec![json], nulls)),
             Arc::new(lists),
             Arc::new(structs),
+            Arc::new(BinaryArray::from(bytes.clone())),
             Arc::new(BinaryViewArray::from(bytes)),
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids, 2).unwrap()),
             Arc::new(IntervalMonthDayNanoArray::from_iter(spans)),
             Arc::new(Float32Array::from(vec![
                 Some(1.5),

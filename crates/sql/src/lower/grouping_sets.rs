@@ -16,6 +16,7 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Aggregate, Expr as Sql, GroupingSet};
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
+use crate::lower::aggregate::addable;
 use crate::lower::expr::Scope;
 use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
@@ -156,10 +157,12 @@ impl Lowering<'_> {
                     Merged::Partial(place(itself(fold.function)))
                 }
                 (Function::Sum, Some(arg)) => {
+                    addable(self.query.ty(arg))?;
                     let ty = sums(self.query.ty(arg))?;
                     Merged::Sum(place(partial(Function::Sum, Some(arg), Function::Sum, ty)))
                 }
                 (Function::Avg, Some(arg)) => {
+                    addable(self.query.ty(arg))?;
                     let ty = sums(self.query.ty(arg))?;
                     let sums = place(partial(Function::Sum, Some(arg), Function::Sum, ty));
                     // Without NULLs it counts rows.
@@ -176,9 +179,7 @@ impl Lowering<'_> {
                     distinct.push(arg);
                     Merged::Distinct(arg)
                 }
-                (function, _) => {
-                    return unsupported(format!("{function:?} of grouping sets"));
-                }
+                _ => return unsupported(format!("{} of grouping sets", column.name)),
             });
         }
         Ok(Merging {

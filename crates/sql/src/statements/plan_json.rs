@@ -35,18 +35,23 @@ pub(crate) async fn explain(
     analyze: bool,
 ) -> Result<Answer> {
     let optimised = rules::logical(&context.state, plan)?;
-    if context.instance.executor.is_native()
-        && title.is_none()
-        && let Some(native) = native::prepare(&context, &optimised).await?
-    {
-        context.clock.planned();
-        let ran_on = native.ran_on();
-        if !analyze {
-            return shown(&context, planned(&native), None, ran_on);
-        }
-        if let Some(profiled) = native::profiled(&context, &native).await? {
-            let rows = profiled.rows;
-            return shown(&context, run(profiled), Some(rows), ran_on);
+    let mut refusals = Vec::new();
+    if context.instance.executor.is_native() && title.is_none() {
+        let prepared = native::prepare(&context, &optimised).await?;
+        refusals = prepared.refusals;
+        if let Some(native) = prepared.native {
+            context.clock.planned();
+            let ran = Ran {
+                on: native.ran_on(),
+                refusals: &refusals,
+            };
+            if !analyze {
+                return shown(&context, planned(&native), None, ran);
+            }
+            if let Some(profiled) = native::profiled(&context, &native).await? {
+                let rows = profiled.rows;
+                return shown(&context, run(profiled), Some(rows), ran);
+            }
         }
     }
     let physical = context.physical_of(plan, &optimised).await?;
@@ -64,7 +69,18 @@ pub(crate) async fn explain(
     if let Some(title) = title {
         root = json!({ "Node Type": title, "Plans": [root] });
     }
-    shown(&context, root, rows, "datafusion")
+    let ran = Ran {
+        on: "datafusion",
+        refusals: &refusals,
+    };
+    shown(&context, root, rows, ran)
+}
+
+/// What ran a statement.
+struct Ran<'r> {
+    on: &'r str,
+    /// Why the engine did not run all of it.
+    refusals: &'r [String],
 }
 
 /// The answer of one text: an array of one object, as PostgreSQL has it.
@@ -72,12 +88,17 @@ fn shown(
     context: &StatementContext,
     root: Value,
     rows: Option<u64>,
-    ran_on: &str,
+    ran: Ran<'_>,
 ) -> Result<Answer> {
     let statistics = context.clock.statistics();
     let mut whole = Map::new();
     whole.insert("Plan".into(), root);
-    whole.insert("Ran On".into(), ran_on.into());
+    whole.insert("Ran On".into(), ran.on.into());
+    if !ran.refusals.is_empty() {
+        let told = ran.refusals.iter().map(|why| plain::message(why));
+        let told: Vec<String> = told.collect();
+        whole.insert("Not In Engine".into(), json!(told));
+    }
     whole.insert(
         "Planning Time".into(),
         milliseconds(statistics.planning_seconds),

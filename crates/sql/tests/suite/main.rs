@@ -18,4 +18,5 @@ mod functions;
 mod maps;
 mod planning;
 mod readers;
+mod whole;
 mod zones;
