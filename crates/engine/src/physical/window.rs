@@ -1,5 +1,7 @@
 //! Which window functions there are, of which values and over which frames.
 
+use arrow::datatypes::DataType;
+
 use crate::error::{Error, Result};
 use crate::expr::Literal;
 use crate::logical::relation::{FrameBounds, FrameEdge, Function, WindowFold, WindowFunction};
@@ -66,7 +68,7 @@ fn aggregate(
         (Function::Min | Function::Max, Some(arg)) => arg.represents_as(ty) && !arg.is_opaque(),
         (Function::Sum, Some(arg)) => {
             whole(arg) && whole(ty) && arg.scale() == ty.scale()
-                || arg.kind == Kind::Float && ty.kind == Kind::Float
+                || arg.kind == Kind::Float && ty.kind == Kind::Float && ty.data != DataType::Float32
         }
         (Function::Avg, Some(arg)) => match ty.kind {
             Kind::Float => whole(arg) && arg.scale() == 0 || arg.kind == Kind::Float,

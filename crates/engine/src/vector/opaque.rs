@@ -1,4 +1,4 @@
-//! Values of types that the engine has no kernels for: lists, structs, intervals, bytes, small and very wide numbers.
+//! Values of types that the engine has no kernels for: lists, structs, intervals, bytes, very wide numbers.
 //!
 //! Each is kept as a text that sorts as the values do, so that it is compared, grouped, joined by, sorted and spilled as
 //! texts are; functions and answers get Arrow's values back. The text has bytes as characters below 256, which is always
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 pub(crate) fn is_opaque(data: &DataType) -> bool {
     use DataType::*;
     match data {
-        Float16 | Float32 | Decimal256(..) | Interval(_) | Duration(_) => true,
+        Float16 | Decimal256(..) | Interval(_) | Duration(_) => true,
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => true,
         List(field) | LargeList(field) | FixedSizeList(field, _) => is_part(field.data_type()),
         Struct(fields) => {
@@ -262,12 +262,6 @@ mod tests {
             Arc::new(BinaryViewArray::from(bytes)),
             Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(ids, 2).unwrap()),
             Arc::new(IntervalMonthDayNanoArray::from_iter(spans)),
-            Arc::new(Float32Array::from(vec![
-                Some(1.5),
-                None,
-                Some(-0.0),
-                Some(f32::MAX),
-            ])),
         ]
     }
 

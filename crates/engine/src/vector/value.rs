@@ -25,7 +25,7 @@ pub enum Kind {
     Int,
     /// 128-bit whole numbers.
     Wide,
-    /// 64-bit floats.
+    /// 64-bit floats, among which all of 32 bits are.
     Float,
     /// Booleans.
     Bool,
@@ -96,7 +96,7 @@ impl Type {
                 };
                 (kind, (-most, most))
             }
-            Float64 => (Kind::Float, (0, 0)),
+            Float64 | Float32 => (Kind::Float, (0, 0)),
             Utf8View | Utf8 | LargeUtf8 => (Kind::Text, (0, 0)),
             other if opaque::is_opaque(other) => (Kind::Text, (0, 0)),
             _ => return None,
@@ -476,6 +476,10 @@ impl Vector {
                 DataType::Float64 => {
                     Values::Float(array.as_primitive::<Float64Type>().values().to_vec())
                 }
+                DataType::Float32 => {
+                    let values = array.as_primitive::<Float32Type>().values().iter();
+                    Values::Float(values.map(|value| f64::from(*value)).collect())
+                }
                 other => return Err(Error::unsupported(format!("{other} as floats"))),
             },
             Kind::Bool => match array.data_type() {
@@ -520,6 +524,10 @@ impl Vector {
         Ok(match &self.values {
             Values::Int(v) => numbers!(v, nulls, &ty.data),
             Values::Wide(v) => numbers!(v, nulls, &ty.data),
+            Values::Float(v) if ty.data == DataType::Float32 => {
+                let values = v.iter().map(|value| *value as f32).collect();
+                Arc::new(Float32Array::try_new(values, nulls)?)
+            }
             Values::Float(v) => Arc::new(Float64Array::try_new(v.clone().into(), nulls)?),
             Values::Bool(v) => {
                 Arc::new(BooleanArray::new(BooleanBuffer::from(v.as_slice()), nulls))

@@ -310,7 +310,8 @@ pub(super) fn is_beyond_accumulators(function: Function, result: &Type) -> bool 
         function,
         Function::Min | Function::Max | Function::First(_) | Function::Call(_)
     );
-    !picks && result.is_opaque()
+    // Floats of 32 bits would have to be rounded.
+    !picks && (result.is_opaque() || result.data == DataType::Float32)
 }
 
 /// The value where `filter` is true, otherwise NULL, which functions ignore.

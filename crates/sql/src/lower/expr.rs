@@ -390,6 +390,7 @@ pub(super) fn literal(value: &ScalarValue) -> Result<Expr> {
         }
         Kind::Float => match value {
             ScalarValue::Float64(Some(v)) => Literal::Float(*v),
+            ScalarValue::Float32(Some(v)) => Literal::Float((*v).into()),
             _ => return Err(Error::Unsupported("such floats".into())),
         },
         Kind::Bool => Literal::Bool(matches!(value, ScalarValue::Boolean(Some(true)))),

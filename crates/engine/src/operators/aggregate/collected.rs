@@ -90,6 +90,55 @@ impl Collected {
     }
 }
 
+/// Rows by their groups, those of a group in their order.
+struct RowsByGroup<'a> {
+    /// The group of each row.
+    of: &'a [u32],
+    rows: Vec<u32>,
+    /// Where the rows of each group begin, unless there may be many more groups than rows.
+    starts: Option<Vec<usize>>,
+}
+
+impl RowsByGroup<'_> {
+    fn new(of: &[u32], groups: usize) -> RowsByGroup<'_> {
+        if groups > AT_ONCE.max(2 * of.len()) {
+            let mut rows: Vec<u32> = (0..of.len() as u32).collect();
+            rows.sort_by_key(|row| of[*row as usize]);
+            let starts = None;
+            return RowsByGroup { of, rows, starts };
+        }
+        let mut starts = vec![0; groups + 1];
+        for group in of {
+            starts[*group as usize + 1] += 1;
+        }
+        for group in 0..groups {
+            starts[group + 1] += starts[group];
+        }
+        let (mut next, mut rows) = (starts.clone(), vec![0; of.len()]);
+        for (row, group) in of.iter().enumerate() {
+            let place = &mut next[*group as usize];
+            rows[*place] = row as u32;
+            *place += 1;
+        }
+        let starts = Some(starts);
+        RowsByGroup { of, rows, starts }
+    }
+
+    /// The rows of a group.
+    fn rows(&self, group: u32) -> &[u32] {
+        let place = group as usize;
+        match &self.starts {
+            Some(starts) => &self.rows[starts[place]..starts[place + 1]],
+            None => {
+                let of = |row: &u32| self.of[*row as usize];
+                let start = self.rows.partition_point(|row| of(row) < group);
+                let more = self.rows[start..].partition_point(|row| of(row) == group);
+                &self.rows[start..start + more]
+            }
+        }
+    }
+}
+
 impl Accumulator for Collected {
     fn fresh(&self) -> Result<Box<dyn Accumulator>> {
         let call = Arc::clone(&self.call);
@@ -167,26 +216,13 @@ impl Accumulator for Collected {
 
     fn called(&self, groups: &[u32], ty: &Type) -> Result<Vector> {
         let (of, values) = self.all()?;
-        // Where the values of each group begin, in the order of groups.
-        let mut starts = vec![0; self.groups + 1];
-        for group in &of {
-            starts[*group as usize + 1] += 1;
-        }
-        for group in 0..self.groups {
-            starts[group + 1] += starts[group];
-        }
-        let (mut next, mut rows) = (starts.clone(), vec![0; of.len()]);
-        for (row, group) in of.iter().enumerate() {
-            let place = &mut next[*group as usize];
-            rows[*place] = row as u32;
-            *place += 1;
-        }
+        let sorted = RowsByGroup::new(&of, self.groups);
         let mut results: Vec<ArrayRef> = Vec::new();
         let mut rest = groups;
         while !rest.is_empty() {
             let (mut picks, mut ranges) = (Vec::new(), Vec::new());
             for group in rest {
-                let own = &rows[starts[*group as usize]..starts[*group as usize + 1]];
+                let own = sorted.rows(*group);
                 if !picks.is_empty() && picks.len() + own.len() > AT_ONCE {
                     break;
                 }
@@ -278,6 +314,18 @@ mod tests {
         };
         assert_eq!(found.valid, Some(vec![true, true, false, true]));
         assert_eq!([values[0], values[1], values[3]], [8, 10, 6]);
+    }
+
+    #[test]
+    fn rows_are_found_by_groups_few_or_many() {
+        let of = [3, 1, 3, 0, 1, 3];
+        for groups in [5, 1 << 20] {
+            let sorted = RowsByGroup::new(&of, groups);
+            assert_eq!(sorted.rows(3), [0, 2, 5]);
+            assert_eq!(sorted.rows(0), [3]);
+            assert_eq!(sorted.rows(1), [1, 4]);
+            assert!(sorted.rows(2).is_empty() && sorted.rows(4).is_empty());
+        }
     }
 
     #[test]
