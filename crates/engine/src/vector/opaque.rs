@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewArray,
-    StringViewBuilder, StructArray, make_array, new_empty_array, new_null_array,
+    StringViewBuilder, StructArray, new_empty_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::{SortOptions, cast};
@@ -75,9 +75,14 @@ pub(super) fn encode(array: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
     let nulls = array.logical_nulls();
     if marked(data).is_some() {
         let texts = array.as_struct().column(0);
+        if nulls.is_none() {
+            return Ok(Arc::clone(texts));
+        }
         let nulls = NullBuffer::union(nulls.as_ref(), texts.nulls());
-        let texts = texts.to_data().into_builder().nulls(nulls).build()?;
-        return Ok(make_array(texts));
+        let (views, buffers, _) = texts.as_string_view().clone().into_parts();
+        // SAFETY: views and buffers are those of a sound array; only the validity mask differs.
+        let texts = unsafe { StringViewArray::new_unchecked(views, buffers, nulls) };
+        return Ok(Arc::new(texts));
     }
     let nulls = nulls.as_ref();
     if let Some(bytes) = array.as_fixed_size_binary_opt() {
