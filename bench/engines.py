@@ -39,6 +39,7 @@ class Process:
             raise Failed(f"{self.name} is gone ({error}); see {self.log.name}") from None
         if not select.select([self.child.stdout], [], [], limit)[0]:
             self.child.kill()
+            self.child.wait()
             raise Failed(f"{self.name} did not answer within {limit} s")
         wall = time.perf_counter() - begun
         answer = self.child.stdout.readline()
@@ -128,7 +129,7 @@ class Atoll(Peer):
         super().__init__(name, options, data, stores)
         earlier = name == "before"
         self.program = options.before if earlier else options.atoll
-        self.store = stores / ("before.atoll" if earlier else "tpch.atoll")
+        self.store = stores / f"{name}.atoll"
         self.options = ["--executor", options.executor] if options.executor else []
 
     def files(self):
@@ -165,6 +166,7 @@ class Atoll(Peer):
 
     def query(self, sql):
         answer = self.process.ask(sql + ";\n", self.limit)
+        answer["types"] = [column["type"] for column in answer["columns"]]
         answer["columns"] = [column["name"] for column in answer["columns"]]
         return answer
 

@@ -3,10 +3,7 @@
 
 import argparse
 import datetime
-import json
-import math
 import pathlib
-import statistics
 import sys
 
 import answers
@@ -15,6 +12,7 @@ import engines
 import machine
 import queries
 import report
+from frame import ask, print_bars, print_table, rotated, save, say, show_progress, summarise
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -81,15 +79,6 @@ def numbers(parser, text):
     return result
 
 
-def say(*words):
-    print(*words, file=sys.stderr, flush=True)
-
-
-def rotated(items, by):
-    by %= len(items)
-    return items[by:] + items[:by]
-
-
 def load(peers, options):
     """Loads: Atoll and DuckDB several times in turn, others with a store once. The last store stays."""
     loads = {peer.name: [] for peer in peers if peer.name in engines.LOADED}
@@ -114,25 +103,10 @@ def measure(peers, options):
             for position, peer in enumerate(rotated(peers, query + repeat)):
                 entry = {"query": query, "repeat": repeat, "engine": peer.name, "position": position}
                 timings.append(entry)
-                results[peer.name] = (ask(peer, query, values, entry), entry)
+                results[peer.name] = (ask(peer, queries.text(query, values, peer.name), entry), entry)
             agreed[query, repeat] = check(query, repeat, results, options)
         show_progress(query, timings)
     return timings, agreed
-
-
-def ask(peer, query, values, entry):
-    try:
-        if peer.process is None:
-            peer.open()
-        answer = peer.query(queries.text(query, values, peer.name))
-    except engines.Failed as error:
-        entry["error"] = str(error)
-        if peer.process and peer.process.child.poll() is not None:
-            peer.close()  # started again for the next request
-        return None
-    entry.update(seconds=float(answer["seconds"]), wall=answer["wall"], rows=len(answer["rows"]))
-    entry.update({key: answer[key] for key in ("bytes", "ran_on") if key in answer})
-    return answer
 
 
 def check(query, repeat, results, options):
@@ -161,59 +135,6 @@ def check(query, repeat, results, options):
     return None
 
 
-def show_progress(query, timings):
-    mine = [t for t in timings if t["query"] == query and "seconds" in t]
-    names = dict.fromkeys(t["engine"] for t in timings)
-    parts = [f"{name} {median_of(mine, name) * 1e3:.1f}" for name in sorted(names) if median_of(mine, name)]
-    say(f"q{query:02} ms: " + ", ".join(parts))
-
-
-def median_of(timings, name):
-    """Of the repeats that count (of repeat 0 when there are no others)."""
-    for counted in (True, False):
-        seconds = [t["seconds"] for t in timings if t["engine"] == name and (t["repeat"] > 0) == counted and "seconds" in t]
-        if seconds:
-            return statistics.median(seconds)
-    return None
-
-
-def summarise(loads, timings, names):
-    rows = []
-    for query in dict.fromkeys(t["query"] for t in timings):
-        mine = [t for t in timings if t["query"] == query]
-        row = {"query": query, "engines": {}}
-        for name in names:
-            own = [t for t in mine if t["engine"] == name]
-            counted = [t["seconds"] for t in own if "seconds" in t and t["repeat"] > 0]
-            row["engines"][name] = {
-                "seconds": median_of(mine, name),
-                "least": min(counted, default=None), "most": max(counted, default=None),
-                "first": next((t.get("seconds") for t in own if t["repeat"] == 0), None),
-                "wrong": next((t["wrong"] for t in own if "wrong" in t), None),
-                "error": next((t["error"] for t in own if "error" in t), None),
-            }
-        rows.append(row)
-    ratios = {}
-    if "atoll" in names:
-        for peer in names:
-            if peer != "atoll":
-                each = {r["query"]: ratio(r["engines"]["atoll"], r["engines"][peer]) for r in rows}
-                each = {query: value for query, value in each.items() if value}
-                if each:
-                    worst = max(each, key=each.get)
-                    mean = math.exp(statistics.fmean(map(math.log, each.values())))
-                    ratios[peer] = {"geometric_mean": mean, "worst_query": worst, "worst": each[worst], "queries": len(each)}
-    stored = {name: {key: statistics.median(l[key] for l in list_) for key in list_[0]} for name, list_ in loads.items() if list_}
-    return {"queries": rows, "ratios": ratios, "loads": stored, "bars": bars(ratios, stored, len(rows))}
-
-
-def ratio(mine, theirs):
-    """A time counts only when every answer was there and right."""
-    if any(e["seconds"] is None or e["wrong"] or e["error"] for e in (mine, theirs)):
-        return None
-    return mine["seconds"] / theirs["seconds"]
-
-
 def bars(ratios, loads, count):
     found = {}
     for peer in ("datafusion", "duckdb"):
@@ -225,29 +146,6 @@ def bars(ratios, loads, count):
         found["bytes atoll/duckdb"] = loads["atoll"]["bytes"] / loads["duckdb"]["bytes"]
     return [{"name": name, "ratio": found.get(key), "at_most": limit,
              "passed": found[key] <= limit if key in found else None} for name, key, limit in BARS]
-
-
-def print_table(summary, names):
-    print(f"{'query':>5} " + " ".join(f"{name:>17}" for name in names) + "   ms, and how many times Atoll's")
-    for row in summary["queries"]:
-        cells = []
-        for name in names:
-            own = row["engines"][name]
-            factor = ratio(own, row["engines"]["atoll"]) if "atoll" in names and name != "atoll" else None
-            if own["error"] or own["wrong"]:
-                cells.append(f"{'WRONG' if own['wrong'] else 'error':>17}")
-            else:
-                cells.append(f"{own['seconds'] * 1e3:9.1f}" + (f"{factor:7.2f}x" if factor else " " * 8))
-        print(f"{row['query']:>5} " + " ".join(cells))
-    for peer, found in summary["ratios"].items():
-        print(f"Atoll / {peer}: geometric mean {found['geometric_mean']:.3f} (Atoll {1 / found['geometric_mean']:.2f} times as "
-              f"fast) over {found['queries']} queries; worst q{found['worst_query']:02}: {found['worst']:.2f}")
-    for name, stored in summary["loads"].items():
-        print(f"load {name}: {stored['seconds']:.2f} s, {stored['bytes'] / 1e6:.1f} MB")
-    for bar in summary["bars"]:
-        verdict = {None: "not measured", True: "passed", False: "MISSED"}[bar["passed"]]
-        value = f"{bar['ratio']:.3f}" if bar["ratio"] else "-"
-        print(f"bar: {bar['name']}: {value}, at most {bar['at_most']:.3f}: {verdict}")
 
 
 def write_results(folder, scale, agreed):
@@ -289,6 +187,7 @@ def main():
         for peer in peers:
             peer.close()
     summary = summarise(loads, timings, options.engines)
+    summary["bars"] = bars(summary["ratios"], summary["loads"], len(summary["queries"]))
     result = {
         "benchmark": "tpch", "date": begun.isoformat(timespec="seconds"), "machine": described, **machine.commit(ROOT),
         "scale": options.scale, "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
@@ -296,24 +195,19 @@ def main():
         "summary": summary, "timings": timings,
     }
     print_table(summary, options.engines)
+    print_bars(summary["bars"])
     for name, used in usage.items():
         if used["idle_cpu"] > 0.02:
             print(f"note: {name} used {used['idle_cpu']:.0%} of a core while it was asked nothing")
     if options.write_results:
         write_results(options.write_results, options.scale, agreed)
-    save(result, begun, described, options.results)
+    path = save(result, begun, options.results)
+    path.with_suffix(".html").write_text(report.page(result))
+    print(f"wrote {path} and the report {path.with_suffix('.html').name}")
     if any("wrong" in t or "error" in t for t in timings):
         sys.exit("bench: wrong or missing answers, see above")
     if options.strict and any(bar["passed"] is False for bar in summary["bars"]):
         sys.exit(3)
-
-
-def save(result, begun, described, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{begun:%Y-%m-%dT%H%M%S}-{machine.slug(described)}.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    path.with_suffix(".html").write_text(report.page(result))
-    print(f"wrote {path} and the report {path.with_suffix('.html').name}")
 
 
 if __name__ == "__main__":

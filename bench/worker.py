@@ -17,6 +17,11 @@ import time
 from schema import TABLES, create
 
 
+def files(data):
+    """The tables of a folder: one Parquet file each."""
+    return [(file.stem, file) for file in sorted(data.glob("*.parquet"))]
+
+
 class Duckdb:
     """Tables loaded into DuckDB's own file."""
 
@@ -54,8 +59,8 @@ class DuckdbParquet(Duckdb):
     def open(self):
         import duckdb
         self.db = duckdb.connect(config={"threads": self.threads})
-        for table in TABLES:
-            self.db.execute(f"create view {table} as from read_parquet('{self.data / table}.parquet')")
+        for table, file in files(self.data):
+            self.db.execute(f"create view {table} as from read_parquet('{file}')")
         return {"version": duckdb.__version__}
 
 
@@ -72,8 +77,8 @@ class Datafusion:
                   .set("datafusion.execution.collect_statistics", "true")
                   .set("datafusion.execution.parquet.pushdown_filters", "false"))
         self.context = datafusion.SessionContext(config)
-        for table in TABLES:
-            self.context.register_parquet(table, str(self.data / f"{table}.parquet"))
+        for table, file in files(self.data):
+            self.context.register_parquet(table, str(file))
         return {"version": datafusion.__version__}
 
     def query(self, sql):
@@ -91,7 +96,7 @@ class Polars:
     def open(self):
         import polars
         self.context = polars.SQLContext({
-            table: polars.read_parquet(self.data / f"{table}.parquet").rechunk().lazy() for table in TABLES})
+            table: polars.read_parquet(file).rechunk().lazy() for table, file in files(self.data)})
         return {"version": polars.__version__, "threads": polars.thread_pool_size()}
 
     def query(self, sql):
@@ -172,7 +177,8 @@ def answer(engine, request):
     begun = time.perf_counter()
     table = engine.query(request["sql"])
     seconds = time.perf_counter() - begun
-    return {"seconds": seconds, "columns": table.column_names, "rows": rows_of(table)}
+    return {"seconds": seconds, "columns": table.column_names,
+            "types": [str(column.type) for column in table.schema], "rows": rows_of(table)}
 
 
 def main():

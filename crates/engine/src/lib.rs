@@ -80,11 +80,14 @@ pub use executor::Executor;
 pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
 pub use expr::{Arithmetic, Call, Expr, Literal, Node, PerLabel, is_fallible};
+pub use logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
 pub use logical::aggregate_call::AggregateCall;
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
-pub use logical::relation::{
-    Column, Fold, FrameBounds, FrameEdge, Function, Key, Output, Query, Rel, RowOrder, Scan,
-    WindowFold, WindowFunction,
+pub use logical::parts::{Merged, Part};
+pub use logical::relation::{Column, Output, Query, Rel, Scan};
+pub use logical::window::{
+    Distance, FrameBounds, FrameEdge, FrameExclusion, FrameRow, FrameUnits, WindowFold,
+    WindowFunction,
 };
 pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
 pub use physical::explain::{PipelineOutline, StageOutline};

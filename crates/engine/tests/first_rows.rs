@@ -14,8 +14,8 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Execution, Executor, Fold, Function, Key, Output, Prepared, Query, Rel, RowOrder, Runtime,
-    Type, Var,
+    Execution, Executor, Fold, Function, Key, Output, Prepared, Query, Rel, RowNumbers, RowOrder,
+    Runtime, Type, Var,
 };
 
 const ROWS: i64 = 6_000;
@@ -102,8 +102,8 @@ struct Case {
     sorts: Vec<Sort>,
     most: usize,
     only: bool,
-    /// Whether rows stay that are equal to the last one; then numbers are ranks.
-    ties: bool,
+    /// What the numbers of rows are.
+    numbers: RowNumbers,
 }
 
 fn text<T: ToString>(value: Option<T>) -> String {
@@ -130,9 +130,12 @@ fn wanted(case: &Case, rows: &[Row]) -> Vec<String> {
         let mut rank = 1;
         for (place, row) in group.iter().enumerate() {
             let is_tie = place > 0 && compared(group[place - 1], row, &case.sorts).is_eq();
-            if !(case.ties && is_tie) {
-                rank = place + 1;
-            }
+            rank = match case.numbers {
+                RowNumbers::Rows => place + 1,
+                _ if is_tie => rank,
+                RowNumbers::Ranks => place + 1,
+                RowNumbers::DenseRanks => rank + usize::from(place > 0),
+            };
             if rank > case.most {
                 break;
             }
@@ -155,11 +158,12 @@ fn order_of(case: &Case, var: impl Fn(&Column) -> Var, counts: Var) -> RowOrder 
             nulls_first: *nulls_first,
         })
         .collect();
-    let mut order = RowOrder::new(&sorts, case.only.then_some(counts), case.most).unwrap();
-    if case.ties {
-        order = order.with_ties();
+    let order = RowOrder::new(&sorts, case.only.then_some(counts), case.most).unwrap();
+    match case.numbers {
+        RowNumbers::Rows => order,
+        RowNumbers::Ranks => order.with_ties(),
+        RowNumbers::DenseRanks => order.with_dense_ranks(),
     }
-    order
 }
 
 fn prepared(case: &Case, rows: &[Row]) -> Arc<Prepared> {
@@ -273,7 +277,7 @@ fn cases() -> Vec<Case> {
                     sorts: sorts.clone(),
                     most,
                     only,
-                    ties: false,
+                    numbers: RowNumbers::Rows,
                 });
             }
         }
@@ -284,13 +288,15 @@ fn cases() -> Vec<Case> {
             (Column::Key, false, false),
         ] {
             for most in [1, 2, 9] {
-                cases.push(Case {
-                    groups: groups.clone(),
-                    sorts: vec![sort],
-                    most,
-                    only: false,
-                    ties: true,
-                });
+                for numbers in [RowNumbers::Ranks, RowNumbers::DenseRanks] {
+                    cases.push(Case {
+                        groups: groups.clone(),
+                        sorts: vec![sort],
+                        most,
+                        only: false,
+                        numbers,
+                    });
+                }
             }
         }
     }
@@ -331,7 +337,7 @@ fn groups_may_have_no_row_that_counts() {
         sorts: vec![(Column::Id, false, false)],
         most: 2,
         only: true,
-        ties: false,
+        numbers: RowNumbers::Rows,
     };
     let execution = Execution::default();
     let some = wanted(&case, &rows);

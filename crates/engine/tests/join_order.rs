@@ -169,3 +169,28 @@ fn many_relations_hang_where_their_keys_find_them() {
         assert_eq!(count, 20);
     }
 }
+
+/// Posts, remarks and votes of the same people, of which nothing but their number is asked: no two of them are multiplied.
+#[test]
+fn matches_are_counted_before_they_are_joined() {
+    let rows = |many: i64, step: i64| -> Vec<[i64; 2]> {
+        (0..many).map(|i| [i * step % 50, i * 3 % 11]).collect()
+    };
+    let (posts, remarks, votes) = (rows(3_000, 7), rows(2_000, 3), rows(1_000, 11));
+    let mut query = Query::default();
+    let (post, [of_post, _]) = relation(&mut query, "post", [50, 11], &posts);
+    let (remark, [of_remark, _]) = relation(&mut query, "remark", [50, 11], &remarks);
+    let (vote, [of_vote, _]) = relation(&mut query, "vote", [50, 11], &votes);
+    let equal = vec![(of_post, of_remark), (of_remark, of_vote)];
+    let (found, program) = counted(query, vec![post, remark, vote], equal);
+    let of = |rows: &[[i64; 2]], person: i64| rows.iter().filter(|row| row[0] == person).count();
+    let expected: usize = (0..50)
+        .map(|person| of(&posts, person) * of(&remarks, person) * of(&votes, person))
+        .sum();
+    assert_eq!(found, expected as i64);
+    assert!(
+        program.contains("fold by krao(vote.0): count(*)"),
+        "{program}"
+    );
+    assert!(program.contains("sum(copies)"), "{program}");
+}

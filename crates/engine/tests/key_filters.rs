@@ -65,6 +65,7 @@ fn run(
         table: table.clone(),
         alias: "t".into(),
         columns: vec![(a, 0), (own, column)],
+        row_ids: None,
         filters: vec![],
         shown: vec![],
         expected: ROWS as f64,

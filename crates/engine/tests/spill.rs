@@ -11,8 +11,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Error, Execution, Executor, Fold, FrameBounds, FrameEdge, Function, Key, Literal, NumaPolicy,
-    Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold, WindowFunction,
+    Error, Execution, Executor, Fold, FrameBounds, FrameEdge, FrameUnits, Function, Key, Literal,
+    NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold, WindowFunction,
 };
 use levels::levels;
 
@@ -154,21 +154,18 @@ fn ordered(many: i64, skip: usize, fetch: Option<usize>) -> Arc<Prepared> {
 fn windows(many: i64) -> Arc<Prepared> {
     let mut query = Query::default();
     let rows = rows(&mut query, many, 1);
-    let frame = |peers, start| FrameBounds {
-        peers,
-        start,
-        end: FrameEdge::Current,
-    };
+    let frame = |units, start| FrameBounds::new(units, start, FrameEdge::Current);
     let mut function = |function, arg, ty| WindowFold {
         var: query.add("window", ty),
         function,
         arg,
     };
-    let near = frame(false, FrameEdge::Preceding(3));
-    let before = frame(true, FrameEdge::First);
+    let near = frame(FrameUnits::Rows, FrameEdge::Preceding(3));
+    let before = frame(FrameUnits::Range, FrameEdge::First);
     let lag = WindowFunction::Shift {
         rows: 2,
         default: Literal::Text("none".into()),
+        ignore_nulls: false,
     };
     let functions = vec![
         function(WindowFunction::RowNumber, None, int()),

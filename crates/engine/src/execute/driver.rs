@@ -21,7 +21,9 @@ use crate::logical::relation::Output;
 use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
 use crate::options::{Execution, NumaPolicy};
-use crate::physical::analysis::{barriers, expected_probes, groups, last_uses, may_be_partitioned};
+use crate::physical::analysis::{
+    barriers, expected_probes, expected_rows, groups, last_uses, may_be_partitioned,
+};
 use crate::physical::program::{Program, Sink, Source, Stage};
 use crate::profile::Record;
 use crate::vector::radix::PARTITIONS;
@@ -82,6 +84,8 @@ async fn drive(
         may_spill: false,
         may_partition: may_be_partitioned(program).into(),
         expected_probes: expected_probes(program).into(),
+        expected_rows: expected_rows(program).into(),
+        most_dense: 0,
         held: std::iter::repeat_with(Vec::new)
             .take(program.stages.len())
             .collect(),
@@ -117,10 +121,15 @@ async fn drive(
     Ok(run.report)
 }
 
+/// The workers' dense indexes of groups have at most this many entries together for each row that is expected.
+const DENSE: u64 = 2;
+
 impl QueryState {
     async fn run_stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
         let group_join = self.group_join(&stage.sink);
         self.sends = answer && stage.sink.is_plain();
+        let width = self.width.max(1) as u64;
+        self.most_dense = self.expected_rows[number].saturating_mul(DENSE) / width;
         self.may_spill = self.spill.is_allowed()
             && (self.may_partition[number] || !matches!(stage.sink, Sink::Table { .. }));
         let mut sinks = Vec::new();
@@ -141,7 +150,7 @@ impl QueryState {
                 let senders = sinks.into_iter().map(SinkState::sent);
                 ResultSender::end(senders.collect::<Result<_>>()?).await
             }
-            Sink::Rows { .. } => self.finish_rows(number, &factory, sinks),
+            Sink::Rows { .. } => self.finish_rows(number, &factory, sinks).await,
             Sink::Window { .. } => self.finish_window(number, &factory, sinks).await,
         }
     }

@@ -29,7 +29,10 @@ pub(crate) enum OpenSource {
     Scan {
         scan: Scan,
         filters: Vec<table::Filter>,
+        /// One per column of `scan`.
         vars: Vec<Var>,
+        /// The vector of the row ids, if `scan` gives them.
+        row_ids: Option<Var>,
         pieces: Vec<Box<[Morsel]>>,
         morsels: Morsels,
     },
@@ -95,7 +98,7 @@ impl QueryState {
             Source::Scan(scan) => {
                 let columns = scan.columns.iter().map(|(_, column)| *column).collect();
                 let vars = scan.columns.iter().map(|(var, _)| *var).collect();
-                let inner = Scan::new(scan.table.clone(), columns, false);
+                let inner = Scan::new(scan.table.clone(), columns, scan.row_ids.is_some());
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let mut pieces = grouped(inner.morsels(), nodes, chunks.max(1));
@@ -112,6 +115,7 @@ impl QueryState {
                     scan: inner,
                     filters: scan.filters.clone(),
                     vars,
+                    row_ids: scan.row_ids,
                     pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
                 }
             }

@@ -170,8 +170,8 @@ impl Hold {
             Hold::Whole(task) => task,
         };
         match (self, &task.source) {
-            (Hold::Scan(chunk), OpenSource::Scan { vars, .. }) => {
-                ColumnReader::Scan(&chunk.cursor, vars)
+            (Hold::Scan(chunk), OpenSource::Scan { vars, row_ids, .. }) => {
+                ColumnReader::Scan(&chunk.cursor, vars, *row_ids)
             }
             (_, OpenSource::Materialized { rows, .. }) => ColumnReader::Materialized(rows),
             (_, OpenSource::Marked { table, row, .. }) => ColumnReader::JoinTable(table, *row),

@@ -1,6 +1,9 @@
-//! The logical query: relations, and external sources.
+//! The logical query: relations, scans of tables, results of parts of rows, and external sources.
 
+pub(crate) mod aggregate;
 pub(crate) mod aggregate_call;
 pub(crate) mod external;
-pub(crate) mod order;
+pub(crate) mod parts;
 pub(crate) mod relation;
+pub(crate) mod scan;
+pub(crate) mod window;

@@ -4,19 +4,19 @@
 //! of linear algebra (the LAQ paper), a scan gives bitmap matrices and decimal vectors, a filter a filtered bit
 //! vector, a join is a `dot`, and grouping is `krao` of the keys with a fold along them.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use table::{Filter, Table};
 
-use crate::expr::{Expr, Literal};
+use crate::expr::Expr;
 use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
+pub use crate::logical::scan::Scan;
+use crate::logical::window::WindowFold;
 use crate::vector::value::{Type, Var};
 
-pub use crate::logical::order::{Key, RowOrder};
+pub use crate::logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
 
 /// A whole query.
 #[derive(Debug, Default)]
@@ -163,7 +163,8 @@ pub enum Rel {
         folds: Vec<Fold>,
     },
     /// The same rows with what window functions give for each. Rows of equal partition keys, in which NULLs are equal,
-    /// are a partition. Several functions over the same partitions and order share one relation, and so one sort.
+    /// are a partition. Several functions over the same partitions and order share one relation. Relations of which one
+    /// is the input of the other share a sort where the keys of one begin with those of the other.
     ///
     /// Keys that are floats must have one zero and one NaN.
     Window {
@@ -217,118 +218,11 @@ pub struct Reduced {
     pub(crate) keys: Vec<Var>,
 }
 
-/// Rows of a table.
-#[derive(Clone, Debug)]
-pub struct Scan {
-    /// The table.
-    pub table: Arc<Table>,
-    /// Its name in the query.
-    pub alias: String,
-    /// Vectors and the positions of their columns in the table.
-    pub columns: Vec<(Var, usize)>,
-    /// Predicates on stored values. A row must pass all.
-    pub filters: Vec<Filter>,
-    /// The predicates in readable form.
-    pub shown: Vec<String>,
-    /// Estimated number of rows that pass.
-    pub expected: f64,
-}
-
-/// An aggregate function and its argument.
-#[derive(Clone, Debug)]
-pub struct Fold {
-    /// The result.
-    pub var: Var,
-    /// The function.
-    pub function: Function,
-    /// Its argument; `None` for counting rows.
-    pub arg: Option<Var>,
-}
-
-/// An aggregate function. Unless it is said, it ignores NULLs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// The number of values, or of rows if there is no argument.
-    Count,
-    /// The sum; NULL if there are no values.
-    Sum,
-    /// The least value.
-    Min,
-    /// The greatest value.
-    Max,
-    /// The sum divided by the count: a float, or a decimal truncated to its scale.
-    Avg,
-    /// The number of distinct values.
-    CountDistinct,
-    /// The sum of the distinct values.
-    SumDistinct,
-    /// The average of the distinct values.
-    AvgDistinct,
-    /// The value, or the NULL, in the first row of an order. If the order keeps several rows, all functions of the
-    /// aggregation must have that order, and a group has a row for each of them.
-    First(RowOrder),
-    /// The number of the row in an order: 1 for the first. Where rows are kept that are equal to the last one, it is the
-    /// rank: one more than the number of rows before it that are not equal to it. The function has no argument.
-    RowNumber(RowOrder),
-    /// The total of counts of parts of the rows; 0 if there are none.
-    CountTotal,
-    /// The average of all values, from sums of parts of them; NULL if there are no values.
-    AvgOfSums {
-        /// How many values each sum is of.
-        counts: Var,
-    },
-    /// The variance of a sample; NULL for fewer than two values.
-    VarSamp,
-    /// The variance of a population; NULL if there are no values.
-    VarPop,
-    /// The square root of the variance of a sample.
-    StddevSamp,
-    /// The square root of the variance of a population.
-    StddevPop,
-    /// A function that the engine has no accumulator for: an index into [`Query::aggregates`].
-    Call(usize),
-}
-
-impl Function {
-    /// The order of rows, if the function has one.
-    pub fn order(&self) -> Option<&RowOrder> {
-        match self {
-            Function::First(order) | Function::RowNumber(order) => Some(order),
-            _ => None,
-        }
-    }
-
-    /// Whether a group may have several rows.
-    pub(crate) fn is_of_many(&self) -> bool {
-        self.order().is_some_and(RowOrder::is_of_many)
-    }
-}
-
-impl Fold {
-    /// Calls `f` with each vector that the function reads.
-    pub(crate) fn each_var(&self, f: &mut dyn FnMut(Var)) {
-        self.arg.iter().for_each(|arg| f(*arg));
-        if let Some(order) = self.function.order() {
-            order.each_var(f);
-        }
-        if let Function::AvgOfSums { counts } = self.function {
-            f(counts);
-        }
-    }
-
-    /// The vectors that the function reads.
-    pub(crate) fn reads(&self) -> Vec<Var> {
-        let mut vars = Vec::new();
-        self.each_var(&mut |var| vars.push(var));
-        vars
-    }
-}
-
 impl Rel {
     /// Calls `f` with each vector of this relation.
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match self {
-            Rel::Scan(scan) => scan.columns.iter().for_each(|(var, _)| f(*var)),
+            Rel::Scan(scan) => scan.each_var(f),
             Rel::Read(reading) => reading.columns.iter().for_each(|(var, _)| f(*var)),
             Rel::Values { vars, .. } | Rel::Union { vars, .. } => {
                 vars.iter().for_each(|var| f(*var))
@@ -385,133 +279,5 @@ impl Rel {
         let mut found = false;
         self.each_var(&mut |other| found |= other == var);
         found
-    }
-}
-
-/// A window function and its argument.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WindowFold {
-    /// The result.
-    pub var: Var,
-    /// The function.
-    pub function: WindowFunction,
-    /// Its argument; `None` for functions of the rows alone.
-    pub arg: Option<Var>,
-}
-
-/// A window function. Rows of equal sort keys are peers.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WindowFunction {
-    /// The number of the row in its partition, from 1.
-    RowNumber,
-    /// The number of the first of the row's peers.
-    Rank,
-    /// The number of the row's peers among all groups of peers, from 1.
-    DenseRank,
-    /// `(rank - 1) / (rows - 1)`, or 0 in a partition of one row.
-    PercentRank,
-    /// The share of rows up to the last of the row's peers.
-    CumeDist,
-    /// The bucket of the row, from 1, where the partition is cut into this many of about the same size.
-    Ntile(u64),
-    /// The value of the row so many rows before this one (`lag`), or behind it if the number is negative (`lead`).
-    Shift {
-        /// How many rows.
-        rows: i64,
-        /// The result where the partition has no such row.
-        default: Literal,
-    },
-    /// The value of the first row of the frame.
-    FirstValue(FrameBounds),
-    /// The value of the last row of the frame.
-    LastValue(FrameBounds),
-    /// The value of the row of this number in the frame, from 1.
-    NthValue(FrameBounds, u64),
-    /// An aggregate of the frame: [`Function::Count`], [`Function::Sum`], [`Function::Min`], [`Function::Max`] or
-    /// [`Function::Avg`].
-    Aggregate(Function, FrameBounds),
-}
-
-/// Which rows around a row are its frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrameBounds {
-    /// Whether the frame begins and ends with peers of the row rather than with the row itself (`range`, rather than
-    /// `rows`). Then no edge has a distance.
-    pub peers: bool,
-    /// The first row.
-    pub start: FrameEdge,
-    /// The last row.
-    pub end: FrameEdge,
-}
-
-/// Where a frame begins or ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameEdge {
-    /// At the first row of the partition.
-    First,
-    /// So many rows before the row.
-    Preceding(u64),
-    /// At the row, or its peers.
-    Current,
-    /// So many rows behind the row.
-    Following(u64),
-    /// At the last row of the partition.
-    Last,
-}
-
-impl WindowFunction {
-    /// The frame that it is computed of, if it depends on one.
-    pub(crate) fn frame(&self) -> Option<FrameBounds> {
-        match self {
-            WindowFunction::FirstValue(frame)
-            | WindowFunction::LastValue(frame)
-            | WindowFunction::NthValue(frame, _)
-            | WindowFunction::Aggregate(_, frame) => Some(*frame),
-            WindowFunction::RowNumber
-            | WindowFunction::Rank
-            | WindowFunction::DenseRank
-            | WindowFunction::PercentRank
-            | WindowFunction::CumeDist
-            | WindowFunction::Ntile(_)
-            | WindowFunction::Shift { .. } => None,
-        }
-    }
-
-    /// Its name in `explain`.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            WindowFunction::RowNumber => "row_number".into(),
-            WindowFunction::Rank => "rank".into(),
-            WindowFunction::DenseRank => "dense_rank".into(),
-            WindowFunction::PercentRank => "percent_rank".into(),
-            WindowFunction::CumeDist => "cume_dist".into(),
-            WindowFunction::Ntile(_) => "ntile".into(),
-            WindowFunction::Shift { rows, .. } if *rows < 0 => "lead".into(),
-            WindowFunction::Shift { .. } => "lag".into(),
-            WindowFunction::FirstValue(_) => "first_value".into(),
-            WindowFunction::LastValue(_) => "last_value".into(),
-            WindowFunction::NthValue(..) => "nth_value".into(),
-            WindowFunction::Aggregate(function, _) => format!("{function:?}").to_lowercase(),
-        }
-    }
-}
-
-impl fmt::Display for FrameBounds {
-    /// As SQL writes it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = if self.peers { "range" } else { "rows" };
-        write!(f, "{units} between {} and {}", self.start, self.end)
-    }
-}
-
-impl fmt::Display for FrameEdge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FrameEdge::First => write!(f, "unbounded preceding"),
-            FrameEdge::Preceding(rows) => write!(f, "{rows} preceding"),
-            FrameEdge::Current => write!(f, "current row"),
-            FrameEdge::Following(rows) => write!(f, "{rows} following"),
-            FrameEdge::Last => write!(f, "unbounded following"),
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use algebra::VECTOR_ROWS;
 use table::{Cursor, Rows};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operators::external_scan::Arrived;
 use crate::vector::batch::Batch;
 use crate::vector::rows::Materialized;
@@ -63,8 +63,8 @@ impl Selection {
 /// Reads columns that are not in a batch yet.
 #[derive(Clone, Copy)]
 pub(crate) enum ColumnReader<'a, 'p> {
-    /// The columns of a scan, with their vectors.
-    Scan(&'a Cursor<'p>, &'a [Var]),
+    /// The columns of a scan, with their vectors, and the vector of its row ids.
+    Scan(&'a Cursor<'p>, &'a [Var], Option<Var>),
     /// Materialised rows.
     Materialized(&'a Materialized),
     /// Rows received from an external source.
@@ -83,7 +83,10 @@ impl ColumnReader<'_, '_> {
         batch: &mut Batch,
     ) -> Result<()> {
         let vector = match self {
-            ColumnReader::Scan(cursor, vars) => match vars.iter().position(|v| *v == var) {
+            ColumnReader::Scan(cursor, _, Some(row)) if *row == var => {
+                row_ids(cursor, ty, &selection.rows())?
+            }
+            ColumnReader::Scan(cursor, vars, _) => match vars.iter().position(|v| *v == var) {
                 Some(column) => read(cursor, column, ty, &selection.rows())?,
                 None => return Ok(()),
             },
@@ -110,6 +113,22 @@ impl ColumnReader<'_, '_> {
         batch.set(var, vector);
         Ok(())
     }
+}
+
+/// The ids of `rows`.
+fn row_ids(cursor: &Cursor<'_>, ty: &Type, rows: &Rows<'_>) -> Result<Vector> {
+    let mut ids = Vec::with_capacity(rows.len());
+    cursor.row_ids(rows, &mut ids)?;
+    let values = match ty.kind {
+        Kind::Wide => Values::Wide(ids.into_iter().map(i128::from).collect()),
+        Kind::Int => {
+            let narrow = ids.into_iter().map(i64::try_from);
+            let narrow = narrow.collect::<std::result::Result<_, _>>();
+            Values::Int(narrow.map_err(|_| Error::internal("a row id beyond its type"))?)
+        }
+        _ => return Err(Error::internal("row ids that are no numbers")),
+    };
+    Ok(Vector::new(values))
 }
 
 fn at(vector: &Vector, rows: &Rows<'_>) -> Result<Vector> {

@@ -48,6 +48,35 @@ pub(crate) fn expected_probes(program: &Program) -> Vec<u64> {
     expected_probes
 }
 
+/// For each stage, about how many rows reach its sink: those that the predicates of a scan leave, by the shares of the rows that are in
+/// the join tables they probe.
+pub(crate) fn expected_rows(program: &Program) -> Vec<u64> {
+    // The rows of each stage, and what they would be without predicates.
+    let mut rows: Vec<(f64, f64)> = Vec::with_capacity(program.stages.len());
+    let share = |(left, all): (f64, f64)| if all > 0.0 { left / all } else { 1.0 };
+    for stage in &program.stages {
+        let mut own = (0.0, 0.0);
+        for pipeline in &stage.pipelines {
+            let (mut left, all) = match &pipeline.source {
+                Source::Scan(scan) => (scan.expected, scan.table.rows() as f64),
+                Source::Values { batch, .. } => (batch.num_rows() as f64, batch.num_rows() as f64),
+                Source::Read(reading) => (reading.rows, reading.rows),
+                Source::Rows(of) | Source::Marked { stage: of, .. } => rows[*of],
+            };
+            for operator in &pipeline.operators {
+                if let Operator::Probe(probe) = operator
+                    && matches!(probe.kind, JoinKind::Inner | JoinKind::Semi)
+                {
+                    left *= share(rows[probe.stage]).min(1.0);
+                }
+            }
+            own = (own.0 + left, own.1 + all);
+        }
+        rows.push(own);
+    }
+    rows.into_iter().map(|(left, _)| left as u64).collect()
+}
+
 /// For each stage, the last stage that reads its rows or its join table.
 pub(crate) fn last_uses(program: &Program) -> Vec<usize> {
     let mut last: Vec<usize> = (0..program.stages.len()).collect();

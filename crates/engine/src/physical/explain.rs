@@ -1,7 +1,8 @@
 //! `explain`: programs in readable form.
 
 use crate::expr::Expr;
-use crate::logical::relation::{Column, Fold, Function, Key, WindowFold};
+use crate::logical::relation::{Column, Fold, Function, Key, RowNumbers};
+use crate::logical::window::{WindowFold, WindowPart};
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
 
@@ -133,7 +134,8 @@ fn pipeline_outline(pipeline: &Pipeline, columns: &[Column]) -> PipelineOutline 
             } else {
                 format!(" as {}", scan.alias)
             };
-            let vars: Vec<Var> = scan.columns.iter().map(|(var, _)| *var).collect();
+            let mut vars: Vec<Var> = Vec::with_capacity(scan.columns.len() + 1);
+            scan.each_var(&mut |var| vars.push(var));
             table = Some(name.clone());
             filters.clone_from(&scan.shown);
             format!("scan {name}{alias} ({})", names(&vars, columns))
@@ -217,26 +219,9 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
             };
             format!("fold{krao}: {}", folds.join(", "))
         }
-        Sink::Window {
-            partition,
-            order,
-            functions,
-            ..
-        } => {
-            let (partition, order) = order.split_at(*partition);
-            let keys = |keys: &[Key]| {
-                let keys: Vec<Var> = keys.iter().map(|key| key.var).collect();
-                names(&keys, columns)
-            };
-            let mut line = "window".to_string();
-            if !partition.is_empty() {
-                line += &format!(" by krao({})", keys(partition));
-            }
-            if !order.is_empty() {
-                line += &format!(" in order of ({})", keys(order));
-            }
-            let functions = functions.iter().map(|f| window_fold(f, columns));
-            format!("{line}: {}", functions.collect::<Vec<_>>().join(", "))
+        Sink::Window { order, parts, .. } => {
+            let lines = parts.iter().map(|part| window_part(part, order, columns));
+            format!("window{}", lines.collect::<Vec<_>>().join(";"))
         }
         Sink::Rows {
             vars, order, fetch, ..
@@ -266,11 +251,11 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
             format!("{name}{}", if key.descending { " desc" } else { "" })
         });
         let keys: Vec<String> = keys.collect();
-        let (most, ties) = (order.most(), if order.ties() { " and ties" } else { "" });
-        let most = if order.is_of_many() {
-            format!(" of {most}{ties}")
-        } else {
-            String::new()
+        let most = match (order.most(), order.numbers()) {
+            (1, RowNumbers::Rows) => String::new(),
+            (most, RowNumbers::Rows) => format!(" of {most}"),
+            (most, RowNumbers::Ranks) => format!(" of {most} and ties"),
+            (most, RowNumbers::DenseRanks) => format!(" of {most} keys"),
         };
         return format!("{what}{most} in order of ({})", keys.join(", "));
     }
@@ -280,6 +265,25 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
         Function::Call(_) => columns[fold.var].name.clone(),
         function => format!("{}({arg})", format!("{function:?}").to_lowercase()),
     }
+}
+
+/// The functions over some partitions, in the order of `keys`.
+fn window_part(part: &WindowPart, keys: &[Key], columns: &[Column]) -> String {
+    let (partition, order) = keys.split_at(part.partition.min(keys.len()));
+    let names_of = |keys: &[Key]| {
+        let keys: Vec<Var> = keys.iter().map(|key| key.var).collect();
+        names(&keys, columns)
+    };
+    let mut line = String::new();
+    if !partition.is_empty() {
+        line += &format!(" by krao({})", names_of(partition));
+    }
+    if part.order > 0 {
+        let order = order.get(..part.order).unwrap_or(order);
+        line += &format!(" in order of ({})", names_of(order));
+    }
+    let functions = part.functions.iter().map(|f| window_fold(f, columns));
+    format!("{line}: {}", functions.collect::<Vec<_>>().join(", "))
 }
 
 fn window_fold(fold: &WindowFold, columns: &[Column]) -> String {

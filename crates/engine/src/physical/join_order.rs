@@ -12,15 +12,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
+use crate::physical::copies::{self, Copies};
+use crate::physical::outer_join::drop_unmatched;
 use crate::physical::planner::Planner;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
-use crate::physical::statistics::{expected, is_key};
+use crate::physical::statistics::{ONE, expected, fan_out};
 use crate::vector::value::Var;
 
 /// Another relation is the root if it is expected to keep this many times as many rows as the largest relation.
 const FEW: f64 = 8.0;
-/// A relation is found by a key of its own if a row is expected to have fewer matches than this.
-const ONE: f64 = 1.5;
 /// A build side is reduced by a join table that its parent probes by the same keys, if that table lets at most this
 /// share of rows through.
 const REDUCING: f64 = 0.5;
@@ -69,14 +69,17 @@ fn connected(reached: &[usize], edges: &Edges, without: usize) -> BTreeSet<usize
     }
 }
 
-/// Plans the pipelines of an inner join.
+/// Plans the pipelines of an inner join. Where `copies` are counted and a relation is worth it, the planner's `numbers` say for how
+/// many rows each stands.
 pub(crate) fn join(
     planner: &mut Planner<'_>,
     inputs: Vec<Rel>,
-    equal: Vec<(Var, Var)>,
-    residual: Vec<Expr>,
+    mut equal: Vec<(Var, Var)>,
+    mut residual: Vec<Expr>,
     required: &Required,
+    copies: Copies,
 ) -> Result<Vec<Pipeline>> {
+    let inputs = drop_unmatched(inputs, &mut equal, &mut residual, planner.query);
     let nodes = inputs.into_iter().map(|rel| {
         let mut vars = BTreeSet::new();
         rel.each_var(&mut |var| {
@@ -93,10 +96,13 @@ pub(crate) fn join(
     let mut graph = Graph {
         nodes: nodes.collect(),
         conditions: residual,
+        copies,
     };
     let root = graph.root();
     graph.build_tree(planner, root, equal)?;
-    graph.pipelines(planner, root, required, vec![])
+    let (pipelines, numbers) = graph.pipelines(planner, root, required, vec![])?;
+    planner.numbers = numbers;
+    Ok(pipelines)
 }
 
 /// The relation to hang next, below one that is `reached`: the first that is found by a key of its own. If there is none, one
@@ -148,6 +154,8 @@ struct Graph {
     nodes: Vec<Node>,
     /// Further predicates. Each is applied, and removed, as soon as the vectors it reads are there.
     conditions: Vec<Expr>,
+    /// What becomes of several matches of one row.
+    copies: Copies,
 }
 
 impl Graph {
@@ -238,21 +246,11 @@ impl Graph {
         matches
     }
 
-    /// How many rows of a relation without its predicates are expected to match one key: its rows by the number of
-    /// values that its vectors of `pairs` can have.
+    /// How many rows of a relation without its predicates are expected to match one key, which its vectors of `pairs` have.
     fn fan_out(&self, planner: &Planner<'_>, of: usize, pairs: &[(Var, Var)]) -> f64 {
         let own: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
-        if self.nodes[of]
-            .rel
-            .as_ref()
-            .is_some_and(|rel| is_key(rel, &own))
-        {
-            return 1.0;
-        }
-        let rows = self.nodes[of].expected.1.max(1.0);
-        let values = |var: &Var| planner.query.ty(*var).most_values();
-        let keys: f64 = pairs.iter().map(|(_, own)| values(own)).product();
-        rows / keys.clamp(1.0, rows)
+        let rel = self.nodes[of].rel.as_ref();
+        rel.map_or(1.0, |rel| fan_out(planner.query, rel, &own))
     }
 
     fn children(&self, of: usize) -> Vec<usize> {
@@ -296,13 +294,27 @@ impl Graph {
         (rows / base).min(1.0) * self.nodes[of].fan_out * below
     }
 
-    /// The children of a relation, those that leave the fewest rows first.
-    fn probe_order(&self, of: usize) -> Vec<usize> {
-        let children = self.children(of).into_iter();
-        let ranked = children.map(|i| (self.matches(i), self.nodes[i].expected.1, i));
+    /// The children of a relation, those that leave the fewest rows first, where the vectors `wanted` are read after the joins.
+    fn probe_order(&self, children: Vec<usize>, wanted: &Required) -> Vec<usize> {
+        let matches = |of| {
+            let most = if self.is_bare(of, wanted) {
+                1.0
+            } else {
+                f64::MAX
+            };
+            self.matches(of).min(most)
+        };
+        let children = children.into_iter();
+        let ranked = children.map(|i| (matches(i), self.nodes[i].expected.1, i));
         let mut ranked: Vec<(f64, f64, usize)> = ranked.collect();
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         ranked.into_iter().map(|(_, _, child)| child).collect()
+    }
+
+    /// Whether a row need not come out once for each match in a relation, of which, and of what is below it, none of the vectors is
+    /// `wanted` after the join.
+    fn is_bare(&self, of: usize, wanted: &Required) -> bool {
+        self.copies != Copies::Kept && wanted.is_disjoint(&self.below(of))
     }
 
     /// Takes the conditions that the subtree of `at` can decide, except those that the subtree of one of its
@@ -344,8 +356,10 @@ impl Graph {
         let (here, there): (Vec<Var>, Vec<Var>) = pairs.into_iter().unzip();
         let below = self.below(child);
         let mut inner: Required = wanted.intersection(&below).copied().collect();
-        let build_outputs = inner.iter().map(|var| (*var, *var)).collect();
-        let vars = inner.iter().copied().collect();
+        let mut build_outputs: Vec<(Var, Var)> = inner.iter().map(|var| (*var, *var)).collect();
+        let mut vars: Vec<Var> = inner.iter().copied().collect();
+        let is_bare = self.is_bare(child, wanted);
+        let (fan_out, matches) = (self.nodes[child].fan_out, self.matches(child));
         inner.extend(&there);
         let reducing = probes.iter().filter(|other| other.share <= REDUCING);
         let reducing = reducing.filter_map(|other| {
@@ -358,18 +372,37 @@ impl Graph {
         {
             reducing.push(semi_probe(stage, there.clone()));
         }
-        let pipelines = self.pipelines(planner, child, &inner, reducing)?;
+        let (mut pipelines, mut numbers) = self.pipelines(planner, child, &inner, reducing)?;
+        let is_counted =
+            self.copies == Copies::Counted && is_bare && copies::can_group(planner.query, &there);
+        if is_counted && (numbers.is_some() || matches >= ONE) {
+            let (groups, count) = copies::grouped(planner, pipelines, &there, numbers)?;
+            (pipelines, numbers) = (groups, Some(count));
+        }
+        if let Some(numbers) = numbers {
+            vars.push(numbers);
+            build_outputs.push((numbers, numbers));
+        }
         let sink = Sink::Table {
             keys: there,
             vars,
             marks: false,
         };
+        // A key finds one row anyway, and groups may be found by the rows of an inner join.
+        let is_semi =
+            self.copies == Copies::Ignored && is_bare && fan_out > 1.0 && !here.is_empty();
         Ok(BuildSide {
             stage: planner.stage(pipelines, sink),
             share,
             keys: here,
+            kind: if is_semi {
+                JoinKind::Semi
+            } else {
+                JoinKind::Inner
+            },
             build_outputs,
             below,
+            numbers,
         })
     }
 
@@ -405,21 +438,23 @@ impl Graph {
         Ok(Some(planner.stage(pipelines, sink)))
     }
 
-    /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors. Its own
-    /// rows go through `reducing` first, before they can have matches.
+    /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors, and the vector that
+    /// says for how many rows each stands, if it is not one. Its own rows go through `reducing` first, before they can have
+    /// matches.
     fn pipelines(
         &mut self,
         planner: &mut Planner<'_>,
         at: usize,
         required: &Required,
         reducing: Vec<Operator>,
-    ) -> Result<Vec<Pipeline>> {
-        let children = self.probe_order(at);
+    ) -> Result<(Vec<Pipeline>, Option<Var>)> {
+        let children = self.children(at);
         let mut mine = self.take_conditions(at, &children);
         let mut wanted: Required = required.clone();
         for e in &mine {
             wanted.extend(e.vars());
         }
+        let children = self.probe_order(children, &wanted);
         let mut probes: Vec<BuildSide> = Vec::with_capacity(children.len());
         for child in children {
             let build_side = self.build_side(planner, child, &wanted, &probes)?;
@@ -442,11 +477,12 @@ impl Graph {
         for operator in reducing {
             pipelines = then(pipelines, operator);
         }
+        let mut numbers = None;
         for build_side in probes {
             let probe = Probe {
                 stage: build_side.stage,
                 keys: build_side.keys,
-                kind: JoinKind::Inner,
+                kind: build_side.kind,
                 marks: false,
                 residual: vec![],
                 build_outputs: build_side.build_outputs,
@@ -455,8 +491,16 @@ impl Graph {
             pipelines = then(pipelines, Operator::Probe(probe));
             there.extend(build_side.below);
             pipelines = conditions(pipelines, &mut mine, &there);
+            numbers = match (numbers, build_side.numbers) {
+                (Some(a), Some(b)) => {
+                    let product;
+                    (pipelines, product) = copies::product(planner, pipelines, (a, b))?;
+                    Some(product)
+                }
+                (a, b) => a.or(b),
+            };
         }
-        Ok(pipelines)
+        Ok((pipelines, numbers))
     }
 }
 
@@ -467,7 +511,10 @@ struct BuildSide {
     share: f64,
     /// The vectors of the parent that probe it.
     keys: Vec<Var>,
+    kind: JoinKind,
     build_outputs: Vec<(Var, Var)>,
+    /// The vector that says for how many rows each of its rows stands.
+    numbers: Option<Var>,
     /// All vectors of the relation and of everything below it.
     below: BTreeSet<Var>,
 }

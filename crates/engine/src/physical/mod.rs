@@ -3,6 +3,8 @@
 //! The planner and the joins import each other: a join plans its inputs, and an input may be a join.
 
 pub(crate) mod analysis;
+pub(crate) mod copies;
+pub(crate) mod early_groups;
 pub(crate) mod explain;
 pub(crate) mod group_join;
 pub(crate) mod join_order;

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::logical::relation::Rel;
+use crate::logical::relation::{Query, Rel};
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
@@ -86,6 +86,44 @@ pub(crate) fn left(
     pipelines = then(pipelines, Operator::Alias(outer));
     pipelines.push(without(stage, vec![Operator::Nulls(nulls)]));
     Ok(pipelines)
+}
+
+/// Makes left outer joins among the `inputs` of an inner join inner ones where an equality of that join reads a vector of their right
+/// side: a row without a match has NULL there, which equals nothing.
+pub(crate) fn drop_unmatched(
+    inputs: Vec<Rel>,
+    equal: &mut Vec<(Var, Var)>,
+    residual: &mut Vec<Expr>,
+    query: &Query,
+) -> Vec<Rel> {
+    let mut all = Vec::with_capacity(inputs.len());
+    let mut open = inputs;
+    while let Some(rel) = open.pop() {
+        match rel {
+            Rel::Left {
+                left,
+                right,
+                equal: pairs,
+                residual: conditions,
+                outer,
+            } if outer
+                .iter()
+                .any(|(_, var)| equal.iter().any(|(a, b)| a == var || b == var)) =>
+            {
+                equal.extend(pairs);
+                residual.extend(conditions);
+                let named = outer.into_iter().map(|(from, var)| (var, query.expr(from)));
+                open.push(*left);
+                open.push(Rel::Map {
+                    input: right,
+                    exprs: named.collect(),
+                });
+            }
+            rel => all.push(rel),
+        }
+    }
+    all.reverse();
+    all
 }
 
 /// Plans a full outer join. The left side is the build side: the right side probes it, marks the matching rows, and

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::logical::relation::{Fold, Function, Key, Output, Query, Reduced, Rel, WindowFold};
+use crate::logical::relation::{Fold, Function, Output, Query, Reduced, Rel};
+use crate::physical::copies::{Copies, count_copies};
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline, then,
 };
-use crate::physical::{join_order, outer_join, semi_join, window};
+use crate::physical::{early_groups, join_order, outer_join, semi_join};
 use crate::vector::value::Var;
 
 /// Plans the program of `root`; the vectors of `output` are the answer.
@@ -29,6 +30,8 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         stages: Vec::new(),
         readers,
         shared: Vec::new(),
+        copies: Copies::Kept,
+        numbers: None,
     };
     let mut parameters = Vec::new();
     for (rel, var) in std::mem::take(&mut planner.query.parameters) {
@@ -73,6 +76,11 @@ pub(crate) struct Planner<'q> {
     readers: Readers,
     /// Shared relations that are planned already, and the stages of their rows.
     shared: Vec<(Arc<Rel>, usize)>,
+    /// What the aggregate above the relation that is planned next makes of copies of its rows. Each relation takes it, and only
+    /// those that neither add nor compare rows hand it on.
+    pub copies: Copies,
+    /// For an aggregate that counts copies: the vector that says for how many rows each stands, if a join below has made one.
+    pub numbers: Option<Var>,
 }
 
 impl Planner<'_> {
@@ -110,9 +118,11 @@ impl Planner<'_> {
 
     /// Plans the pipelines that together give the rows of `rel`, with at least the required columns.
     pub fn pipelines(&mut self, rel: Rel, required: &Required) -> Result<Vec<Pipeline>> {
+        let copies = std::mem::take(&mut self.copies);
         match rel {
             Rel::Scan(mut scan) => {
                 scan.columns.retain(|(var, _)| required.contains(var));
+                scan.row_ids = scan.row_ids.filter(|var| required.contains(var));
                 Ok(vec![pipeline(Source::Scan(scan))])
             }
             Rel::Read(mut reading) => {
@@ -120,13 +130,19 @@ impl Planner<'_> {
                 Ok(vec![pipeline(Source::Read(reading))])
             }
             Rel::Values { vars, batch } => Ok(vec![pipeline(Source::Values { vars, batch })]),
-            Rel::Filter { input, predicate } => self.filter(*input, predicate, required),
-            Rel::Map { input, exprs } => self.map(*input, exprs, required),
+            Rel::Filter { input, predicate } => {
+                self.copies = copies;
+                self.filter(*input, predicate, required)
+            }
+            Rel::Map { input, exprs } => {
+                self.copies = copies;
+                self.map(*input, exprs, required)
+            }
             Rel::Join {
                 inputs,
                 equal,
                 residual,
-            } => join_order::join(self, inputs, equal, residual, required),
+            } => join_order::join(self, inputs, equal, residual, required, copies),
             Rel::Semi {
                 input,
                 other,
@@ -150,30 +166,28 @@ impl Planner<'_> {
             } => outer_join::full(self, *left, *right, &equal, residual, outer, required),
             Rel::Reduced(reduced) => self.reduced(reduced, required),
             Rel::Fold { input, keys, folds } => self.fold(*input, keys, folds, required),
-            Rel::Window {
-                input,
-                partition,
-                order,
-                functions,
-            } => self.window(*input, &partition, &order, functions, required),
+            Rel::Window { .. } => self.windows(rel, required),
             Rel::Shared { input, vars } => {
                 let stage = self.shared(&input)?;
                 let vars = vars.into_iter().filter(|(_, var)| required.contains(var));
                 let named = Operator::Alias(vars.collect());
                 Ok(then(vec![pipeline(Source::Rows(stage))], named))
             }
-            Rel::Sort { .. } => {
-                let mut vars = Vec::new();
-                rel.each_var(&mut |var| {
-                    if required.contains(&var) {
-                        vars.push(var);
-                    }
-                });
-                let stage = self.rows_stage(rel, vars)?;
-                Ok(vec![pipeline(Source::Rows(stage))])
-            }
+            Rel::Sort { .. } => self.sort(rel, required),
             Rel::Union { inputs, vars } => self.union(inputs, &vars, required),
         }
+    }
+
+    /// The stage that gives the sorted or limited rows, and the pipeline that reads them.
+    fn sort(&mut self, rel: Rel, required: &Required) -> Result<Vec<Pipeline>> {
+        let mut vars = Vec::new();
+        rel.each_var(&mut |var| {
+            if required.contains(&var) {
+                vars.push(var);
+            }
+        });
+        let stage = self.rows_stage(rel, vars)?;
+        Ok(vec![pipeline(Source::Rows(stage))])
     }
 
     fn filter(
@@ -289,46 +303,6 @@ impl Planner<'_> {
         Ok(pipelines)
     }
 
-    /// The stage that collects and sorts the rows and computes the functions, and the pipeline that reads its rows.
-    fn window(
-        &mut self,
-        input: Rel,
-        partition: &[Var],
-        order: &[Key],
-        mut functions: Vec<WindowFold>,
-        required: &Required,
-    ) -> Result<Vec<Pipeline>> {
-        functions.retain(|fold| required.contains(&fold.var));
-        if functions.is_empty() {
-            return self.pipelines(input, required);
-        }
-        let mut kept = required.clone();
-        for fold in &functions {
-            let arg = fold.arg.map(|arg| self.query.ty(arg));
-            window::check(fold, arg, self.query.ty(fold.var))?;
-            kept.remove(&fold.var);
-        }
-        let mut vars = kept.clone();
-        vars.extend(partition);
-        vars.extend(order.iter().map(|key| key.var));
-        vars.extend(functions.iter().filter_map(|fold| fold.arg));
-        let pipelines = self.pipelines(input, &vars)?;
-        let partitioned = partition.iter().map(|var| Key {
-            var: *var,
-            descending: false,
-            nulls_first: false,
-        });
-        let sink = Sink::Window {
-            vars: vars.into_iter().collect(),
-            kept: kept.into_iter().collect(),
-            partition: partition.len(),
-            order: partitioned.chain(order.iter().copied()).collect(),
-            functions,
-        };
-        let stage = self.stage(pipelines, sink);
-        Ok(vec![pipeline(Source::Rows(stage))])
-    }
-
     fn fold(
         &mut self,
         input: Rel,
@@ -351,11 +325,28 @@ impl Planner<'_> {
         if folds.is_empty() {
             folds.extend(last);
         }
+        for fold in folds
+            .iter_mut()
+            .filter(|fold| fold.function == Function::Count)
+        {
+            // Without NULLs it counts rows, whatever the values are.
+            fold.arg = fold.arg.filter(|arg| self.query.ty(*arg).nullable);
+        }
+        let mut input = input;
+        if !is_of_many {
+            (input, folds) = early_groups::before_join(self.query, input, &keys, folds)?;
+        }
         let mut more: Required = keys.iter().copied().collect();
         for fold in &folds {
             fold.each_var(&mut |var| _ = more.insert(var));
         }
+        if !is_of_many {
+            self.copies = Copies::of(&folds);
+        }
         let mut pipelines = self.pipelines(input, &more)?;
+        if let Some(numbers) = self.numbers.take() {
+            count_copies(&mut folds, numbers);
+        }
         // The rows of a join table are one of each group.
         let keeps_values = |fold: &Fold| matches!(fold.function, Function::Call(_));
         let keeps_values = folds.iter().any(keeps_values);

@@ -12,7 +12,8 @@ use arrow::array::RecordBatch;
 use crate::expr::Expr;
 use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
-use crate::logical::relation::{Fold, Key, RowOrder, Scan, WindowFold};
+use crate::logical::relation::{Fold, Key, RowOrder, Scan};
+use crate::logical::window::WindowPart;
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.
@@ -121,10 +122,10 @@ pub(crate) enum Sink {
         vars: Vec<Var>,
         /// Those of `vars` that the result has.
         kept: Vec<Var>,
-        /// How many of the first keys of `order` are those of partitions.
-        partition: usize,
+        /// The keys by which the rows are sorted.
         order: Vec<Key>,
-        functions: Vec<WindowFold>,
+        /// The functions, by partitions and order.
+        parts: Vec<WindowPart>,
     },
     /// Materialised rows, sorted if there are keys.
     Rows {

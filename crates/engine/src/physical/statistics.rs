@@ -1,6 +1,6 @@
 //! Cardinality estimates.
 
-use crate::logical::relation::Rel;
+use crate::logical::relation::{Query, Rel};
 use crate::vector::value::Var;
 
 /// Selectivity of a predicate about which nothing is known.
@@ -26,15 +26,7 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
         Rel::Map { input, .. } | Rel::Window { input, .. } => expected(input),
         Rel::Reduced(reduced) => expected(&reduced.input),
         Rel::Shared { input, .. } => expected(input),
-        Rel::Join { inputs, .. } => {
-            let all: Vec<(f64, f64)> = inputs.iter().map(expected).collect();
-            let root = (0..all.len())
-                .max_by(|a, b| all[*a].1.total_cmp(&all[*b].1))
-                .unwrap_or(0);
-            let share = |i: usize| (all[i].0 / all[i].1).min(1.0);
-            let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
-            (all[root].0 * others, all[root].1)
-        }
+        Rel::Join { inputs, .. } => expected_of_join(&inputs.iter().collect::<Vec<_>>()),
         Rel::Semi { input, other, .. } => {
             let (rows, base) = expected(input);
             let (some, all) = expected(other);
@@ -63,7 +55,37 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
     }
 }
 
-/// Whether `vars` are known to be unique in `rel`: they include a declared key, or all grouping keys.
+/// The estimated rows of an inner join of `inputs`, with and without their predicates: each row of the largest has one match
+/// in each other one.
+pub(crate) fn expected_of_join(inputs: &[&Rel]) -> (f64, f64) {
+    let all: Vec<(f64, f64)> = inputs.iter().map(|rel| expected(rel)).collect();
+    let root = (0..all.len())
+        .max_by(|a, b| all[*a].1.total_cmp(&all[*b].1))
+        .unwrap_or(0);
+    let share = |i: usize| (all[i].0 / all[i].1).min(1.0);
+    let others: f64 = (0..all.len()).filter(|i| *i != root).map(share).product();
+    let root = all.get(root).copied().unwrap_or((1.0, 1.0));
+    (root.0 * others, root.1)
+}
+
+/// A relation is found by a key of its own if a row is expected to have fewer matches than this.
+pub(crate) const ONE: f64 = 1.5;
+
+/// How many rows of `rel`, without its predicates, are expected to match one key: its rows by the number of values that its vectors
+/// `keys` can have.
+pub(crate) fn fan_out(query: &Query, rel: &Rel, keys: &[Var]) -> f64 {
+    if is_key(rel, keys) {
+        return 1.0;
+    }
+    let rows = expected(rel).1.max(1.0);
+    let values: f64 = keys
+        .iter()
+        .map(|var| query.ty(*var).most_values())
+        .product();
+    rows / values.clamp(1.0, rows)
+}
+
+/// Whether `vars` are known to be unique in `rel`: they include a declared key, the row ids, or all grouping keys.
 pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
     match rel {
         Rel::Scan(scan) => {
@@ -74,7 +96,8 @@ pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
             };
             let declared = std::iter::once(&definition.primary_key);
             let mut keys = declared.chain(definition.keys.iter().map(|key| &key.columns));
-            keys.any(|key| !key.is_empty() && key.iter().all(has))
+            let by_row = scan.row_ids.is_some_and(|row| vars.contains(&row));
+            by_row || keys.any(|key| !key.is_empty() && key.iter().all(has))
         }
         Rel::Filter { input, .. }
         | Rel::Map { input, .. }

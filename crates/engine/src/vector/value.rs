@@ -9,7 +9,7 @@ use arrow::array::*;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{cast, take};
 use arrow::datatypes::*;
-use table::{Dictionary, ints_of, wides_of};
+use table::{Dictionary, Table, ints_of, wides_of};
 
 use crate::error::{Error, Result};
 use crate::vector::opaque;
@@ -108,6 +108,19 @@ impl Type {
             labels: None,
             nullable,
         })
+    }
+
+    /// The type of the row ids of `table`, with the narrowest representation for them.
+    pub fn of_row_ids(table: &Table) -> Type {
+        let (least, greatest) = table.row_id_bounds();
+        let ty = Type {
+            data: DataType::UInt64,
+            kind: Kind::Wide,
+            bounds: (0, u64::MAX.into()),
+            labels: None,
+            nullable: false,
+        };
+        ty.within((least.into(), greatest.into()))
     }
 
     /// The type with `bounds` that are known to hold, and the narrowest representation for them.

@@ -31,6 +31,7 @@ mod distinct;
 pub(crate) mod domain_casts;
 pub(crate) mod domains;
 mod encodings;
+mod explained;
 pub(crate) mod expression;
 mod extra;
 pub(crate) mod files;

@@ -4,7 +4,6 @@
 //! [`guard`] before the recursive parser sees it. [`copy`](crate::frontend::copy) has a grammar of its own; everything
 //! else is parsed by DataFusion.
 
-use datafusion::common::format::{ExplainFormat, ExplainStatementOptions};
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
 use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, Statement as Sql};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -34,9 +33,9 @@ use crate::frontend::steps::{Split, Touched};
 use crate::frontend::summarize::ColumnsOf;
 use crate::frontend::types::TypeStatement;
 use crate::frontend::{
-    absent, arrays, begin, changes, constraints, distinct, domains, grammar, identity, kept, like,
-    maintenance, materialized, merge, prepared, returning, rewrite, roles, schema_elements,
-    schemas, sequences, steps, summarize, table_as, types,
+    absent, arrays, begin, changes, constraints, distinct, domains, explained, grammar, identity,
+    kept, like, maintenance, materialized, merge, prepared, returning, rewrite, roles,
+    schema_elements, schemas, sequences, steps, summarize, table_as, types,
 };
 use crate::names::{column_name, table_name};
 use crate::resources::guard;
@@ -239,6 +238,10 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
             .and_then(merge::statement);
         return Some(read.map(|merge| Statement::Merge(Box::new(merge))));
     }
+    if let Some((head, merge)) = explained::of_merge(tokens) {
+        let head = rewritten(&head).map_err(Error::from).and_then(plain);
+        return Some(head.and_then(|head| Ok(explaining(head, any(text, merge)?))));
+    }
     if let Some(own) = constraints::set(tokens).transpose() {
         return Some(own.map(Statement::Constraints));
     }
@@ -412,7 +415,7 @@ fn sort(statement: Extended) -> Result<Statement> {
                 query,
             })
         }
-        Extended::Explain(explain) => explained(explain),
+        Extended::Explain(own) => explain(own),
         Extended::CreateExternalTable(_) => Err(Error::unsupported(
             "`create external table` is not supported: name the file in a query (select ... from 'file.parquet') or load it with `copy table from 'file'`",
         )),
@@ -449,33 +452,22 @@ fn in_steps(Split { before, last }: Split) -> Result<Statement> {
 }
 
 /// An `explain`, and what it explains.
-fn explained(ExplainStatement { options, statement }: ExplainStatement) -> Result<Statement> {
-    let ExplainStatementOptions {
-        analyze,
-        verbose,
-        format,
-        analyze_level,
-        analyze_categories,
-        show_statistics,
-    } = options;
-    let json = match format {
-        None | Some(ExplainFormat::Indent) => Some(false),
-        Some(ExplainFormat::PostgresJSON) => Some(true),
-        Some(_) => None,
-    };
-    let Some(json) = json.filter(|_| {
-        analyze_level.is_none() && analyze_categories.is_none() && show_statistics.is_none()
-    }) else {
-        return Err(Error::unsupported(
-            "`explain` takes `analyze`, `verbose` and `format text | json`: other formats and options are not supported",
-        ));
-    };
+fn explain(ExplainStatement { options, statement }: ExplainStatement) -> Result<Statement> {
+    let (analyze, verbose, json) = explained::options(options)?;
     Ok(Statement::Explain {
         analyze,
         verbose,
         json,
         statement: Box::new(sort(*statement)?),
     })
+}
+
+/// The `explain` of another statement.
+fn explaining(mut explain: Statement, explained: Statement) -> Statement {
+    if let Statement::Explain { statement, .. } = &mut explain {
+        **statement = explained;
+    }
+    explain
 }
 
 /// A prepared statement that has its parameters.

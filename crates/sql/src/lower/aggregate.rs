@@ -220,6 +220,11 @@ fn listed(name: &str) -> (Option<Function>, Otherwise) {
     }
 }
 
+/// The engine's function for DataFusion's of this name.
+pub(super) fn aggregate_function(name: &str) -> Option<Function> {
+    listed(name).0
+}
+
 /// The same function of the distinct values.
 fn of_distinct(function: Function) -> Result<Function> {
     Ok(match function {
@@ -233,7 +238,7 @@ fn of_distinct(function: Function) -> Result<Function> {
 }
 
 /// That `function` can be computed of values of type `ty`.
-fn check(function: Function, ty: &Type) -> Result<()> {
+pub(super) fn check(function: Function, ty: &Type) -> Result<()> {
     match function {
         Function::Count | Function::CountDistinct => Ok(()),
         Function::Min | Function::Max if ty.is_opaque() => {

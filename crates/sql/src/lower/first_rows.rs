@@ -1,10 +1,12 @@
 //! Lowering of what keeps the first rows of groups: aggregates that take a value from the first row of an order, and
-//! filters of `row_number()` or `rank()` that keep the first few rows.
+//! filters of `row_number()`, `rank()` or `dense_rank()` that keep the first few rows.
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr as Sql, Filter, SortExpr};
-use engine::{Error, Expr, Fold, Function, Key, Kind, Rel, Result, RowOrder, Type, Var};
+use engine::{
+    Error, Expr, Fold, Function, Key, Kind, Rel, Result, RowNumbers, RowOrder, Type, Var,
+};
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
@@ -163,14 +165,12 @@ impl Lowering<'_> {
         }
         sorts.retain(|sort| !keys.contains(&sort.var));
         let order = RowOrder::new(&sorts, None, most);
-        let ties = |order: RowOrder| {
-            if numbered.is_rank {
-                order.with_ties()
-            } else {
-                order
-            }
-        };
-        let order = order.map(ties);
+        let order = order.map(|order| match numbered.numbers {
+            RowNumbers::Rows => order,
+            // The first of both ranks are the same rows.
+            RowNumbers::DenseRanks if most > 1 => order.with_dense_ranks(),
+            RowNumbers::Ranks | RowNumbers::DenseRanks => order.with_ties(),
+        });
         let order = order.ok_or_else(|| Error::Unsupported("such an order of rows".into()))?;
         let (folds, out) = self.row_folds(&vars, &keys, order)?;
         let mut rel = Rel::Fold {

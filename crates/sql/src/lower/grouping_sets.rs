@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Aggregate, Expr as Sql, GroupingSet};
-use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
+use engine::{Expr, Fold, Function, Literal, Merged, Node, Part, Rel, Result, Type, Var};
 
 use crate::lower::aggregate::addable;
 use crate::lower::expr::Scope;
@@ -24,25 +24,10 @@ use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 /// Most sets that are lowered: each is a stage of the program.
 const MOST: usize = 256;
 
-/// A result for a part of the rows, from which those of coarser groups follow.
-struct Partial {
-    /// How it is computed from rows.
-    function: Function,
-    arg: Option<Var>,
-    /// How it is computed from the same partial results of finer groups.
-    merge: Function,
-    name: String,
-    ty: Type,
-}
-
-/// How a result follows from the partial results of finer groups, by their places.
-enum Merged {
-    /// It is a partial result itself.
-    Partial(usize),
-    /// The sum of sums, in the type that it has to have.
-    Sum(usize),
-    /// The average of these sums, of so many values each.
-    Avg { sums: usize, counts: usize },
+/// How a result follows from those of finer groups.
+enum Finer {
+    /// From their results for parts of the rows.
+    Merged(Merged),
     /// The same function, of a key of the finest level.
     Distinct(Var),
 }
@@ -52,8 +37,8 @@ struct Merging {
     /// The functions as of rows, with vectors for the results of all sets.
     folds: Vec<Fold>,
     /// How each result is merged.
-    merged: Vec<Merged>,
-    partials: Vec<Partial>,
+    merged: Vec<Finer>,
+    parts: Vec<Part>,
     /// The arguments of functions of distinct values.
     distinct: Vec<Var>,
 }
@@ -130,62 +115,29 @@ impl Lowering<'_> {
 
     /// What levels keep to compute `folds`.
     fn merging(&self, folds: Vec<Fold>) -> Result<Merging> {
-        let mut partials: Vec<Partial> = Vec::new();
-        let mut place = |new: Partial| {
-            let known = partials
-                .iter()
-                .position(|own| (own.function, own.arg) == (new.function, new.arg));
-            known.unwrap_or_else(|| {
-                partials.push(new);
-                partials.len() - 1
-            })
-        };
         let (mut merged, mut distinct) = (Vec::with_capacity(folds.len()), Vec::new());
+        let mut parts = Vec::new();
         for fold in &folds {
-            let column = self.query.vars[fold.var].clone();
-            let partial = |function, arg, merge, ty| Partial {
-                function,
-                arg,
-                merge,
-                name: column.name.clone(),
-                ty,
-            };
-            let itself = |merge| partial(fold.function, fold.arg, merge, column.ty.clone());
             merged.push(match (fold.function, fold.arg) {
-                (Function::Count, _) => Merged::Partial(place(itself(Function::CountTotal))),
-                (Function::Min | Function::Max, Some(_)) => {
-                    Merged::Partial(place(itself(fold.function)))
-                }
-                (Function::Sum, Some(arg)) => {
-                    addable(self.query.ty(arg))?;
-                    let ty = sums(self.query.ty(arg))?;
-                    Merged::Sum(place(partial(Function::Sum, Some(arg), Function::Sum, ty)))
-                }
-                (Function::Avg, Some(arg)) => {
-                    addable(self.query.ty(arg))?;
-                    let ty = sums(self.query.ty(arg))?;
-                    let sums = place(partial(Function::Sum, Some(arg), Function::Sum, ty));
-                    // Without NULLs it counts rows.
-                    let counted = Some(arg).filter(|arg| self.query.ty(*arg).nullable);
-                    let ty = count_type()?;
-                    let counts = partial(Function::Count, counted, Function::CountTotal, ty);
-                    let counts = place(counts);
-                    Merged::Avg { sums, counts }
-                }
                 (
                     Function::CountDistinct | Function::SumDistinct | Function::AvgDistinct,
                     Some(arg),
                 ) => {
                     distinct.push(arg);
-                    Merged::Distinct(arg)
+                    Finer::Distinct(arg)
                 }
-                _ => return unsupported(format!("{} of grouping sets", column.name)),
+                (function, arg) => {
+                    if let (Function::Sum | Function::Avg, Some(arg)) = (function, arg) {
+                        addable(self.query.ty(arg))?;
+                    }
+                    Finer::Merged(Part::of(fold, &self.query, &mut parts)?)
+                }
             });
         }
         Ok(Merging {
             folds,
             merged,
-            partials,
+            parts,
             distinct: once(&distinct),
         })
     }
@@ -227,27 +179,17 @@ impl Lowering<'_> {
     /// Groups `rows` by `keys`.
     fn finest(&mut self, rows: Rel, keys: Vec<Var>, is_set: bool, merging: &Merging) -> Level {
         let mut folds = Vec::new();
-        let mut partials = Vec::with_capacity(merging.partials.len());
-        for Partial {
-            function,
-            arg,
-            name,
-            ty,
-            ..
-        } in &merging.partials
-        {
-            let var = self.query.add(format!("part of {name}"), ty.clone());
+        let mut partials = Vec::with_capacity(merging.parts.len());
+        for part in &merging.parts {
+            let name = format!("part of {}", part.name);
+            let var = self.query.add(name, part.ty.clone());
             partials.push(var);
-            folds.push(Fold {
-                var,
-                function: *function,
-                arg: *arg,
-            });
+            folds.push(part.of_rows(var));
         }
         let results = is_set.then(|| {
             let each = merging.folds.iter().zip(&merging.merged);
             let each = each.map(|(fold, merged)| match merged {
-                Merged::Partial(place) => partials[*place],
+                Finer::Merged(Merged::Part(place)) => partials[*place],
                 _ => {
                     let var = self.again(fold.var);
                     folds.push(Fold { var, ..*fold });
@@ -287,32 +229,27 @@ impl Lowering<'_> {
         let partials: Vec<Var> = partials.map(|var| read(self, *var)).collect();
         let mut folds = Vec::new();
         let mut kept = Vec::with_capacity(partials.len());
-        for (own, from) in merging.partials.iter().zip(&partials) {
+        for (part, from) in merging.parts.iter().zip(&partials) {
             let var = self.again(*from);
             kept.push(var);
-            folds.push(Fold {
-                var,
-                function: own.merge,
-                arg: Some(*from),
-            });
+            folds.push(part.of_parts(var, *from));
         }
         let mut results = Vec::with_capacity(merging.folds.len());
         for (fold, merged) in merging.folds.iter().zip(&merging.merged) {
-            let (function, arg) = match merged {
-                Merged::Partial(place) => {
-                    results.push(kept[*place]);
-                    continue;
-                }
-                Merged::Sum(place) => (Function::Sum, Some(partials[*place])),
-                Merged::Avg { sums, counts } => {
-                    let counts = partials[*counts];
-                    (Function::AvgOfSums { counts }, Some(partials[*sums]))
-                }
-                Merged::Distinct(arg) => (fold.function, here.get(arg).copied()),
-            };
+            if let Finer::Merged(Merged::Part(place)) = merged {
+                results.push(kept[*place]);
+                continue;
+            }
             let var = self.again(fold.var);
             results.push(var);
-            folds.push(Fold { var, function, arg });
+            folds.push(match merged {
+                Finer::Merged(merged) => merged.fold(var, &merging.parts, &partials),
+                Finer::Distinct(arg) => Fold {
+                    var,
+                    function: fold.function,
+                    arg: here.get(arg).copied(),
+                },
+            });
         }
         let pairs = keys.iter().filter_map(|key| Some((*key, *here.get(key)?)));
         let keys: Vec<(Var, Var)> = pairs.collect();
@@ -421,26 +358,4 @@ fn ids(sets: &[Vec<usize>], keys: usize, data: &DataType) -> Result<Vec<Expr>> {
         Expr::literal(Literal::Wide(id), data)
     };
     sets.iter().map(id).collect()
-}
-
-/// The type of partial sums of values of type `ty`. It holds more than all sums that fit a type of their own, and the sums
-/// on the way to one.
-fn sums(ty: &Type) -> Result<Type> {
-    let data = match ty.kind {
-        Kind::Float => DataType::Float64,
-        Kind::Int | Kind::Wide => DataType::Decimal128(38, ty.scale()),
-        Kind::Bool | Kind::Code | Kind::Text => return unsupported("sums of such values"),
-    };
-    match Type::of(&data, true) {
-        Some(ty) => Ok(ty),
-        None => unsupported("sums of such values"),
-    }
-}
-
-/// The type of counts.
-fn count_type() -> Result<Type> {
-    match Type::of(&DataType::Int64, false) {
-        Some(ty) => Ok(ty.within((0, i64::MAX.into()))),
-        None => unsupported("counts"),
-    }
 }

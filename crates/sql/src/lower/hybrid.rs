@@ -32,6 +32,8 @@ pub(crate) struct HybridPlan {
     pub plan: LogicalPlan,
     /// In the order in which they run.
     pub subplans: Vec<Arc<Subplan>>,
+    /// Why the engine does not run the rest, each reason once.
+    pub refusals: Vec<String>,
 }
 
 impl HybridPlan {
@@ -124,6 +126,7 @@ pub(crate) async fn extract<'p>(
     let hybrid = HybridPlan {
         plan,
         subplans: subplans.collect(),
+        refusals: extraction.refusals.clone(),
     };
     Ok((Some(hybrid), extraction.refusals))
 }

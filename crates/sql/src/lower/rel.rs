@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
+use datafusion::catalog::TableProvider;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{
@@ -11,7 +12,7 @@ use datafusion::logical_expr::{
     TableScan, Union, Values,
 };
 use engine::{Error, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
-use table::Zone;
+use table::{ROW_COLUMN, Zone};
 
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
@@ -224,20 +225,18 @@ impl Lowering<'_> {
             Some(positions) => positions.clone(),
             None => (0..source.provider.columns()).collect(),
         };
-        let mut columns = Vec::with_capacity(positions.len());
         let mut read = positions.clone();
         for (test, _) in &source.tests {
             let named = test.column_refs();
             let place = |column: &&Column| schema.index_of(&column.name).ok();
             read.extend(named.iter().filter_map(place));
         }
-        for position in once(&read) {
-            columns.push((self.stored_column(&source, position)?, position));
-        }
-        let all: Vec<Var> = columns.iter().map(|(var, _)| *var).collect();
+        let read = once(&read);
+        let (all, row_ids) = self.scanned(&source, &read)?;
+        let columns = all.iter().copied().zip(read.iter().copied());
+        let columns = columns.filter(|(var, _)| row_ids != Some(*var)).collect();
         let vars = all[..positions.len()].to_vec();
-        let fields: Vec<usize> = columns.iter().map(|(_, position)| *position).collect();
-        let own = schema.project(&fields)?;
+        let own = source.provider.schema().project(&read)?;
         let own = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &own);
         let own = own.map_err(failed)?;
         let (mut filters, mut shown) = (source.filters.clone(), source.shown.clone());
@@ -260,6 +259,7 @@ impl Lowering<'_> {
             table,
             alias: scan.table_name.table().to_string(),
             columns,
+            row_ids,
             filters,
             shown,
             expected: source.expected,
@@ -270,12 +270,26 @@ impl Lowering<'_> {
         Ok((rel, vars))
     }
 
+    /// The vectors of the columns at `positions`, and which of them is that of the row ids.
+    fn scanned(&mut self, source: &Source, positions: &[usize]) -> Result<(Vec<Var>, Option<Var>)> {
+        let (mut vars, mut row_ids) = (Vec::with_capacity(positions.len()), None);
+        for position in positions {
+            vars.push(if source.provider.is_row_ids(*position) {
+                let ty = Type::of_row_ids(source.provider.table());
+                *row_ids.insert(self.query.add(ROW_COLUMN, ty))
+            } else {
+                self.stored_column(source, *position)?
+            });
+        }
+        Ok((vars, row_ids))
+    }
+
     /// A vector for the stored column at `position`, with all that the table knows of its values.
     fn stored_column(&mut self, source: &Source, position: usize) -> Result<Var> {
         let table = source.provider.table();
         let schema = table.schema();
         let Some(field) = schema.fields().get(position) else {
-            return unsupported("row ids");
+            return unsupported("a column that the table does not have");
         };
         let known = table.statistics(position);
         let nulls = known.nulls > 0 || table.tail_rows() > 0;

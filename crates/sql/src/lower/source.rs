@@ -69,11 +69,6 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
             "tables that are not in the store".into(),
         ));
     };
-    let row = provider.table().definition().columns.len();
-    let wanted = scan.projection.as_ref();
-    if provider.has_row_ids() && wanted.is_none_or(|wanted| wanted.contains(&row)) {
-        return Err(Error::Unsupported("numbers of rows".into()));
-    }
     let provider = provider.by_key(&scan.filters).await;
     let provider = provider.map_err(|e| Error::Call(Box::new(e)))?;
     let (mut kept, mut tests) = (Vec::new(), Vec::new());

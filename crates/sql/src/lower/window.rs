@@ -1,31 +1,31 @@
 //! Lowering of windows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{NullTreatment, WindowFunction as Call, WindowFunctionParams};
 use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::{
-    Expr as Sql, ExprSchemable, Window, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowFunctionDefinition,
-};
+use datafusion::logical_expr::{Expr as Sql, ExprSchemable, Window, WindowFunctionDefinition};
 use engine::{
-    Expr, FrameBounds, FrameEdge, Function, Key, Kind, Literal, Rel, Result, Type, Var, WindowFold,
+    Expr, FrameBounds, FrameRow, Function, Key, Kind, Literal, Rel, Result, Type, Var, WindowFold,
     WindowFunction,
 };
 
 use crate::functions::one_zero;
 use crate::functions::windows::Framed;
-use crate::functions::windows::frame::{Bound, Exclude, Units, has_offset};
 use crate::functions::windows::layout::Inner;
-use crate::lower::aggregate::addable;
+use crate::lower::aggregate::{addable, aggregate_function, check};
+use crate::lower::aggregate_call::chosen;
 use crate::lower::call::failed;
 use crate::lower::expr::{Scope, literal};
+use crate::lower::frames::{self, number};
 use crate::lower::lowering::{Lowered, Lowering, mapped, unsupported};
 
 /// More rows than any relation has: numbers of rows are below.
 const ROWS: i128 = 1 << 48;
+
+/// A function, its argument, and the type of its result.
+type OverWindow = (WindowFunction, Option<Var>, Type);
 
 /// Functions over the same partitions in the same order.
 struct Group {
@@ -67,7 +67,8 @@ impl Lowering<'_> {
             };
             let partition = self.partition(&call.params, &mut inputs)?;
             let order = self.order(&call.params, &mut inputs)?;
-            let (function, arg, ty) = self.function_over(&call, field.data_type(), &mut inputs)?;
+            let over = (&*call, &order[..]);
+            let (function, arg, ty) = self.function_over(over, field.data_type(), &mut inputs)?;
             let var = self.query.add(field.name(), ty);
             let fold = WindowFold { var, function, arg };
             vars.push(var);
@@ -81,7 +82,7 @@ impl Lowering<'_> {
                 }),
             }
         }
-        let mut rel = mapped(rel, inputs.exprs);
+        let mut rel = mapped_below(rel, inputs.exprs);
         for group in groups {
             rel = Rel::Window {
                 input: Box::new(rel),
@@ -142,37 +143,42 @@ impl Lowering<'_> {
         keys.collect()
     }
 
-    /// A call as a function, its argument, and the type of its result, which is `data` in the plan.
+    /// A call over rows in this order as a function, its argument, and the type of its result, which is `data` in the plan.
     fn function_over(
         &mut self,
-        call: &Call,
+        (call, order): (&Call, &[Key]),
         data: &DataType,
         inputs: &mut Inputs<'_>,
-    ) -> Result<(WindowFunction, Option<Var>, Type)> {
+    ) -> Result<OverWindow> {
         let params = &call.params;
-        if params.filter.is_some() || params.distinct {
-            return unsupported("`filter` and `distinct` of a window");
+        if params.distinct {
+            return unsupported("`distinct` of a window");
         }
-        if params.null_treatment == Some(NullTreatment::IgnoreNulls) {
-            return unsupported("`ignore nulls` of a window");
-        }
+        let ignore_nulls = params.null_treatment == Some(NullTreatment::IgnoreNulls);
         let args = &params.args[..];
         match &call.fun {
+            WindowFunctionDefinition::AggregateUDF(_) if ignore_nulls => {
+                unsupported("`ignore nulls` of an aggregate over a window")
+            }
             WindowFunctionDefinition::AggregateUDF(function) => {
-                let frame = frame(&params.window_frame)?;
-                self.aggregate_over(function.name(), args, frame, data, inputs)
+                let frame = frames::of_datafusion(&params.window_frame)?;
+                let filter = params.filter.as_deref();
+                let over = (function.name(), args, filter);
+                self.aggregate_over(over, frame, data, inputs)
+            }
+            WindowFunctionDefinition::WindowUDF(_) if params.filter.is_some() => {
+                unsupported("`filter` of a window function")
             }
             WindowFunctionDefinition::WindowUDF(function) => {
-                match function.inner().downcast_ref::<Framed>() {
-                    Some(framed) => self.framed(framed, args, data, inputs),
-                    None => {
-                        let frame = || frame(&params.window_frame);
-                        match numbered(function.name(), args, data)? {
-                            Some((function, ty)) => Ok((function, None, ty)),
-                            None => self.value_of(function.name(), args, &frame, data, inputs),
-                        }
-                    }
+                if let Some(framed) = function.inner().downcast_ref::<Framed>() {
+                    return self.framed(framed, (args, order), data, inputs);
                 }
+                if let Some((function, ty)) = numbered(function.name(), args, data)? {
+                    return Ok((function, None, ty));
+                }
+                let frame = || frames::of_datafusion(&params.window_frame);
+                let over = (function.name(), args, ignore_nulls);
+                self.value_of(over, &frame, data, inputs)
             }
         }
     }
@@ -180,22 +186,27 @@ impl Lowering<'_> {
     /// A function that picks the value of a row.
     fn value_of(
         &mut self,
-        name: &str,
-        args: &[Sql],
+        (name, args, ignore_nulls): (&str, &[Sql], bool),
         frame: &dyn Fn() -> Result<FrameBounds>,
         data: &DataType,
         inputs: &mut Inputs<'_>,
-    ) -> Result<(WindowFunction, Option<Var>, Type)> {
-        let (function, value) = match (name, args) {
+    ) -> Result<OverWindow> {
+        let (row, value) = match (name, args) {
             ("lag" | "lead", [value, rest @ ..]) => {
-                return self.shifted(name == "lead", value, rest, data, inputs);
+                let way = (name == "lead", ignore_nulls);
+                return self.shifted(way, value, rest, data, inputs);
             }
-            ("first_value", [value]) => (WindowFunction::FirstValue(frame()?), value),
-            ("last_value", [value]) => (WindowFunction::LastValue(frame()?), value),
-            ("nth_value", [value, nth]) => (nth_value(frame()?, nth)?, value),
+            ("first_value", [value]) => (FrameRow::First, value),
+            ("last_value", [value]) => (FrameRow::Last, value),
+            ("nth_value", [value, nth]) => (nth_row(nth)?, value),
             _ => return unsupported(format!("the function {name} over a window")),
         };
         let (arg, ty) = self.picked(value, false, data, inputs)?;
+        let function = WindowFunction::Value {
+            row,
+            frame: frame()?,
+            ignore_nulls,
+        };
         Ok((function, Some(arg), ty))
     }
 
@@ -224,12 +235,12 @@ impl Lowering<'_> {
     /// `lag`, or `lead`.
     fn shifted(
         &mut self,
-        leads: bool,
+        (leads, ignore_nulls): (bool, bool),
         value: &Sql,
         rest: &[Sql],
         data: &DataType,
         inputs: &mut Inputs<'_>,
-    ) -> Result<(WindowFunction, Option<Var>, Type)> {
+    ) -> Result<OverWindow> {
         let (by, default) = match rest {
             [] => (Some(1), None),
             [by] => (number(by), None),
@@ -249,24 +260,24 @@ impl Lowering<'_> {
                 of_kind(&literal(&default)?, &mut ty)?
             }
         };
-        Ok((WindowFunction::Shift { rows, default }, Some(arg), ty))
+        let function = WindowFunction::Shift {
+            rows,
+            default,
+            ignore_nulls,
+        };
+        Ok((function, Some(arg), ty))
     }
 
+    /// An aggregate of the rows of a frame, or of those of them that pass a filter.
     fn aggregate_over(
         &mut self,
-        name: &str,
-        args: &[Sql],
+        (name, args, filter): (&str, &[Sql], Option<&Sql>),
         frame: FrameBounds,
         data: &DataType,
         inputs: &mut Inputs<'_>,
-    ) -> Result<(WindowFunction, Option<Var>, Type)> {
-        let function = match name {
-            "count" => Function::Count,
-            "sum" => Function::Sum,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            "avg" => Function::Avg,
-            other => return unsupported(format!("the aggregate {other} over a window")),
+    ) -> Result<OverWindow> {
+        let Some(function) = aggregate_function(name) else {
+            return unsupported(format!("the aggregate {name} over a window"));
         };
         let over = WindowFunction::Aggregate(function, frame);
         let [arg] = args else {
@@ -277,75 +288,139 @@ impl Lowering<'_> {
                 return unsupported(format!("values of type {data}"));
             };
             let ty = ty.within((0, i64::MAX.into()));
-            if matches!(arg, Sql::Literal(value, _) if !value.is_null()) {
-                return Ok((over, None, ty));
-            }
-            let arg = self.read(arg, false, inputs)?;
+            let is_constant = matches!(arg, Sql::Literal(value, _) if !value.is_null());
+            let arg = match (is_constant, filter) {
+                (true, None) => return Ok((over, None, ty)),
+                (true, Some(filter)) => {
+                    let one = Expr::literal(Literal::Int(1), &DataType::Int64)?;
+                    self.passing(one, filter, inputs)?
+                }
+                (false, filter) => self.argument(arg, filter, inputs)?,
+            };
             // Without NULLs it counts rows.
             let arg = self.query.ty(arg).nullable.then_some(arg);
             return Ok((over, arg, ty));
         }
         if matches!(function, Function::Min | Function::Max) {
-            let (arg, ty) = self.picked(arg, false, data, inputs)?;
+            let own = arg.get_type(inputs.scope.schema).map_err(failed)?;
+            if own != *data {
+                return unsupported("an extreme of another type than its argument");
+            }
+            let arg = self.argument(arg, filter, inputs)?;
+            let ty = self.query.ty(arg).clone();
+            let ty = Type { data: own, ..ty }.nullable(true);
             return Ok((over, Some(arg), ty));
         }
-        let arg = self.read(arg, false, inputs)?;
-        addable(self.query.ty(arg))?;
+        let arg = self.argument(arg, filter, inputs)?;
+        check(function, self.query.ty(arg))?;
+        if matches!(function, Function::Sum | Function::Avg) {
+            addable(self.query.ty(arg))?;
+        }
         let Some(ty) = Type::of(data, true) else {
             return unsupported(format!("values of type {data}"));
         };
         Ok((over, Some(arg), ty))
     }
 
+    /// The vector of an argument, which is NULL in rows that do not pass the filter.
+    fn argument(
+        &mut self,
+        arg: &Sql,
+        filter: Option<&Sql>,
+        inputs: &mut Inputs<'_>,
+    ) -> Result<Var> {
+        match filter {
+            None => self.read(arg, false, inputs),
+            Some(filter) => {
+                let value = self.expr(arg, inputs.scope)?;
+                self.passing(value, filter, inputs)
+            }
+        }
+    }
+
+    /// The vector of a value, which is NULL in rows that do not pass the filter.
+    fn passing(&mut self, value: Expr, filter: &Sql, inputs: &mut Inputs<'_>) -> Result<Var> {
+        let filter = self.expr(filter, inputs.scope)?;
+        if filter.ty.kind != Kind::Bool {
+            return unsupported("a filter that is no boolean");
+        }
+        let value = chosen(filter, value)?;
+        Ok(self.var(value, "filtered", &mut inputs.exprs))
+    }
+
     /// A call over a frame that the plan finds itself.
     fn framed(
         &mut self,
         framed: &Framed,
-        args: &[Sql],
+        (args, order): (&[Sql], &[Key]),
         data: &DataType,
         inputs: &mut Inputs<'_>,
-    ) -> Result<(WindowFunction, Option<Var>, Type)> {
+    ) -> Result<OverWindow> {
         let (inner, frame, layout) = framed.parts();
-        if layout.filtered || frame.exclude != Exclude::None {
-            return unsupported("a frame with exceptions");
-        }
         let (Some(own), Some(offsets)) =
             (args.get(..layout.own), args.get(layout.first_offset()..))
         else {
             return unsupported("a frame without distances");
         };
-        let mut offsets = offsets.iter();
-        let mut edge = |bound: Bound| -> Result<FrameEdge> {
-            let distance = if has_offset(bound) {
-                let distance = offsets.next().and_then(number);
-                match distance.map(u64::try_from) {
-                    Some(Ok(distance)) if frame.units == Units::Rows => distance,
-                    _ => return unsupported("frames of such distances"),
-                }
-            } else {
-                0
-            };
-            Ok(match bound {
-                Bound::First => FrameEdge::First,
-                Bound::Preceding => FrameEdge::Preceding(distance),
-                Bound::Current => FrameEdge::Current,
-                Bound::Following => FrameEdge::Following(distance),
-                Bound::Last => FrameEdge::Last,
-            })
+        let filter = args.get(layout.own).filter(|_| layout.filtered);
+        let key = match order {
+            [key] => Some(self.query.ty(key.var)),
+            _ => None,
         };
-        let frame = FrameBounds {
-            peers: frame.units != Units::Rows,
-            start: edge(frame.start)?,
-            end: edge(frame.end)?,
-        };
-        match inner {
-            Inner::First => self.value_of("first_value", own, &|| Ok(frame), data, inputs),
-            Inner::Last => self.value_of("last_value", own, &|| Ok(frame), data, inputs),
-            Inner::Nth => self.value_of("nth_value", own, &|| Ok(frame), data, inputs),
+        let frame = frames::of_own(frame, offsets, key)?;
+        let name = match inner {
+            Inner::First => "first_value",
+            Inner::Last => "last_value",
+            Inner::Nth => "nth_value",
             Inner::Aggregate(function) => {
-                self.aggregate_over(function.name(), own, frame, data, inputs)
+                let over = (function.name(), own, filter);
+                return self.aggregate_over(over, frame, data, inputs);
             }
+        };
+        if filter.is_some() {
+            return unsupported("`filter` of a window function");
         }
+        self.value_of((name, own, false), &|| Ok(frame), data, inputs)
+    }
+}
+
+/// `rel` with the vectors that `exprs` compute: below the windows that it consists of, if they read nothing of what those
+/// give. Windows right above each other may share a sort.
+fn mapped_below(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
+    let mut given = BTreeSet::new();
+    let mut layer = &rel;
+    while let Rel::Window {
+        input, functions, ..
+    } = layer
+    {
+        given.extend(functions.iter().map(|fold| fold.var));
+        layer = input;
+    }
+    let mut reads = false;
+    for (_, e) in &exprs {
+        e.each_var(&mut |var| reads |= given.contains(&var));
+    }
+    if reads {
+        mapped(rel, exprs)
+    } else {
+        below(rel, exprs)
+    }
+}
+
+fn below(rel: Rel, exprs: Vec<(Var, Expr)>) -> Rel {
+    match rel {
+        Rel::Window {
+            input,
+            partition,
+            order,
+            functions,
+        } => Rel::Window {
+            input: Box::new(below(*input, exprs)),
+            partition,
+            order,
+            functions,
+        },
+        rel => mapped(rel, exprs),
     }
 }
 
@@ -369,52 +444,11 @@ fn numbered(name: &str, args: &[Sql], data: &DataType) -> Result<Option<(WindowF
     Ok(Some((function, ty.within((1, most.max(1))))))
 }
 
-fn nth_value(frame: FrameBounds, nth: &Sql) -> Result<WindowFunction> {
+fn nth_row(nth: &Sql) -> Result<FrameRow> {
     match number(nth).map(u64::try_from) {
-        Some(Ok(nth @ 1..)) => Ok(WindowFunction::NthValue(frame, nth)),
+        Some(Ok(nth @ 1..)) => Ok(FrameRow::Nth(nth)),
         _ => unsupported("such an `nth_value`"),
     }
-}
-
-/// A whole number that stands in the statement.
-fn number(e: &Sql) -> Option<i64> {
-    let Sql::Literal(value, _) = e else {
-        return None;
-    };
-    let whole = value
-        .data_type()
-        .is_integer()
-        .then(|| value.cast_to(&DataType::Int64));
-    match whole? {
-        Ok(ScalarValue::Int64(number)) => number,
-        _ => None,
-    }
-}
-
-/// A frame of DataFusion's.
-fn frame(frame: &WindowFrame) -> Result<FrameBounds> {
-    let peers = frame.units != WindowFrameUnits::Rows;
-    let distance = |value: &ScalarValue| {
-        let number = number(&Sql::Literal(value.clone(), None)).map(u64::try_from);
-        match number {
-            Some(Ok(distance)) if !peers => Ok(distance),
-            _ => unsupported("frames of such distances"),
-        }
-    };
-    let edge = |bound: &WindowFrameBound| -> Result<FrameEdge> {
-        Ok(match bound {
-            WindowFrameBound::Preceding(value) if value.is_null() => FrameEdge::First,
-            WindowFrameBound::Preceding(value) => FrameEdge::Preceding(distance(value)?),
-            WindowFrameBound::CurrentRow => FrameEdge::Current,
-            WindowFrameBound::Following(value) if value.is_null() => FrameEdge::Last,
-            WindowFrameBound::Following(value) => FrameEdge::Following(distance(value)?),
-        })
-    };
-    Ok(FrameBounds {
-        peers,
-        start: edge(&frame.start_bound)?,
-        end: edge(&frame.end_bound)?,
-    })
 }
 
 /// A constant as values of type `ty` are represented, whose bounds then include it.

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use engine::RowNumbers;
 
 /// Most columns of a row that are found this way: beyond, sorting is as fast.
 const MOST: usize = 64;
@@ -59,7 +60,7 @@ impl OptimizerRule for FirstRows {
 /// The filter of a window's rows as an aggregate, if it keeps the first row of each group.
 fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPlan>> {
     let Some(numbered) =
-        numbered(filter)?.filter(|numbered| numbered.most == 1 && !numbered.is_rank)
+        numbered(filter)?.filter(|own| own.most == 1 && own.numbers == RowNumbers::Rows)
     else {
         return Ok(None);
     };
@@ -119,9 +120,9 @@ fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPla
 pub(crate) struct Numbered<'f> {
     /// The window below the filter.
     pub window: &'f Window,
-    /// Its only function: `row_number()`, or `rank()`.
+    /// Its only function: `row_number()`, `rank()` or `dense_rank()`.
     pub function: WindowFunction,
-    pub is_rank: bool,
+    pub numbers: RowNumbers,
     /// The column of the numbers.
     number: Column,
     /// The greatest number that may pass.
@@ -138,12 +139,18 @@ pub(crate) fn numbered(filter: &Filter) -> Result<Option<Numbered<'_>>> {
     let Some(function) = row_number(window)? else {
         return Ok(None);
     };
-    let is_rank = function.fun.name() == "rank";
+    let numbers = match function.fun.name() {
+        "rank" => RowNumbers::Ranks,
+        "dense_rank" => RowNumbers::DenseRanks,
+        _ => RowNumbers::Rows,
+    };
     let before = window.input.schema().fields().len();
     let number = Column::from(window.schema.qualified_field(before));
     let (mut most, mut others) = (i128::MAX, Vec::new());
     for condition in split_conjunction_owned(filter.predicate.clone()) {
         let Some((op, with)) = of_number(&condition, &number) else {
+            // It stays, but tells how far numbers may go.
+            most = most.min(upper(&condition, &number).unwrap_or(i128::MAX));
             others.push(condition);
             continue;
         };
@@ -168,14 +175,37 @@ pub(crate) fn numbered(filter: &Filter) -> Result<Option<Numbered<'_>>> {
     Ok((1..i128::MAX).contains(&most).then_some(Numbered {
         window,
         function,
-        is_rank,
+        numbers,
         number,
         most,
         others,
     }))
 }
 
-/// The window's function, if that is a single `row_number()` or `rank()` of groups that can be keys of an aggregate.
+/// The greatest number for which a condition of alternatives can hold, such as `n = 1 or n = 3`, if it says one.
+fn upper(condition: &Expr, number: &Column) -> Option<i128> {
+    match condition {
+        Expr::BinaryExpr(binary) if binary.op == Operator::Or => {
+            let left = upper(&binary.left, number)?;
+            Some(left.max(upper(&binary.right, number)?))
+        }
+        Expr::BinaryExpr(binary) if binary.op == Operator::And => {
+            let sides = [upper(&binary.left, number), upper(&binary.right, number)];
+            sides.into_iter().flatten().min()
+        }
+        Expr::InList(list) if !list.negated && is_number(&list.expr, number) => {
+            let all = list.list.iter().map(constant);
+            all.collect::<Option<Vec<i128>>>()?.into_iter().max()
+        }
+        _ => match of_number(condition, number)? {
+            (Operator::Lt, with) => Some(with - 1),
+            (Operator::LtEq | Operator::Eq, with) => Some(with),
+            _ => None,
+        },
+    }
+}
+
+/// The window's function, if that is a single `row_number()`, `rank()` or `dense_rank()` of groups that can be keys of an aggregate.
 fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
     let [one] = &window.window_expr[..] else {
         return Ok(None);
@@ -187,7 +217,7 @@ fn row_number(window: &Window) -> Result<Option<WindowFunction>> {
         return Ok(None);
     };
     let params = &own.params;
-    let is_plain = matches!(function.name(), "row_number" | "rank")
+    let is_plain = matches!(function.name(), "row_number" | "rank" | "dense_rank")
         && params.filter.is_none()
         && !params.partition_by.is_empty()
         && !params.partition_by.iter().any(Expr::is_volatile);

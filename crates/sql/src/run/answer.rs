@@ -83,18 +83,37 @@ impl Answer {
 
     /// An answer of columns that are never null, each with its name.
     pub(crate) fn of_columns(columns: Vec<(&str, ArrayRef)>, clock: &Clock) -> Result<Answer> {
-        let fields: Vec<Field> = columns
-            .iter()
-            .map(|(name, array)| Field::new(*name, DataType::clone(array.data_type()), false))
-            .collect();
-        let schema = Arc::new(Schema::new(fields));
-        let arrays = columns.into_iter().map(|(_, array)| array).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-        let batches = if batch.num_rows() == 0 {
-            Vec::new()
-        } else {
-            vec![batch]
-        };
+        let (schema, batches) = rows_of_columns(columns)?;
         Ok(Answer::rows_of(schema, batches, clock))
     }
+
+    /// What is told of a statement that has run, in the place of its rows, as columns that are never null.
+    pub(crate) fn told(self, columns: Vec<(&str, ArrayRef)>) -> Result<Answer> {
+        let (schema, batches) = rows_of_columns(columns)?;
+        Ok(Answer {
+            schema,
+            batches,
+            changed: None,
+            origins: Origins::default(),
+            held: None,
+            ..self
+        })
+    }
+}
+
+/// The rows of columns that are never null, each with its name.
+fn rows_of_columns(columns: Vec<(&str, ArrayRef)>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, DataType::clone(array.data_type()), false))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+    let batches = if batch.num_rows() == 0 {
+        Vec::new()
+    } else {
+        vec![batch]
+    };
+    Ok((schema, batches))
 }

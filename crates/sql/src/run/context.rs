@@ -46,6 +46,7 @@ use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::shared_plans;
 use crate::run::values::Defaults;
+use crate::run::watch::Watch;
 use crate::run::{file_columns, system_columns};
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
@@ -90,6 +91,8 @@ pub(crate) struct StatementContext {
     pub(super) kept_numbers: Option<Arc<dyn Numbers>>,
     /// Which constraints are looked at when its transaction ends; none where the statement is one itself.
     pub deferrals: Option<Deferrals>,
+    /// What sees how the rows come that the statement writes, if it is analysed.
+    pub watch: Option<Arc<Watch>>,
     pub clock: Clock,
 }
 
@@ -149,6 +152,7 @@ impl StatementContext {
             numbers: None,
             kept_numbers: None,
             deferrals: None,
+            watch: None,
             clock: Clock::new(started, traffic),
         }
     }

@@ -7,8 +7,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use engine::profile::Record;
-use engine::{Error, Execution, Prepared, ProfileCollector, Runtime, StageOutline};
+use engine::{Error, Execution, Prepared, ProfileCollector, Runtime};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
@@ -19,6 +18,7 @@ use crate::lower::plan::{Findings, lower};
 use crate::messages::plain;
 use crate::resources::{operators, stop};
 use crate::run::context::StatementContext;
+use crate::run::watch::{Part, Profile, Profiled};
 
 /// What the engine runs of a query.
 #[derive(Debug)]
@@ -29,15 +29,14 @@ pub(crate) enum NativePlan {
     Hybrid(HybridPlan),
 }
 
-/// The profile of a query, a line each, which comes to be while it runs.
-pub(crate) type Profile = Arc<parking_lot::Mutex<Vec<String>>>;
-
 /// Batches of an answer that wait to be taken.
 const QUEUE: usize = 4;
 
 /// A plan that runs: its rows, and what of it DataFusion runs.
 pub(crate) struct Running {
     pub rows: SendableRecordBatchStream,
+    /// The parts that the engine runs, if they are measured: of a whole plan the measures come with its last row.
+    pub parts: Vec<Part>,
     pub rest: Option<Arc<dyn ExecutionPlan>>,
     /// What the engine did; complete once all rows were taken.
     pub profile: Profile,
@@ -52,8 +51,8 @@ impl NativePlan {
         }
     }
 
-    /// What it will do, a line each; `refusals` say why the engine does not run all of it.
-    pub(crate) fn explain(&self, refusals: &[String]) -> Vec<String> {
+    /// What it will do, a line each.
+    pub(crate) fn explain(&self) -> Vec<String> {
         let hybrid = match self {
             NativePlan::Whole(prepared) => return prepared.explain(),
             NativePlan::Hybrid(hybrid) => hybrid,
@@ -69,7 +68,7 @@ impl NativePlan {
             lines.extend(own.into_iter().map(|line| format!("  {line}")));
         }
         lines.push("the rest, run by datafusion:".into());
-        lines.extend(told(refusals).map(|line| format!("  {line}")));
+        lines.extend(told(&hybrid.refusals).map(|line| format!("  {line}")));
         let rest = hybrid.plan.display_indent().to_string();
         lines.extend(rest.lines().map(|line| format!("  {line}")));
         lines
@@ -140,34 +139,41 @@ impl Outcome {
     }
 }
 
-/// Runs `plan` until its first rows come.
-pub(crate) async fn run(context: &StatementContext, plan: &NativePlan) -> Result<Outcome> {
+/// Runs `plan` until its first rows come; the operators are measured by `collector`, if there is one.
+pub(crate) async fn run(
+    context: &StatementContext,
+    plan: &NativePlan,
+    collector: Option<&Arc<ProfileCollector>>,
+) -> Result<Outcome> {
+    let mut execution = context.instance.execution.clone();
+    if let Some(collector) = collector {
+        // Nothing of an attempt before this one.
+        collector.take();
+        execution.profile = Some(Arc::clone(collector));
+    }
     let hybrid = match plan {
-        NativePlan::Whole(prepared) => return whole(context, prepared).await,
+        NativePlan::Whole(prepared) => {
+            let outcome = whole(context, prepared, execution).await?;
+            return Ok(match outcome {
+                Outcome::Running(mut running) if collector.is_some() => {
+                    running.parts.push((prepared.outline(), vec![]));
+                    Outcome::Running(running)
+                }
+                outcome => outcome,
+            });
+        }
         NativePlan::Hybrid(hybrid) => hybrid,
     };
-    let mut profile = vec![];
+    let (mut profile, mut parts) = (vec![], vec![]);
     for subplan in &hybrid.subplans {
-        match subplan
-            .fill(&runtime(context), &context.instance.execution)
-            .await
-        {
+        match subplan.fill(&runtime(context), &execution).await {
             Ok(lines) => profile.extend(lines),
             Err(e) => return Outcome::of(e),
         }
+        parts.extend(collector.map(|own| (subplan.prepared.outline(), own.take())));
     }
-    rest(context, hybrid, profile).await.map(Outcome::Running)
-}
-
-/// What a query did that has run to its end.
-#[derive(Debug)]
-pub(crate) struct Profiled {
-    /// Rows of its answer, which nobody gets.
-    pub rows: u64,
-    /// The parts that the engine ran, each with its stages and what was measured of them.
-    pub parts: Vec<(Vec<StageOutline>, Vec<Record>)>,
-    /// What DataFusion ran of it over the rows of these.
-    pub rest: Option<Arc<dyn ExecutionPlan>>,
+    let running = rest(context, hybrid, profile).await?;
+    Ok(Outcome::Running(Running { parts, ..running }))
 }
 
 /// Runs `plan` to its end and measures its operators, which costs a few per cent; `None` if the engine cannot run it now.
@@ -244,12 +250,16 @@ fn runtime(context: &StatementContext) -> Runtime {
 }
 
 /// Runs a whole query until its first rows come: after that no other executor can take over.
-async fn whole(context: &StatementContext, prepared: &Arc<Prepared>) -> Result<Outcome> {
+async fn whole(
+    context: &StatementContext,
+    prepared: &Arc<Prepared>,
+    execution: Execution,
+) -> Result<Outcome> {
     let profile = Profile::default();
     let mut rows = Box::pin(sent(
         prepared.clone(),
         runtime(context),
-        context.instance.execution.clone(),
+        execution,
         profile.clone(),
     ));
     let first = match rows.next().await {
@@ -262,6 +272,7 @@ async fn whole(context: &StatementContext, prepared: &Arc<Prepared>) -> Result<O
     let rows = RecordBatchStreamAdapter::new(Arc::clone(prepared.schema()), rows);
     Ok(Outcome::Running(Running {
         rows: Box::pin(rows),
+        parts: vec![],
         rest: None,
         profile,
     }))
@@ -311,6 +322,7 @@ async fn rest(
     let physical = stop::watched(physical)?;
     Ok(Running {
         rows: operators::rows(Arc::clone(&physical), context.task())?,
+        parts: vec![],
         rest: Some(physical),
         profile: Arc::new(parking_lot::Mutex::new(profile)),
     })

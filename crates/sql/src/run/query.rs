@@ -29,8 +29,9 @@ use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::generic_plans::GenericRun;
 use crate::run::kept_plans::Slot;
-use crate::run::native::{NativePlan, Outcome};
+use crate::run::native::{NativePlan, Outcome, Running};
 use crate::run::origins::Origins;
+use crate::run::watch::{Ran, Watch};
 use crate::run::{native, output, visible};
 
 /// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
@@ -159,7 +160,8 @@ async fn opened(mut context: StatementContext, asked: Asked) -> Result<Opened> {
         Asked::Prepared(run) => run.planned(&context).await?,
     };
     if let Some(planned) = planned {
-        let rows = found(&mut context, &planned.plan, Some(&planned.optimised)).await?;
+        let optimised = Some(&planned.optimised);
+        let rows = found(&mut context, &planned.plan, optimised, None).await?;
         return Ok(Opened {
             rows: visible::rows(output::named(rows)),
             clock: context.clock,
@@ -186,20 +188,39 @@ pub(crate) async fn rows(
     context: &mut StatementContext,
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
+    rows_of(context, plan, None).await
+}
+
+/// The same of the plan by which a statement gets the rows that it writes, or finds those that it changes. Whoever
+/// analyses the statement sees what runs it.
+pub(crate) async fn rows_to_write(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+) -> Result<SendableRecordBatchStream> {
+    let watch = context.watch.clone();
+    rows_of(context, plan, watch.as_deref()).await
+}
+
+async fn rows_of(
+    context: &mut StatementContext,
+    plan: &LogicalPlan,
+    watch: Option<&Watch>,
+) -> Result<SendableRecordBatchStream> {
     if context.settings.locks().is_some_and(|locks| locks.waits()) {
-        return waiting(context, plan).await;
+        return waiting(context, plan, watch).await;
     }
-    at_once(context, plan).await
+    at_once(context, plan, watch).await
 }
 
 /// The same of a plan whose functions do not wait.
 async fn at_once(
     context: &mut StatementContext,
     plan: &LogicalPlan,
+    watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
     let plan = context.with_ctes(plan).await?;
     context.in_order(&plan)?;
-    Ok(output::named(found(context, &plan, None).await?))
+    Ok(output::named(found(context, &plan, None, watch).await?))
 }
 
 /// The rows of a plan with functions that wait for locks: it runs again each time that it has got one, until it comes to its
@@ -207,9 +228,10 @@ async fn at_once(
 async fn waiting(
     context: &mut StatementContext,
     plan: &LogicalPlan,
+    watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
     loop {
-        let error = match gathered(context, plan).await {
+        let error = match gathered(context, plan, watch).await {
             Ok(rows) => return Ok(rows),
             Err(error) => error,
         };
@@ -225,9 +247,10 @@ async fn waiting(
 async fn gathered(
     context: &mut StatementContext,
     plan: &LogicalPlan,
+    watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
     let mut held = Held::of(context.budget());
-    let mut rows = Box::pin(at_once(context, plan)).await?;
+    let mut rows = Box::pin(at_once(context, plan, watch)).await?;
     let (schema, mut batches) = (rows.schema(), Vec::new());
     while let Some(batch) = rows.try_next().await? {
         account(&mut held, &batch)?;
@@ -243,6 +266,7 @@ async fn found(
     context: &mut StatementContext,
     plan: &LogicalPlan,
     optimised: Option<&LogicalPlan>,
+    watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
     // Once for all executors.
     let optimised = match optimised {
@@ -253,26 +277,39 @@ async fn found(
         && let Some(native) = native::prepare(context, &optimised).await?.native
     {
         context.clock.planned();
-        if let Some(rows) = on_engine(context, &native).await? {
+        if let Some(rows) = on_engine(context, &native, watch).await? {
             context.clock.ran_on = native.ran_on();
             return Ok(rows);
         }
     }
-    on_datafusion(context, &optimised).await
+    on_datafusion(context, &optimised, watch).await
 }
 
 /// Runs `plan` on Atoll's own engine; `None` if memory does not suffice, or the engine cannot run it after all.
 async fn on_engine(
     context: &StatementContext,
     plan: &NativePlan,
+    watch: Option<&Watch>,
 ) -> Result<Option<SendableRecordBatchStream>> {
+    let collector = watch.and_then(Watch::collector);
+    let seen = |running: Running| {
+        watch.inspect(|watch| {
+            watch.see(Ran {
+                plan: plan.explain(),
+                profile: Arc::clone(&running.profile),
+                parts: running.parts,
+                rest: running.rest,
+            });
+        });
+        running.rows
+    };
     let admission = Arc::clone(&context.instance.admission);
     let permit = admission.permit().await;
     let ticket = admission.admit();
-    let begun = native::run(context, plan).await;
+    let begun = native::run(context, plan, collector).await;
     drop(permit);
     match begun? {
-        Outcome::Running(running) => return Ok(Some(held(running.rows, ticket))),
+        Outcome::Running(running) => return Ok(Some(held(seen(running), ticket))),
         Outcome::Unsupported => return Ok(None),
         // What others give back would not be this user's.
         Outcome::OutOfMemory if ticket.is_alone() || context.is_limited() => return Ok(None),
@@ -280,8 +317,8 @@ async fn on_engine(
     }
     let mut wait = admission.wait_for_memory(PATIENCE).await;
     while let Some(ticket) = wait.retry().await {
-        if let Outcome::Running(running) = native::run(context, plan).await? {
-            return Ok(Some(held(running.rows, ticket)));
+        if let Outcome::Running(running) = native::run(context, plan, collector).await? {
+            return Ok(Some(held(seen(running), ticket)));
         }
         if ticket.is_alone() {
             break;
@@ -294,14 +331,15 @@ async fn on_engine(
 async fn on_datafusion(
     context: &mut StatementContext,
     plan: &LogicalPlan,
+    watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
     let ticket = context.instance.admission.admit();
-    let first = begin(context, &context.state, plan).await;
+    let first = begin(context, &context.state, plan, watch).await;
     context.clock.planned();
     let rows = match first {
         Err(e) if is_short(&e) => {
             let state = frugal(&context.state, context.budget().limit());
-            begin(context, &state, plan).await?
+            begin(context, &state, plan, watch).await?
         }
         rows => rows?,
     };
@@ -313,8 +351,10 @@ async fn begin(
     context: &StatementContext,
     state: &SessionState,
     plan: &LogicalPlan,
+    watch: Option<&Watch>,
 ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
     let physical = stop::watched(rules::physical(state, plan).await?)?;
+    watch.inspect(|watch| watch.see(Ran::of_datafusion(&physical)));
     let mut rows = operators::rows(physical, context.task())?;
     let schema = rows.schema();
     let first = rows.try_next().await?;

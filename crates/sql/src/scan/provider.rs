@@ -69,6 +69,11 @@ impl Provider {
         self.row_ids
     }
 
+    /// Whether the column at `position` is that of the row ids.
+    pub(crate) fn is_row_ids(&self, position: usize) -> bool {
+        self.row_ids && position == self.table.schema().fields().len()
+    }
+
     /// Number of columns, including row ids.
     pub(crate) fn columns(&self) -> usize {
         self.schema.fields().len()

@@ -11,8 +11,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Column;
 use datafusion::datasource::MemTable;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{Expr as Planned, ExprSchemable, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr as Planned, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Join, JoinConstraint,
     JoinOperator, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
@@ -28,7 +27,6 @@ use crate::messages::nearest::unknown_column;
 use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
-use crate::resources::operators;
 use crate::run::context::StatementContext;
 use crate::statements::assigned::fold_targets;
 use crate::statements::{steps, ways};
@@ -64,16 +62,16 @@ fn lost() -> Error {
 }
 
 impl Beside {
-    /// The rows of an `update`: for each column its value, then the number of the row, then what is kept here.
+    /// The plan of the rows of an `update`: for each column its value, then the number of the row, then what is kept here.
     ///
     /// # Errors
     /// Those of planning it.
     pub(super) async fn update(
-        context: &mut StatementContext,
+        context: &StatementContext,
         statement: Update,
         definition: &Definition,
         (target, returned): (&str, bool),
-    ) -> Result<(Beside, SendableRecordBatchStream)> {
+    ) -> Result<(Beside, LogicalPlan)> {
         let TableFactor::Table { name, alias, .. } = &statement.table.relation else {
             return Err(lost());
         };
@@ -109,21 +107,21 @@ impl Beside {
         let assigned = from.iter().all(|table| is_assigned(&table.relation));
         let tables = arranged(statement.table.clone(), from);
         let query = over(&own, values, &names, (tables, statement.selection))?;
-        let (mut beside, rows) = Beside::run(context, query, definition, target).await?;
+        let (mut beside, plan) = Beside::planned(context, query, definition, target).await?;
         beside.assigned = assigned;
-        Ok((beside, rows))
+        Ok((beside, plan))
     }
 
-    /// The rows of a `delete ... using` that returns some, with the values that its rows have.
+    /// The plan of the rows of a `delete ... using` that returns some, with the values that its rows have.
     ///
     /// # Errors
     /// Those of planning it.
     pub(super) async fn delete(
-        context: &mut StatementContext,
+        context: &StatementContext,
         statement: Delete,
         definition: &Definition,
         target: &str,
-    ) -> Result<(Beside, SendableRecordBatchStream)> {
+    ) -> Result<(Beside, LogicalPlan)> {
         let (FromTable::WithFromKeyword(mut tables) | FromTable::WithoutKeyword(mut tables)) =
             statement.from;
         let own = match tables.first().map(|first| &first.relation) {
@@ -138,15 +136,15 @@ impl Beside {
         let values = definition.columns.iter();
         let values = values.map(|column| of_own(&own, &column.name)).collect();
         let query = over(&own, values, &names, (tables, statement.selection))?;
-        Beside::run(context, query, definition, target).await
+        Beside::planned(context, query, definition, target).await
     }
 
-    async fn run(
-        context: &mut StatementContext,
+    async fn planned(
+        context: &StatementContext,
         query: Box<Query>,
         definition: &Definition,
         target: &str,
-    ) -> Result<(Beside, SendableRecordBatchStream)> {
+    ) -> Result<(Beside, LogicalPlan)> {
         let plan = context.plan(Sql::Query(query), Some(target)).await?;
         let width = definition.columns.len();
         let types = definition.schema();
@@ -184,17 +182,13 @@ impl Beside {
             own.places.push(at);
         }
         let plan = LogicalPlanBuilder::from(plan).project(exprs)?.build()?;
-        let plan = context.with_ctes(&plan).await?;
-        let physical = context.physical(&plan).await?;
-        context.clock.planned();
-        let rows = operators::rows(physical, context.task())?;
         let beside = Beside {
             assigned: false,
             definition: definition.clone(),
             others: found,
             held: Held::of(&context.instance.budget),
         };
-        Ok((beside, rows))
+        Ok((beside, plan))
     }
 
     /// The columns of the table and the number of the row, of which the rest is kept.
@@ -276,7 +270,7 @@ pub(super) async fn describe(
     query: &mut Query,
 ) -> Result<bool> {
     let name = definition.name.clone();
-    let (beside, rows) = match statement {
+    let (beside, _) = match statement {
         Sql::Update(update) if is_wanted(update) => {
             let mut update = update.clone();
             ways::of_update(&mut update, definition)?;
@@ -289,7 +283,6 @@ pub(super) async fn describe(
         }
         _ => return Ok(false),
     };
-    drop(rows);
     beside.give(context, query, vec![])?;
     Ok(true)
 }

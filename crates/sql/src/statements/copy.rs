@@ -14,11 +14,12 @@ use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::datasource::file_format::format_as_file_type;
 use datafusion::datasource::provider_as_source;
 use datafusion::error::{DataFusionError, Result as Planned};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use engine::SpillTo;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use ingest::{Compressing, Compression, NullRule, Wanted};
 use table::{Definition, is_enum, is_wide, json_kind, map_parts, map_type};
 
@@ -38,8 +39,8 @@ use crate::resources::whole_file::{WholeFile, failed, is_stream};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::file_store::{FileStore, TARGET};
-use crate::run::output;
 use crate::run::row_form::{CsvForm, RowForm};
+use crate::run::{output, query, read_once};
 use crate::scan::files::table::FileTable;
 use crate::statements::references;
 use crate::statements::scope::Scope;
@@ -78,28 +79,26 @@ pub(crate) async fn to(
     let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
     rows.check_quoted(&options.force_quote, &names)?;
     if let Some(form) = row_form(format, &target, &options, &names) {
-        let plan = context.with_ctes(&input).await?;
-        let physical = context.physical(&plan).await?;
-        context.clock.planned();
+        let rows = query::rows(&mut context, &input).await?;
         let lines = (form, compression);
-        let written = fill_lines(&context, physical, lines, PathBuf::from(target)).await?;
+        let written = fill_lines(&context, rows, lines, PathBuf::from(target)).await?;
         return Ok(Answer::changed(Some(written), &context.clock));
     }
     let factory = context
         .state
         .get_file_format_factory(format)
         .ok_or_else(|| Error::unknown_format(format))?;
+    let rows = query::rows(&mut context, &input).await?;
+    let rows = provider_as_source(Arc::new(read_once::table(rows.schema(), rows.boxed())?));
     let plan = LogicalPlanBuilder::copy_to(
-        input,
+        LogicalPlanBuilder::scan("copied", rows, None)?.build()?,
         TARGET.into(),
         format_as_file_type(factory),
         writer_options(&options),
         vec![],
     )?
     .build()?;
-    let plan = context.with_ctes(&plan).await?;
     let physical = context.physical(&plan).await?;
-    context.clock.planned();
     let written = fill(&context, physical, Path::new(&target)).await?;
     Ok(Answer::changed(Some(written), &context.clock))
 }
@@ -131,20 +130,19 @@ fn room(context: &StatementContext) -> PathBuf {
     }
 }
 
-/// Runs a plan, and writes its rows as lines to a file, which appears when it is whole; the number of rows.
+/// Writes rows as lines to a file, which appears when it is whole; the number of rows.
 async fn fill_lines(
     context: &StatementContext,
-    plan: Arc<dyn ExecutionPlan>,
+    mut rows: SendableRecordBatchStream,
     (form, compression): (RowForm, Compression),
     target: PathBuf,
 ) -> Result<u64> {
     let file = WholeFile::create(&target, room(context)).await?;
-    let schema = plan.schema();
+    let schema = rows.schema();
     let head = form.head(schema.fields().iter().map(|field| field.name().as_str()));
     let (form, target) = (Arc::new(form), Arc::new(target));
     let mut out = Compressing::new(file.file(), compression).map_err(|e| failed(&target, &e))?;
     out.write_all(&head).map_err(|e| failed(&target, &e))?;
-    let mut rows = operators::rows(plan, context.task())?;
     let mut written = 0;
     while let Some(batch) = rows.try_next().await? {
         written += batch.num_rows() as u64;

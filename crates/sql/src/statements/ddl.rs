@@ -200,7 +200,9 @@ async fn create_as(
     definition.on_commit = on_commit;
     modifiers::keep(&mut definition, &modifiers::of_plan(&plan));
     table::create(&mut writing.tx, &definition)?;
-    let rows = query::rows(context, &plan).await?.map_err(Error::from);
+    let rows = query::rows_to_write(context, &plan)
+        .await?
+        .map_err(Error::from);
     writing
         .append(
             &definition,

@@ -1,5 +1,6 @@
 //! Which function runs which statement, and why some statements are refused.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
@@ -23,8 +24,24 @@ pub(crate) async fn run(
     statement: Statement,
     started: Instant,
 ) -> Result<Answer> {
-    let mut statement = statement;
+    let (mut statement, analysed) = explain::analysed(statement);
     targets::named(scope, &mut statement)?;
+    let Some(change) = analysed else {
+        return run_named(scope, statement, started).await;
+    };
+    let watch = change.watch();
+    scope.watch = Some(Arc::clone(&watch));
+    let answer = run_named(scope, statement, started).await;
+    scope.watch = None;
+    change.told(&watch, answer?, (&scope.instance, started))
+}
+
+/// Runs a statement whose tables have the names of the catalog.
+async fn run_named(
+    scope: &mut Scope<'_>,
+    statement: Statement,
+    started: Instant,
+) -> Result<Answer> {
     match statement {
         Statement::Sql(sql) if arrays::changes_one(scope, &sql)? => {
             arrays::change(scope, *sql, started).await
@@ -174,7 +191,7 @@ async fn run_sql(scope: &mut Scope<'_>, statement: Sql, started: Instant) -> Res
 /// Why a statement is not supported, and what to do instead.
 fn refusal(statement: &Sql) -> String {
     match statement {
-        Sql::Merge(_) => "`merge` is explained by none: it runs by itself".into(),
+        Sql::Merge(_) => "`merge` stands by itself: it is no part of another statement".into(),
         Sql::Set(_) | Sql::ShowVariable { .. } => {
             "settings are not supported: options are given when the database is opened".into()
         }

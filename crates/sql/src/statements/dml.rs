@@ -24,7 +24,6 @@ use table::{Privileges, ROW_COLUMN};
 
 use crate::error::{Error, Result};
 use crate::names::{known, table_name, written};
-use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -163,7 +162,8 @@ pub(crate) async fn delete(
     let mut parents = Parents::new(&context.tables, &name);
     if statement.using.is_some() && written.is_wanted() {
         let own = table.definition();
-        let (mut beside, mut rows) = Beside::delete(&mut context, statement, own, &name).await?;
+        let (mut beside, plan) = Beside::delete(&context, statement, own, &name).await?;
+        let mut rows = query::rows_to_write(&mut context, &plan).await?;
         let mut ids = RowIds::default();
         while let Some(batch) = rows.try_next().await? {
             let first = beside::first_of_each(&batch, |id| ids.0.insert(id), own.columns.len())?;
@@ -239,7 +239,8 @@ pub(crate) async fn update(
     let (beside, rows) = if beside::is_wanted(&statement) {
         let wanted = (&name[..], returning.is_some());
         let own = table.definition();
-        let (beside, rows) = Beside::update(&mut context, statement, own, wanted).await?;
+        let (beside, plan) = Beside::update(&context, statement, own, wanted).await?;
+        let rows = query::rows_to_write(&mut context, &plan).await?;
         (Some(beside), rows)
     } else {
         let keyed = keyed::updated(scope, &mut context, (&table, &statement)).await?;
@@ -293,13 +294,7 @@ async fn rows_of(
     whole: bool,
 ) -> Result<SendableRecordBatchStream> {
     let plan = input(context.plan(statement, target).await?, whole)?;
-    if target.is_none() {
-        return query::rows(context, &plan).await;
-    }
-    let plan = context.with_ctes(&plan).await?;
-    let physical = context.physical(&plan).await?;
-    context.clock.planned();
-    Ok(operators::rows(physical, context.task())?)
+    query::rows_to_write(context, &plan).await
 }
 
 /// The query inside a planned statement; for a `delete` that is not `whole`, only its row ids.

@@ -2,27 +2,33 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::sql::sqlparser::ast::{Statement as Sql, TableObject};
+use datafusion::sql::sqlparser::ast::{Delete, Statement as Sql, TableFactor, TableObject, Update};
 use futures::TryStreamExt;
+use memory::Budget;
 use table::{Privileges, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::Statement;
 use crate::messages::plain;
-use crate::names::table_name;
+use crate::names::{known, table_name};
 use crate::optimize::rules;
 use crate::resources::operators;
 use crate::run::answer::Answer;
+use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
+use crate::run::instance::Instance;
 use crate::run::native;
 use crate::run::native::{NativePlan, Outcome, Preparation};
 use crate::run::shared_plans;
+use crate::run::watch::Watch;
+use crate::statements::beside::{self, Beside};
 use crate::statements::plan_json::COLUMN;
-use crate::statements::{assigned, dml, plan_json, ways};
+use crate::statements::{assigned, default, dml, merge, plan_json, using, ways};
 
 /// How a statement is explained.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +52,7 @@ pub(crate) async fn explain(
         verbose,
         json,
     } = how;
-    let (title, plan) = plan(&context, statement).await?;
-    if analyze && title.is_some() {
-        return Err(Error::unsupported(
-            "`explain analyze` runs queries only; `explain` shows the plan of a statement that writes",
-        ));
-    }
+    let (title, plan) = plan(&mut context, statement).await?;
     let plan = if analyze {
         context.with_ctes(&plan).await?.into_owned()
     } else {
@@ -61,19 +62,18 @@ pub(crate) async fn explain(
     if json {
         return plan_json::explain(context, title, &plan, analyze).await;
     }
-    let queries = title.is_none();
     let mut lines: Vec<String> = title.into_iter().collect();
     let optimised = rules::logical(&context.state, &plan)?;
     if verbose {
         append(&mut lines, "", &optimised.display_indent());
         lines.push(String::new());
     }
-    if context.instance.executor.is_native() && queries {
+    if context.instance.executor.is_native() {
         let Preparation { native, refusals } = native::prepare(&context, &optimised).await?;
         match native {
             Some(native) => {
                 context.clock.planned();
-                lines.extend(native.explain(&refusals));
+                lines.extend(native.explain());
                 if !analyze || analyze_native(&context, &native, verbose, &mut lines).await? {
                     return shown(&context, lines);
                 }
@@ -94,7 +94,7 @@ pub(crate) async fn explain(
         drop(stream);
         let display = DisplayableExecutionPlan::with_metrics(physical.as_ref());
         append(&mut lines, "", &display.indent(verbose));
-        lines.extend(summary(rows, &context));
+        lines.extend(summary_of(rows, &context));
     } else {
         let display = DisplayableExecutionPlan::new(physical.as_ref());
         append(&mut lines, "", &display.indent(verbose));
@@ -110,7 +110,7 @@ async fn analyze_native(
     verbose: bool,
     lines: &mut Vec<String>,
 ) -> Result<bool> {
-    let Outcome::Running(mut running) = native::run(context, native).await? else {
+    let Outcome::Running(mut running) = native::run(context, native, None).await? else {
         return Ok(false);
     };
     let mut rows = 0;
@@ -123,7 +123,7 @@ async fn analyze_native(
         let display = DisplayableExecutionPlan::with_metrics(rest.as_ref());
         append(lines, "  ", &display.indent(verbose));
     }
-    lines.extend(summary(rows, context));
+    lines.extend(summary_of(rows, context));
     Ok(true)
 }
 
@@ -142,31 +142,137 @@ pub(crate) async fn program(
     let (batches, profile) = native::batches(context, prepared).await?;
     lines.extend(profile);
     let rows = batches.iter().map(|batch| batch.num_rows()).sum();
-    lines.extend(summary(rows, context));
+    lines.extend(summary_of(rows, context));
     shown(context, lines)
 }
 
 /// The answer whose one column, [`COLUMN`], is these lines.
 pub(crate) fn shown(context: &StatementContext, lines: Vec<String>) -> Result<Answer> {
+    Answer::of_columns(column(&lines), &context.clock)
+}
+
+fn column(lines: &[String]) -> Vec<(&'static str, ArrayRef)> {
     let lines: Vec<String> = lines.iter().map(|line| plain::plan(line)).collect();
-    Answer::of_columns(
-        vec![(COLUMN, Arc::new(StringArray::from(lines)) as ArrayRef)],
-        &context.clock,
-    )
+    vec![(COLUMN, Arc::new(StringArray::from(lines)))]
+}
+
+/// The statement that runs, and is told of, if `statement` is an `explain analyze` of one that writes.
+pub(crate) fn analysed(statement: Statement) -> (Statement, Option<Change>) {
+    match statement {
+        Statement::Explain {
+            analyze: true,
+            verbose,
+            json,
+            statement,
+        } => match title(&statement) {
+            Some(title) => {
+                let change = Change {
+                    title,
+                    verbose,
+                    json,
+                };
+                (*statement, Some(change))
+            }
+            None => {
+                let explained = Statement::Explain {
+                    analyze: true,
+                    verbose,
+                    json,
+                    statement,
+                };
+                (explained, None)
+            }
+        },
+        other => (other, None),
+    }
+}
+
+/// What a statement does with the rows of its plan, if it writes; none of others.
+fn title(statement: &Statement) -> Option<String> {
+    let of_table = |what: &str, name: Result<String>| {
+        let name = name.ok()?;
+        Some(format!("{what} {}", titled(&name)))
+    };
+    let sql = match statement {
+        Statement::Sql(sql) | Statement::Returning { statement: sql, .. } => sql,
+        Statement::Merge(merge) => return of_table("merge into", Ok(known(&merge.target))),
+        _ => return None,
+    };
+    match &**sql {
+        Sql::Insert(_) => Some("insert".into()),
+        Sql::Delete(delete) => of_table("delete from", dml::delete_target(delete)),
+        Sql::Update(update) => match &update.table.relation {
+            TableFactor::Table { name, .. } => of_table("update", table_name(name)),
+            _ => None,
+        },
+        Sql::CreateTable(create) if create.query.is_some() => {
+            of_table("create table", table_name(&create.name))
+        }
+        _ => None,
+    }
+}
+
+/// A statement that writes and is analysed: it has run, and its rows are there.
+#[derive(Debug)]
+pub(crate) struct Change {
+    title: String,
+    verbose: bool,
+    json: bool,
+}
+
+impl Change {
+    /// What sees it run.
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        Arc::new(Watch::new(self.json))
+    }
+
+    /// What `watch` has seen of the statement, which has run since `started` and has this answer.
+    pub(crate) fn told(
+        self,
+        watch: &Watch,
+        answer: Answer,
+        (instance, started): (&Instance, Instant),
+    ) -> Result<Answer> {
+        let governed = instance.work.report(started);
+        let statistics = &answer.statistics;
+        let changed = answer.changed.unwrap_or_default();
+        let seen = watch.seen();
+        if self.json {
+            let text = plan_json::changed(self.title, seen, changed, (statistics, governed))?;
+            let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
+            return answer.told(vec![(COLUMN, column)]);
+        }
+        let mut lines = vec![self.title];
+        match seen {
+            None => lines.push("no plan: the rows are given, found by a key, or all".into()),
+            Some(mut ran) => {
+                lines.append(&mut ran.plan);
+                lines.append(&mut ran.profile.lock());
+                if let Some(rest) = ran.rest {
+                    let display = DisplayableExecutionPlan::with_metrics(rest.as_ref());
+                    append(&mut lines, "  ", &display.indent(self.verbose));
+                }
+            }
+        }
+        let memory = memory(&instance.budget);
+        lines.extend(summary(changed, statistics, (memory, governed)));
+        answer.told(column(&lines))
+    }
 }
 
 /// The plan to show, and a title if the statement is not a query.
 async fn plan(
-    context: &StatementContext,
+    context: &mut StatementContext,
     statement: Statement,
 ) -> Result<(Option<String>, LogicalPlan)> {
-    let Statement::Sql(sql) = statement else {
-        return Err(Error::unsupported(
-            "`explain` takes a query, insert, delete or update",
-        ));
+    let title = title(&statement);
+    let sql = match statement {
+        Statement::Sql(sql) | Statement::Returning { statement: sql, .. } => sql,
+        Statement::Merge(merge) => return Ok((title, merge::pairs(context, &merge).await?)),
+        _ => return Err(unexplained()),
     };
-    match *sql {
-        Sql::Query(_) => Ok((None, context.plan(*sql, None).await?)),
+    let plan = match *sql {
+        Sql::Query(_) => context.plan(*sql, None).await?,
         Sql::Insert(mut insert) => {
             // Which rows are there is asked when the rows have come.
             insert.on = None;
@@ -177,58 +283,84 @@ async fn plan(
                     ways::of_insert(&mut insert, table.definition())?;
                 }
             }
-            let plan = context.plan(Sql::Insert(insert), None).await?;
-            Ok((Some("insert".into()), dml::input(plan, true)?))
+            dml::input(context.plan(Sql::Insert(insert), None).await?, true)?
         }
-        Sql::Delete(ref delete) => {
-            let name = dml::delete_target(delete)?;
-            context.may(&name, Privileges::DELETE)?;
-            // Cells of an array have no row ids.
-            let whole = context.array(&name)?.is_some();
-            Ok((
-                Some(format!("delete from {}", titled(&name))),
-                dml::input(context.plan(*sql, Some(&name)).await?, whole)?,
-            ))
-        }
-        Sql::Update(mut update) => {
-            let name = match &update.table.relation {
-                datafusion::sql::sqlparser::ast::TableFactor::Table { name, .. } => {
-                    table_name(name)?
-                }
-                _ => return Err(Error::unsupported("`update` needs the name of a table")),
-            };
-            if let Ok(table) = context.table(&name) {
-                ways::of_update(&mut update, table.definition())?;
-            }
-            assigned::fold_targets(&mut update)?;
-            context.may(&name, Privileges::UPDATE)?;
-            let plan = context.plan(Sql::Update(update), Some(&name)).await?;
-            Ok((
-                Some(format!("update {}", titled(&name))),
-                dml::input(plan, true)?,
-            ))
-        }
+        Sql::Delete(delete) => of_delete(context, delete).await?,
+        Sql::Update(update) => of_update(context, update).await?,
         Sql::CreateTable(create) => match create.query {
-            Some(query) => Ok((
-                Some(format!(
-                    "create table {}",
-                    titled(&table_name(&create.name)?)
-                )),
-                context.plan(Sql::Query(query), None).await?,
-            )),
-            None => Err(Error::unsupported(
-                "`create table` without a query has no plan",
-            )),
+            Some(query) => context.plan(Sql::Query(query), None).await?,
+            None => {
+                return Err(Error::unsupported(
+                    "`create table` without a query has no plan",
+                ));
+            }
         },
-        _ => Err(Error::unsupported(
-            "`explain` takes a query, insert, delete or update",
-        )),
-    }
+        _ => return Err(unexplained()),
+    };
+    Ok((title, plan))
 }
 
-/// What the whole statement did: rows, seconds, and bytes by node of the reader and of the page.
-fn summary(rows: usize, context: &StatementContext) -> Vec<String> {
-    let statistics = &context.clock.statistics();
+fn unexplained() -> Error {
+    Error::unsupported("`explain` takes a query, insert, delete, update or merge")
+}
+
+/// The plan by which a `delete` finds its rows.
+async fn of_delete(context: &StatementContext, delete: Delete) -> Result<LogicalPlan> {
+    let name = dml::delete_target(&delete)?;
+    context.may(&name, Privileges::DELETE)?;
+    if delete.using.is_some() || using::is_aliased(&delete) {
+        return using::planned(context, delete, &name, &[]).await;
+    }
+    // Cells of an array have no row ids.
+    let whole = context.array(&name)?.is_some();
+    dml::input(context.plan(Sql::Delete(delete), Some(&name)).await?, whole)
+}
+
+/// The plan of the new rows of an `update`, and of the ids of those that they replace.
+async fn of_update(context: &StatementContext, mut update: Update) -> Result<LogicalPlan> {
+    let name = match &update.table.relation {
+        TableFactor::Table { name, .. } => table_name(name)?,
+        _ => return Err(Error::unsupported("`update` needs the name of a table")),
+    };
+    let table = context.table(&name).ok();
+    if let Some(table) = &table {
+        ways::of_update(&mut update, table.definition())?;
+    }
+    assigned::fold_targets(&mut update)?;
+    context.may(&name, Privileges::UPDATE)?;
+    if let Some(table) = table {
+        let definition = context.with_domain_defaults(table.definition());
+        default::fill_update(&mut update, &definition)?;
+        if beside::is_wanted(&update) {
+            let planned = Beside::update(context, update, table.definition(), (&name, false));
+            return Ok(planned.await?.1);
+        }
+    }
+    dml::input(context.plan(Sql::Update(update), Some(&name)).await?, true)
+}
+
+/// What a whole query did.
+fn summary_of(rows: usize, context: &StatementContext) -> Vec<String> {
+    let governed = context.instance.work.report(context.clock.started());
+    let ends = (memory(context.budget()), governed);
+    summary(rows as u64, &context.clock.statistics(), ends)
+}
+
+/// What was taken of a memory limit.
+fn memory(budget: &Budget) -> String {
+    format!(
+        "memory: {} bytes of {} at most, since the store was opened",
+        budget.peak(),
+        budget.limit()
+    )
+}
+
+/// What the whole statement did: rows, seconds, bytes by node of the reader and of the page, and memory.
+fn summary(
+    rows: u64,
+    statistics: &Statistics,
+    (memory, governed): (String, Vec<String>),
+) -> Vec<String> {
     let mut lines = vec![
         String::new(),
         format!("rows: {rows}"),
@@ -250,6 +382,7 @@ fn summary(rows: usize, context: &StatementContext) -> Vec<String> {
             .collect();
         lines.push(format!("  node {reader} read {}", cells.join(", ")));
     }
-    lines.extend(context.instance.work.report(context.clock.started()));
+    lines.push(memory);
+    lines.extend(governed);
     lines
 }

@@ -6,16 +6,11 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::streaming::StreamingTable;
 use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
-use parking_lot::Mutex;
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use table::Privileges;
 
 use crate::error::{Error, Result};
@@ -33,6 +28,7 @@ use crate::run::generic_plans::{GenericPlan, GenericRun};
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
 use crate::run::query::Asked;
+use crate::run::read_once;
 use crate::run::shared_plans;
 use crate::run::stream::AnswerStream;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
@@ -408,7 +404,9 @@ fn copied(
         let columns = copy::wanted(definition, columns)?;
         let defaults = context.defaults_of(definition).await?;
         let names = columns.iter().map(|at| &definition.columns[*at].name);
-        let rows = Incoming::table(names.map(String::as_str), rows)?;
+        let fields = names.map(|name| Field::new(name, DataType::Utf8View, true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let rows = read_once::table(schema, rows.map_err(DataFusionError::from).boxed())?;
         let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
         let physical = context.physical(&plan).await?;
         let rows = operators::rows(physical, context.task())?;
@@ -420,51 +418,4 @@ fn copied(
         Ok(count)
     }
     .boxed()
-}
-
-/// Rows that come from a client, as a table that is read once.
-struct Incoming {
-    schema: SchemaRef,
-    rows: Mutex<Option<BoxStream<'static, Result<RecordBatch>>>>,
-}
-
-impl Incoming {
-    fn table<'n>(
-        names: impl Iterator<Item = &'n str>,
-        rows: BoxStream<'static, Result<RecordBatch>>,
-    ) -> Result<StreamingTable> {
-        let fields = names.map(|name| Field::new(name, DataType::Utf8View, true));
-        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let incoming = Incoming {
-            schema: Arc::clone(&schema),
-            rows: Mutex::new(Some(rows)),
-        };
-        Ok(StreamingTable::try_new(schema, vec![Arc::new(incoming)])?)
-    }
-}
-
-impl std::fmt::Debug for Incoming {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("rows of a client")
-    }
-}
-
-impl PartitionStream for Incoming {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let rows = match self.rows.lock().take() {
-            Some(rows) => rows.map_err(DataFusionError::from).boxed(),
-            None => {
-                let twice = DataFusionError::Internal("rows of a client are read once".into());
-                stream::once(async { Err(twice) }).boxed()
-            }
-        };
-        Box::pin(RecordBatchStreamAdapter::new(
-            Arc::clone(&self.schema),
-            rows,
-        ))
-    }
 }

@@ -24,13 +24,12 @@ use crate::frontend::merge::{Action, Clause, Merge, When};
 use crate::frontend::overriding::Overriding;
 use crate::messages::nearest::unknown_column;
 use crate::messages::types::type_name;
-use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::row_values::{RowValues, Rows};
-use crate::run::visible;
+use crate::run::{query, visible};
 use crate::scan::provider::Provider;
 use crate::statements::default;
 use crate::statements::merge_returning::ReturnedRows;
@@ -61,10 +60,7 @@ pub(crate) async fn merge(
     let pairs = Mutex::new(Pairs { returning, ..pairs });
     let checks = Checks::new(&mut context, definition).await?;
     let mut children = Children::new(definition);
-    let plan = context.with_ctes(&plan).await?;
-    let physical = context.physical(&plan).await?;
-    context.clock.planned();
-    let rows = operators::rows(physical, context.task())?;
+    let rows = query::rows_to_write(&mut context, &plan).await?;
     let rows = rows.map_err(Error::from).map(|batch| {
         let rows = pairs.lock().take(&batch?)?;
         children.take(&rows)?;
@@ -119,6 +115,20 @@ async fn planned(
     let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
     let source = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
     Ok((plan, source))
+}
+
+/// The plan by which a `merge` finds its pairs.
+///
+/// # Errors
+/// If whose statement it is may not do what it says; those of planning it.
+pub(crate) async fn pairs(
+    context: &mut StatementContext,
+    statement: &Merge,
+) -> Result<LogicalPlan> {
+    context.may(&statement.target, needs(statement))?;
+    let table = context.table(&statement.target)?;
+    let (plan, _) = planned(context, &table, statement).await?;
+    Ok(plan)
 }
 
 /// The columns that a `merge` returns; none if it returns no rows.

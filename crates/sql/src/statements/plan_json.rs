@@ -20,8 +20,10 @@ use crate::messages::plain;
 use crate::optimize::rules;
 use crate::resources::operators;
 use crate::run::answer::Answer;
+use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
-use crate::run::native::{self, NativePlan, Profiled};
+use crate::run::native::{self, NativePlan};
+use crate::run::watch::{Profiled, Ran};
 
 /// What the only column of an explanation is called, as in PostgreSQL.
 pub(crate) const COLUMN: &str = "QUERY PLAN";
@@ -36,17 +38,17 @@ pub(crate) async fn explain(
 ) -> Result<Answer> {
     let optimised = rules::logical(&context.state, plan)?;
     let mut refusals = Vec::new();
-    if context.instance.executor.is_native() && title.is_none() {
+    if context.instance.executor.is_native() {
         let prepared = native::prepare(&context, &optimised).await?;
         refusals = prepared.refusals;
         if let Some(native) = prepared.native {
             context.clock.planned();
-            let ran = Ran {
+            let ran = RanOn {
                 on: native.ran_on(),
                 refusals: &refusals,
             };
             if !analyze {
-                return shown(&context, planned(&native), None, ran);
+                return shown(&context, titled_by(title, planned(&native)), None, ran);
             }
             if let Some(profiled) = native::profiled(&context, &native).await? {
                 let rows = profiled.rows;
@@ -65,11 +67,8 @@ pub(crate) async fn explain(
         }
         rows = Some(count);
     }
-    let mut root = operator(physical.as_ref());
-    if let Some(title) = title {
-        root = json!({ "Node Type": title, "Plans": [root] });
-    }
-    let ran = Ran {
+    let root = titled_by(title, operator(physical.as_ref()));
+    let ran = RanOn {
         on: "datafusion",
         refusals: &refusals,
     };
@@ -77,20 +76,65 @@ pub(crate) async fn explain(
 }
 
 /// What ran a statement.
-struct Ran<'r> {
+struct RanOn<'r> {
     on: &'r str,
     /// Why the engine did not run all of it.
     refusals: &'r [String],
 }
 
-/// The answer of one text: an array of one object, as PostgreSQL has it.
+/// What a statement did that writes and has run: `seen` is what ran its rows, of which it has changed `rows`.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn changed(
+    title: String,
+    seen: Option<Ran>,
+    rows: u64,
+    (statistics, governed): (&Statistics, Vec<String>),
+) -> Result<String> {
+    let root = seen.map(|ran| match ran.rest.clone() {
+        Some(rest) if ran.plan.is_empty() => operator(rest.as_ref()),
+        _ => ran.profiled(rows).map_or(Value::Null, run),
+    });
+    let root = match root {
+        Some(root) => titled_by(Some(title), root),
+        None => json!({ "Node Type": title }),
+    };
+    let ran = RanOn {
+        on: statistics.ran_on,
+        refusals: &[],
+    };
+    text(root, Some(rows), ran, (statistics, governed))
+}
+
+/// The node `root` below one of a statement that writes.
+fn titled_by(title: Option<String>, root: Value) -> Value {
+    match title {
+        Some(title) => json!({ "Node Type": title, "Plans": [root] }),
+        None => root,
+    }
+}
+
+/// The answer of one text.
 fn shown(
     context: &StatementContext,
     root: Value,
     rows: Option<u64>,
-    ran: Ran<'_>,
+    ran: RanOn<'_>,
 ) -> Result<Answer> {
-    let statistics = context.clock.statistics();
+    let governed = context.instance.work.report(context.clock.started());
+    let text = text(root, rows, ran, (&context.clock.statistics(), governed))?;
+    let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    Answer::of_columns(vec![(COLUMN, column)], &context.clock)
+}
+
+/// An array of one object, as PostgreSQL has it.
+fn text(
+    root: Value,
+    rows: Option<u64>,
+    ran: RanOn<'_>,
+    (statistics, governed): (&Statistics, Vec<String>),
+) -> Result<String> {
     let mut whole = Map::new();
     whole.insert("Plan".into(), root);
     whole.insert("Ran On".into(), ran.on.into());
@@ -108,17 +152,14 @@ fn shown(
         whole.insert("Execution Time".into(), milliseconds(executed.max(0.0)));
         whole.insert("Rows".into(), rows.into());
         whole.insert("Bytes Read".into(), json!(statistics.bytes));
-        let governed = context.instance.work.report(context.clock.started());
         if !governed.is_empty() {
             whole.insert("Governed".into(), json!(governed));
         }
     }
     let text = serde_json::to_string_pretty(&[Value::Object(whole)]);
-    let text = text.map_err(|e| crate::error::Error::Defect {
+    text.map_err(|e| crate::error::Error::Defect {
         message: e.to_string(),
-    })?;
-    let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
-    Answer::of_columns(vec![(COLUMN, column)], &context.clock)
+    })
 }
 
 /// Milliseconds with three digits behind the point: more is not measured.

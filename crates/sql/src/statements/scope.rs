@@ -18,6 +18,7 @@ use crate::run::arrays::Arrays;
 use crate::run::context::StatementContext;
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
+use crate::run::watch::Watch;
 use crate::search_path::{SearchPath, SessionPath, no_schema, text_of};
 use crate::settings::SessionSettings;
 use crate::statements::access;
@@ -134,6 +135,8 @@ pub(crate) struct Scope<'t> {
     transaction: Option<&'t mut OpenTransaction>,
     /// Rows that parts of the statement have given.
     given: Given,
+    /// What sees how the rows come that the statement writes, if it is analysed.
+    pub watch: Option<Arc<Watch>>,
 }
 
 /// The name of a user, or of who runs the program.
@@ -159,6 +162,7 @@ impl<'t> Scope<'t> {
             makes: Vec::new(),
             transaction,
             given: Given::default(),
+            watch: None,
         }
     }
 
@@ -490,7 +494,8 @@ impl<'t> Scope<'t> {
                     .await?
             }
         };
-        let context = self.of_caller(context)?;
+        let mut context = self.of_caller(context)?;
+        context.watch.clone_from(&self.watch);
         writing.charge(context.budget());
         access::check(&context, what, names)?;
         if access::makes(what) {

@@ -1,6 +1,7 @@
 //! `delete from t using u where ...`: the rows of `t` that the condition holds for with any rows of `u`.
 
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
     Delete, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr, Statement as Sql, TableFactor,
     TableWithJoins,
@@ -9,8 +10,8 @@ use table::ROW_COLUMN;
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, parse};
-use crate::resources::operators;
 use crate::run::context::StatementContext;
+use crate::run::query;
 
 /// The ids of the rows that are to be deleted; one may come several times.
 ///
@@ -41,13 +42,22 @@ pub(super) async fn named_rows(
     target: &str,
     columns: &[&str],
 ) -> Result<SendableRecordBatchStream> {
-    let plan = context
-        .plan(joined(statement, columns)?, Some(target))
-        .await?;
-    let plan = context.with_ctes(&plan).await?;
-    let physical = context.physical(&plan).await?;
-    context.clock.planned();
-    Ok(operators::rows(physical, context.task())?)
+    let plan = planned(context, statement, target, columns).await?;
+    query::rows_to_write(context, &plan).await
+}
+
+/// The plan of these rows.
+///
+/// # Errors
+/// Those of planning it.
+pub(super) async fn planned(
+    context: &StatementContext,
+    statement: Delete,
+    target: &str,
+    columns: &[&str],
+) -> Result<LogicalPlan> {
+    let query = joined(statement, columns)?;
+    context.plan(query, Some(target)).await
 }
 
 /// `select t.a, t.row from t, u where ...`.

@@ -69,6 +69,9 @@ fn the_engine_finds_the_first_rows_of_groups_without_a_sort() {
         format!("select {all} from (select *, {number} as n from m) as s where n = 1"),
         format!("select {all} from (select *, {number} as n from m) as s where n <= 5"),
         format!("select {all} from (select *, rank() over (partition by host order by cpu desc) as n from m) as s where n = 1"),
+        format!("select {all} from (select *, dense_rank() over (partition by host order by cpu desc) as n from m) as s where n < 4"),
+        format!("select {all} from (select *, {number} as n from m) as s where n in (1, 3)"),
+        format!("select {all} from (select *, {number} as n from m) as s where n between 1 and 3"),
         "select host, (array_agg(cpu order by at))[1], (array_agg(cpu order by at desc))[1], max(cpu) from m group by host".into(),
         "select h.host, l.at, l.cpu from (select distinct host from m) as h, lateral (select at, cpu from m where m.host = h.host order by at desc limit 3) as l".into(),
         "select host, max_by(note, at), min_by(cpu, at), count(*) from m group by host".into(),
@@ -135,15 +138,18 @@ fn the_first_rows_of_groups_are_those_with_the_first_numbers() {
                 assert!(!own.is_empty());
                 assert_eq!(own, plain, "{most} by {groups} in order of {order}");
             }
-            let ranked = format!(
-                "(select *, rank() over (partition by {groups} order by {}) as n from m) as s",
-                order.split(',').next().unwrap()
-            );
-            for most in [1, 3, 40] {
-                let own = fixture.rows(&format!("select * from {ranked} where n <= {most}"));
-                let plain = fixture.rows(&format!("select * from {ranked} where n + 0 <= {most}"));
-                assert!(!own.is_empty());
-                assert_eq!(own, plain, "rank {most} by {groups} in order of {order}");
+            for rank in ["rank", "dense_rank"] {
+                let ranked = format!(
+                    "(select *, {rank}() over (partition by {groups} order by {}) as n from m) as s",
+                    order.split(',').next().unwrap()
+                );
+                for most in [1, 3, 40] {
+                    let own = fixture.rows(&format!("select * from {ranked} where n <= {most}"));
+                    let plain =
+                        fixture.rows(&format!("select * from {ranked} where n + 0 <= {most}"));
+                    assert!(!own.is_empty());
+                    assert_eq!(own, plain, "{rank} {most} by {groups} in order of {order}");
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod arrays;
+mod changes;
 mod clickbench;
 mod common_subplans;
 mod constraints;
@@ -19,4 +20,5 @@ mod maps;
 mod planning;
 mod readers;
 mod whole;
+mod windows;
 mod zones;

@@ -169,6 +169,17 @@ impl Table {
         self.body.tail.iter().map(|t| t.value.num_rows()).sum()
     }
 
+    /// A range that all ids of its rows are in, the values of [`crate::ROW_COLUMN`]: without a tail they are small.
+    pub fn row_id_bounds(&self) -> (u64, u64) {
+        let (least, greatest) = (u32::MIN, u32::MAX);
+        let of_block = |key, row| RowId::Block { key, row }.number();
+        if self.body.tail.is_empty() {
+            (of_block(least, 0), of_block(greatest, u16::MAX))
+        } else {
+            (0, u64::MAX)
+        }
+    }
+
     /// Whether `other`, of another snapshot of the same store, is this table without any change.
     pub fn is_unchanged_in(&self, other: &Table) -> bool {
         Arc::ptr_eq(&self.body, &other.body) || self.body.is_of(other.body.stamp.as_ref())

@@ -6,8 +6,9 @@
 use std::ops::Range;
 
 use algebra::encoded::greatest;
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
+use arrow::datatypes::UInt64Type;
 
 use crate::error::{Error, Result};
 use crate::format::block::Encoding;
@@ -168,22 +169,36 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// Appends the row ids ([`crate::ROW_COLUMN`]) of `rows` to `out`.
+    /// Appends the row ids of `rows`, the values of [`crate::ROW_COLUMN`], to `out`. Only for scans that have row ids.
     ///
     /// # Errors
-    /// For rows of the tail, whose ids do not fit.
-    pub fn row_ids(&self, rows: &Rows<'_>, out: &mut Vec<i64>) -> Result<()> {
-        let State::Block(block) = &self.state else {
-            return Err(Error::Kind("row ids of rows in the tail".into()));
-        };
-        let first = RowId::Block {
-            key: block.key,
-            row: 0,
-        };
-        let first = first.number() as i64;
-        match rows {
-            Rows::Run(run) => out.extend(run.clone().map(|row| first + row as i64)),
-            Rows::Some(rows) => out.extend(rows.iter().map(|row| first + i64::from(*row))),
+    /// If the scan has none.
+    pub fn row_ids(&self, rows: &Rows<'_>, out: &mut Vec<u64>) -> Result<()> {
+        let none = || Error::Kind("row ids of a scan without".into());
+        if !self.row_ids {
+            return Err(none());
+        }
+        match &self.state {
+            // Rows of a chunk that filters left are counted anew: their ids came with them.
+            State::Tail(batch, _) => {
+                let ids = batch.columns().last().ok_or_else(none)?;
+                let ids = ids.as_primitive_opt::<UInt64Type>().ok_or_else(none)?;
+                match rows {
+                    Rows::Run(run) => out.extend(run.clone().map(|row| ids.value(row))),
+                    Rows::Some(rows) => out.extend(rows.iter().map(|row| ids.value(*row as usize))),
+                }
+            }
+            State::Block(block) => {
+                let first = RowId::Block {
+                    key: block.key,
+                    row: 0,
+                };
+                let first = first.number();
+                match rows {
+                    Rows::Run(run) => out.extend(run.clone().map(|row| first + row as u64)),
+                    Rows::Some(rows) => out.extend(rows.iter().map(|row| first + u64::from(*row))),
+                }
+            }
         }
         Ok(())
     }

@@ -3,4 +3,5 @@
 mod aggregate;
 mod join_table;
 mod rows;
+mod sort;
 mod window;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::execute::finish::sort::{SORTING, TASK_ROWS};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{RowSink, SinkFactory, SinkState};
+use crate::logical::relation::Key;
 use crate::memory::reservation::Reservation;
 use crate::memory::spill::{Extent, Lists};
 use crate::operators::external_sort::Merging;
@@ -16,7 +18,7 @@ use crate::vector::rows::Materialized;
 impl QueryState {
     /// Collects the rows of all workers, sorted and limited as the sink asks. Merges spilled runs if they did not
     /// fit in memory.
-    pub(crate) fn finish_rows(
+    pub(crate) async fn finish_rows(
         &mut self,
         number: usize,
         factory: &SinkFactory,
@@ -30,7 +32,7 @@ impl QueryState {
             let bytes: usize = sinks.iter().map(|sink| sink.rows.memory()).sum();
             match Reservation::take(&self.runtime.budget, bytes as u64, "a sort") {
                 Err(Error::Memory { .. }) if factory.may_spill => {}
-                held => return self.in_memory(number, factory, sinks, held?),
+                held => return self.in_memory(number, factory, sinks, held?).await,
             }
         }
         let mut runs: Lists = vec![];
@@ -61,7 +63,7 @@ impl QueryState {
         Ok(())
     }
 
-    fn in_memory(
+    async fn in_memory(
         &mut self,
         number: usize,
         factory: &SinkFactory,
@@ -82,11 +84,38 @@ impl QueryState {
         let rows = sinks.into_iter().map(|sink| sink.rows).collect();
         let (columns, rows) = RowsBuilder::concat(rows)?;
         let stored = Materialized { columns, rows };
-        let stored = sorted(stored, &self.types, order, *skip, *fetch)?;
+        let stored = self.in_order(stored, order, *skip, *fetch).await?;
         drop(both);
         self.rows[number] = Some(Arc::new(stored));
         self.held[number].push(held);
         Ok(())
+    }
+
+    /// The rows sorted by `keys`, without the first `skip` and at most `fetch`. All workers sort them, if that is worth
+    /// while and there is memory for it.
+    async fn in_order(
+        &self,
+        stored: Materialized,
+        keys: &[Key],
+        skip: usize,
+        fetch: Option<usize>,
+    ) -> Result<Materialized> {
+        let end = fetch.map_or(stored.rows, |n| stored.rows.min(skip.saturating_add(n)));
+        // A few rows are found without sorting all.
+        if !keys.is_empty() && stored.rows > TASK_ROWS && end >= stored.rows / 4 {
+            let bytes = (stored.rows * SORTING) as u64;
+            match Reservation::take(&self.runtime.budget, bytes, "a sort") {
+                Err(Error::Memory { .. }) => {}
+                held => {
+                    let _held = held?;
+                    let mut picks = self.sorted(&stored, keys).await?;
+                    picks.truncate(end);
+                    picks.drain(..skip.min(end));
+                    return self.gathered(stored, picks).await;
+                }
+            }
+        }
+        sorted(stored, &self.types, keys, skip, fetch)
     }
 
     /// Drops the first `skip` rows of `extents` and keeps at most `fetch`.

@@ -1,30 +1,23 @@
 //! Finishing a stage of window functions.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::execute::finish::sort::SORTING;
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{RowSink, SinkFactory, SinkState};
 use crate::memory::reservation::{Reservation, SLACK};
 use crate::memory::spill::{EXTENT_ROWS, Extent, Lists, joined};
 use crate::operators::external_sort::Merging;
 use crate::operators::window::Windows;
-use crate::operators::window::sort::{SortRows, by_bytes};
 use crate::physical::program::Sink;
 use crate::vector::builder::RowsBuilder;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Var, Vector};
 
-/// Bytes per row while rows are sorted: a key with the number of its row, twice.
-const SORTING: usize = 64;
-
-/// Rows for which it is worth while to start another task.
-const TASK_ROWS: usize = 16 * algebra::VECTOR_ROWS;
-
-/// Most rows that are sorted at once: between, a query can be cancelled.
-const SORT_ROWS: usize = 1 << 18;
+/// Bytes per row while functions are computed: a frame, and sums.
+const COMPUTING: usize = 48;
 
 /// Rows of spilled runs that are read before functions are computed of the partitions among them.
 const CHUNK_ROWS: usize = 32 * algebra::VECTOR_ROWS;
@@ -38,20 +31,13 @@ impl QueryState {
         factory: &SinkFactory,
         sinks: Vec<SinkState>,
     ) -> Result<()> {
-        let Sink::Window {
-            partition,
-            order,
-            functions,
-            ..
-        } = &factory.sink
-        else {
+        let Sink::Window { order, parts, .. } = &factory.sink else {
             return Err(Error::internal("a window of another sink"));
         };
         let windows = Arc::new(Windows {
             types: self.types.clone(),
-            partition: *partition,
             order: order.clone(),
-            functions: functions.clone(),
+            parts: parts.clone(),
             stop: self.stop.clone(),
         });
         let sinks = sinks.into_iter().map(SinkState::row_sink);
@@ -125,7 +111,7 @@ impl QueryState {
         let (columns, rows) = RowsBuilder::concat(parts)?;
         let mut stored = Materialized { columns, rows };
         if !windows.order.is_empty() {
-            let picks = self.sorted(windows, &stored).await?;
+            let picks = self.sorted(&stored, &windows.order).await?;
             stored = self.gathered(stored, picks).await?;
         }
         let stored = Arc::new(stored);
@@ -142,171 +128,55 @@ impl QueryState {
         })
     }
 
-    /// Rows per task, for work on `rows` rows.
-    fn task_rows(&self, rows: usize) -> usize {
-        let width = self.runtime.workers.threads().max(1);
-        rows.div_ceil(width).max(TASK_ROWS)
-    }
-
-    /// The numbers of the rows in the order of the windows.
-    async fn sorted(&self, windows: &Windows, stored: &Materialized) -> Result<Vec<u32>> {
-        Ok(
-            match SortRows::of(stored, &windows.types, &windows.order)? {
-                SortRows::Short(rows) => {
-                    let rows = self.sort(rows, |a, b| a.cmp(b)).await?;
-                    rows.into_iter().map(|(_, row)| row).collect()
-                }
-                SortRows::Long(rows) => {
-                    let rows = self.sort(rows, |a, b| a.cmp(b)).await?;
-                    rows.into_iter().map(|(_, row)| row).collect()
-                }
-                SortRows::Bytes(keys, rows) => {
-                    let order = move |a: &u32, b: &u32| by_bytes(&keys, *a, *b);
-                    self.sort(rows, order).await?
-                }
-            },
-        )
-    }
-
-    /// Sorts `items`, of which no two are equal, with all workers: pieces at first, and then what lies between the same
-    /// two of some sampled items in each piece.
-    async fn sort<T, F>(&self, mut items: Vec<T>, order: F) -> Result<Vec<T>>
-    where
-        T: Copy + Send + Sync + 'static,
-        F: Fn(&T, &T) -> Ordering + Clone + Send + Sync + 'static,
-    {
-        self.stop.check()?;
-        let size = self.task_rows(items.len()).min(SORT_ROWS);
-        if items.len() <= size {
-            items.sort_unstable_by(order);
-            return Ok(items);
-        }
-        let pieces = items.chunks(size).map(|piece| {
-            let (mut piece, order) = (piece.to_vec(), order.clone());
-            let stop = self.stop.clone();
-            async move {
-                stop.check()?;
-                piece.sort_unstable_by(order);
-                Ok::<_, Error>(piece)
-            }
-        });
-        let pieces: Vec<_> = pieces.collect();
-        let total = items.len();
-        drop(items);
-        let pieces = Arc::new(self.spread(pieces).await?);
-        self.stop.check()?;
-        let parts = pieces.len();
-        let mut samples: Vec<T> = Vec::new();
-        for piece in pieces.iter() {
-            let step = (piece.len() / SAMPLES).max(1);
-            samples.extend(piece.iter().skip(step / 2).step_by(step));
-        }
-        samples.sort_unstable_by(&order);
-        let splitters = (1..parts).map(|part| samples[part * samples.len() / parts]);
-        let splitters: Arc<Vec<T>> = Arc::new(splitters.collect());
-        let merged = (0..parts).map(|part| {
-            let (pieces, splitters, order) = (pieces.clone(), splitters.clone(), order.clone());
-            let stop = self.stop.clone();
-            async move {
-                stop.check()?;
-                let place = |piece: &[T], splitter: Option<&T>| {
-                    splitter
-                        .map(|splitter| piece.partition_point(|item| order(item, splitter).is_lt()))
-                };
-                let mut own = Vec::new();
-                for piece in pieces.iter() {
-                    let before = part.checked_sub(1).and_then(|part| splitters.get(part));
-                    let start = place(piece, before).unwrap_or(0);
-                    let end = place(piece, splitters.get(part)).unwrap_or(piece.len());
-                    own.extend_from_slice(&piece[start..end]);
-                }
-                // It finds the runs that are sorted already, and merges them.
-                own.sort_by(&order);
-                Ok::<_, Error>(own)
-            }
-        });
-        let merged = self.spread(merged.collect()).await?;
-        let mut all = Vec::with_capacity(total);
-        merged.iter().for_each(|own| all.extend_from_slice(own));
-        Ok(all)
-    }
-
-    /// The rows `picks` of `stored`.
-    async fn gathered(&self, stored: Materialized, picks: Vec<u32>) -> Result<Materialized> {
-        let rows = picks.len();
-        let vars: Vec<Var> = stored.columns.keys().copied().collect();
-        let all = stored.columns.into_values();
-        let columns: Vec<Vector> = if rows <= TASK_ROWS {
-            all.map(|vector| vector.at(&picks)).collect::<Result<_>>()?
-        } else {
-            let picks = Arc::new(picks);
-            let tasks = all.map(|vector| {
-                let picks = picks.clone();
-                async move { vector.at(&picks) }
-            });
-            self.spread(tasks.collect()).await?
-        };
-        let columns = vars.into_iter().zip(columns).collect();
-        Ok(Materialized { columns, rows })
-    }
-
-    /// The results of the functions, for runs of partitions by different workers.
+    /// The results of all functions, part by part.
     async fn computed(
         &self,
         windows: &Arc<Windows>,
         stored: &Arc<Materialized>,
     ) -> Result<Vec<Vector>> {
+        let mut results = Vec::new();
+        for number in 0..windows.parts.len() {
+            results.extend(self.computed_part(windows, number, stored).await?);
+        }
+        Ok(results)
+    }
+
+    /// The results of the functions of a part, for runs of partitions by different workers.
+    async fn computed_part(
+        &self,
+        windows: &Arc<Windows>,
+        number: usize,
+        stored: &Arc<Materialized>,
+    ) -> Result<Vec<Vector>> {
+        let part = &windows.parts[number];
         let size = self.task_rows(stored.rows);
-        let mut starts = vec![0];
-        for from in (size..stored.rows).step_by(size) {
-            if starts.last().is_some_and(|last| *last < from) {
-                starts.push(windows.next_partition(stored, from)?);
-            }
+        let cuts = windows.cuts(stored, part.partition, size)?;
+        if cuts.len() <= 2 {
+            return windows.compute(part, stored);
         }
-        starts.push(stored.rows);
-        starts.dedup();
-        if starts.len() <= 2 {
-            return windows.compute(stored);
-        }
-        let runs = starts.windows(2).map(|ends| {
+        let runs = cuts.windows(2).map(|ends| {
             let run = ends[0]..ends[1];
             let (windows, stored) = (windows.clone(), stored.clone());
             async move {
+                let part = &windows.parts[number];
                 let mut columns = BTreeMap::new();
-                for var in windows.needs() {
+                for var in part.reads(&windows.order) {
                     if let Some(vector) = stored.columns.get(&var) {
                         columns.insert(var, vector.run(run.clone()));
                     }
                 }
                 let rows = run.len();
-                windows.compute(&Materialized { columns, rows })
+                windows.compute(part, &Materialized { columns, rows })
             }
         });
-        let parts = self.spread(runs.collect()).await?;
-        let mut results = Vec::with_capacity(windows.functions.len());
-        for (place, fold) in windows.functions.iter().enumerate() {
-            let own: Vec<&Vector> = parts.iter().map(|part| &part[place]).collect();
-            let runs: Vec<_> = own.iter().map(|own| 0..own.len()).enumerate().collect();
-            results.push(Vector::runs(self.types[fold.var].kind, &own, &runs)?);
+        let runs = self.spread(runs.collect()).await?;
+        let mut results = Vec::with_capacity(part.functions.len());
+        for (place, fold) in part.functions.iter().enumerate() {
+            let own: Vec<&Vector> = runs.iter().map(|run| &run[place]).collect();
+            let all: Vec<_> = own.iter().map(|own| 0..own.len()).enumerate().collect();
+            results.push(Vector::runs(self.types[fold.var].kind, &own, &all)?);
         }
         Ok(results)
-    }
-
-    /// Runs `tasks` on the workers, and returns what they give in their order.
-    async fn spread<T, F>(&self, tasks: Vec<F>) -> Result<Vec<T>>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        let mut spawned = Vec::with_capacity(tasks.len());
-        for task in tasks {
-            spawned.push(self.runtime.workers.spawn(task).abort_on_drop());
-        }
-        let mut all = Vec::with_capacity(spawned.len());
-        for task in spawned {
-            all.push(task.await.map_err(|e| Error::Call(Box::new(e)))??);
-        }
-        Ok(all)
     }
 
     /// The rows that the stage gives, of sorted rows that were spilled: of as many partitions at a time as a chunk has,
@@ -325,8 +195,8 @@ impl QueryState {
             self.stop.check()?;
             chunk.rows += extent.rows;
             chunk.bytes += extent.memory;
-            // The rows, once more as one block, and the results.
-            let needed = 2 * chunk.bytes + chunk.rows * windows.width();
+            // The rows, once more as one block, and the results with what is needed to compute them.
+            let needed = 2 * chunk.bytes + chunk.rows * (windows.width() + COMPUTING);
             match held.cover(&self.runtime.budget, needed, "a partition of a window") {
                 Err(Error::Memory { .. }) if needed <= SLACK => {}
                 held => held?,
@@ -369,7 +239,7 @@ impl QueryState {
             return Ok(());
         }
         let whole = part(&rows, 0..end);
-        let own = windows.compute(&whole)?;
+        let own = windows.compute_all(&whole)?;
         let columns = result(factory, whole.columns, windows, own)?;
         self.put(&columns, end, results)?;
         let left = rows.rows - end;
@@ -409,9 +279,6 @@ struct Chunk {
     wanted: usize,
 }
 
-/// Items of a piece that are sampled when pieces are merged.
-const SAMPLES: usize = 256;
-
 /// The rows `run` of `rows`.
 fn part(rows: &Materialized, run: std::ops::Range<usize>) -> Materialized {
     let columns = rows.columns.iter();
@@ -434,6 +301,6 @@ fn result(
         return Err(Error::internal("a window of another sink"));
     };
     columns.retain(|var, _| kept.contains(var));
-    columns.extend(windows.functions.iter().map(|fold| fold.var).zip(results));
+    columns.extend(windows.functions().map(|fold| fold.var).zip(results));
     Ok(columns)
 }

@@ -277,7 +277,9 @@ impl QueryState {
                 .map(|var| (var, self.types[var].kind))
                 .collect(),
             out: self.sends.then(|| self.out.clone()),
-            most: (self.runtime.budget.limit() / 16 / width / 32).min(1 << 26),
+            most: (self.runtime.budget.limit() / 16 / width / 32)
+                .min(1 << 26)
+                .min(self.most_dense),
         })
     }
 }

@@ -81,10 +81,9 @@ impl SinkFactory {
                 let results = folds.iter().map(|fold| fold.var);
                 keys.iter().copied().chain(results).collect()
             }
-            Sink::Window {
-                kept, functions, ..
-            } => {
-                let results = functions.iter().map(|fold| fold.var);
+            Sink::Window { kept, parts, .. } => {
+                let functions = parts.iter().flat_map(|part| &part.functions);
+                let results = functions.map(|fold| fold.var);
                 kept.iter().copied().chain(results).collect()
             }
         };

@@ -23,7 +23,7 @@ impl SinkFactory {
         let known = self.top_k.as_ref().and_then(|top_k| {
             let numbers = matches!(top_k.ty.kind, Kind::Int | Kind::Wide);
             let place = vars.iter().position(|var| numbers && *var == top_k.var())?;
-            top_k.filter(scan.columns()[place])
+            top_k.filter(*scan.columns().get(place)?)
         });
         match known {
             None => Cow::Borrowed(filters),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::logical::relation::{Fold, RowOrder};
+use crate::logical::relation::{Fold, RowNumbers, RowOrder};
 use crate::operators::aggregate::accumulator::Accumulator;
+use crate::operators::aggregate::dense_rows::DenseRows;
 use crate::operators::aggregate::deviations::Deviations;
 use crate::operators::aggregate::distinct::DistinctValues;
 use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString};
@@ -26,10 +27,13 @@ pub(crate) fn row_accumulator(
     types: &dyn Fn(Var) -> Type,
 ) -> Box<dyn Accumulator> {
     let shape = Arc::new(RowShape::of(order, folds, types));
-    if order.is_of_many() {
-        Box::new(FirstRows::new(shape, order.most(), order.ties()))
-    } else {
-        Box::new(FirstRow::new(shape))
+    match order.numbers() {
+        RowNumbers::DenseRanks => Box::new(DenseRows::new(shape, order.most())),
+        RowNumbers::Ranks => Box::new(FirstRows::new(shape, order.most(), true)),
+        RowNumbers::Rows if order.is_of_many() => {
+            Box::new(FirstRows::new(shape, order.most(), false))
+        }
+        RowNumbers::Rows => Box::new(FirstRow::new(shape)),
     }
 }
 

@@ -3,7 +3,8 @@
 pub(crate) mod accumulator;
 pub(crate) mod collected;
 pub(crate) mod dense;
-pub(crate) mod deviations;
+pub(crate) mod dense_rows;
+mod deviations;
 pub(crate) mod distinct;
 pub(crate) mod extremes;
 pub(crate) mod factory;

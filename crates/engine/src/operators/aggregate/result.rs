@@ -97,6 +97,15 @@ pub(crate) fn of_sums(
     Ok(Vector { values, valid })
 }
 
+/// The variances, or their square roots, of many sets of values, of which these are the numbers of values and the sums of
+/// squared differences from the mean.
+///
+/// # Errors
+/// An internal error for another function.
+pub(crate) fn of_deviations(function: Function, counts: &[i64], squares: &[f64]) -> Result<Vector> {
+    variances(function, &mut (0..counts.len()), counts, squares)
+}
+
 /// Whether each group has a value, if the accumulator knows.
 fn seen(found: AccumulatedValues<'_>) -> Option<&[bool]> {
     match found {

@@ -14,8 +14,7 @@ use crate::vector::value::{Kind, Values, Vector};
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     counts: Vec<i64>,
-    /// Whether the values are counts of parts of the rows. No total is more than the number of all rows, so it fits 64
-    /// bits.
+    /// Whether the values are counts of parts of the rows. A join can have more rows than 64 bits count.
     of_counts: bool,
 }
 
@@ -27,6 +26,29 @@ impl Count {
             of_counts: true,
         }
     }
+}
+
+/// Adds counts of parts, those that are `valid`, to the totals of their groups.
+fn total(
+    groups: Option<&[u32]>,
+    counts: &[i64],
+    valid: Option<&[bool]>,
+    totals: &mut [i64],
+) -> Result<()> {
+    for (row, count) in counts.iter().enumerate() {
+        if valid.is_none_or(|valid| valid[row]) {
+            let group = groups.map_or(0, |groups| groups[row] as usize);
+            add_to(&mut totals[group], *count)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_to(total: &mut i64, count: i64) -> Result<()> {
+    *total = total.checked_add(count).ok_or_else(|| Error::Overflow {
+        what: "the number of rows of a join".into(),
+    })?;
+    Ok(())
 }
 
 impl Accumulator for Count {
@@ -48,17 +70,16 @@ impl Accumulator for Count {
             return Ok(());
         }
         match arg.map(|vector| &vector.values) {
-            Some(Values::Int(counts)) => {
-                fold::sum_i64_small(groups, counts, valid, &mut self.counts);
-                Ok(())
-            }
+            Some(Values::Int(counts)) => total(groups, counts, valid, &mut self.counts),
             _ => Err(Error::internal("a total without counts")),
         }
     }
 
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()> {
         let other: &Count = same(other)?;
-        pairs(from, to).for_each(|(from, to)| self.counts[to] += other.counts[from]);
+        for (from, to) in pairs(from, to) {
+            add_to(&mut self.counts[to], other.counts[from])?;
+        }
         Ok(())
     }
 

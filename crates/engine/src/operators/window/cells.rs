@@ -78,7 +78,7 @@ impl<'a> Cells<'a> {
 }
 
 /// The order of two floats: there is one zero and one NaN, which is the greatest.
-fn compare_floats(a: f64, b: f64) -> Ordering {
+pub(super) fn compare_floats(a: f64, b: f64) -> Ordering {
     match a.partial_cmp(&b) {
         Some(order) => order,
         None => a.is_nan().cmp(&b.is_nan()),

@@ -2,29 +2,34 @@
 
 mod aggregates;
 mod cells;
+mod distances;
 mod extremes;
+mod frames;
 mod ranks;
 mod shape;
 pub(crate) mod sort;
+mod summaries;
 mod values;
 
 use std::sync::Arc;
 
 use crate::cancel::Stop;
 use crate::error::{Result, missing};
-use crate::logical::relation::{Function, Key, WindowFold, WindowFunction};
+use crate::logical::relation::{Function, Key};
+use crate::logical::window::{FrameBounds, WindowFold, WindowFunction, WindowPart};
 use crate::operators::window::cells::Cells;
+use crate::operators::window::distances::SortedKey;
+use crate::operators::window::frames::Frames;
 use crate::operators::window::shape::Shape;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Type, Var, Vector};
 
-/// What window functions are computed, and over which partitions.
+/// What window functions are computed, and over which rows.
 pub(crate) struct Windows {
     pub types: Arc<[Type]>,
-    /// How many of the first keys of `order` are those of partitions.
-    pub partition: usize,
+    /// The keys by which the rows are sorted.
     pub order: Vec<Key>,
-    pub functions: Vec<WindowFold>,
+    pub parts: Vec<WindowPart>,
     pub stop: Stop,
 }
 
@@ -38,54 +43,137 @@ impl Windows {
         keys.iter().map(cells).collect()
     }
 
-    /// The vectors that the functions and their partitions need of each row.
-    pub fn needs(&self) -> impl Iterator<Item = Var> + '_ {
-        let args = self.functions.iter().filter_map(|fold| fold.arg);
-        self.order.iter().map(|key| key.var).chain(args)
+    /// The functions, part by part.
+    pub fn functions(&self) -> impl Iterator<Item = &WindowFold> {
+        self.parts.iter().flat_map(|part| &part.functions)
     }
 
     /// Bytes of the results for one row.
     pub fn width(&self) -> usize {
-        let functions = self.functions.iter();
+        let functions = self.functions();
         functions.map(|fold| self.types[fold.var].width() + 1).sum()
     }
 
-    /// The first row from `from` on with which a partition begins; the number of rows if there is none.
-    pub fn next_partition(&self, rows: &Materialized, from: usize) -> Result<usize> {
-        let keys = self.keys(rows, &self.order[..self.partition])?;
-        let begins = |row: &usize| *row == 0 || keys.iter().any(|key| !key.same(row - 1, *row));
-        Ok((from..rows.rows).find(begins).unwrap_or(rows.rows))
+    /// How many keys all partitions have: rows that differ in one of them are in different partitions of each function.
+    pub fn common_partition(&self) -> usize {
+        let parts = self.parts.iter();
+        parts.map(|part| part.partition).min().unwrap_or(0)
     }
 
-    /// The first row of the last partition.
+    /// Where partitions of so many keys begin, for tasks of about `size` rows each; and the number of rows.
+    pub fn cuts(&self, rows: &Materialized, partition: usize, size: usize) -> Result<Vec<usize>> {
+        let keys = self.keys(rows, &self.order[..partition])?;
+        let mut cuts = vec![0];
+        for from in (size..rows.rows).step_by(size.max(1)) {
+            if cuts.last().is_some_and(|last| *last < from) {
+                // Rows are sorted: those of the partition that the row before belongs to come first.
+                let (mut low, mut high) = (from, rows.rows);
+                while low < high {
+                    let middle = low.midpoint(high);
+                    if keys.iter().all(|key| key.same(from - 1, middle)) {
+                        low = middle + 1;
+                    } else {
+                        high = middle;
+                    }
+                }
+                cuts.push(low);
+            }
+        }
+        cuts.push(rows.rows);
+        cuts.dedup();
+        Ok(cuts)
+    }
+
+    /// The first row of the last partition that all functions have.
     pub fn last_partition(&self, rows: &Materialized) -> Result<usize> {
-        let keys = self.keys(rows, &self.order[..self.partition])?;
-        let begins = |row: &usize| keys.iter().any(|key| !key.same(row - 1, *row));
-        Ok((1..rows.rows).rev().find(begins).unwrap_or(0))
+        let keys = self.keys(rows, &self.order[..self.common_partition()])?;
+        let (mut low, mut high) = (0, rows.rows.saturating_sub(1));
+        while low < high {
+            let middle = low.midpoint(high);
+            if keys.iter().all(|key| key.same(middle, rows.rows - 1)) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        Ok(low)
     }
 
-    /// The results of the functions, in their order, for sorted rows that are whole partitions.
+    /// The results of all functions, in their order, for sorted rows that are whole partitions.
+    ///
+    /// # Errors
+    /// Those of [`Windows::compute`].
+    pub fn compute_all(&self, rows: &Materialized) -> Result<Vec<Vector>> {
+        let mut all = Vec::new();
+        for part in &self.parts {
+            all.extend(self.compute(part, rows)?);
+        }
+        Ok(all)
+    }
+
+    /// The results of the functions of a part, in their order, for sorted rows that are whole partitions.
     ///
     /// # Errors
     /// [`Error::Overflow`](crate::Error::Overflow) if a sum does not fit its type;
     /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn compute(&self, rows: &Materialized) -> Result<Vec<Vector>> {
-        let (partition, order) = self.order.split_at(self.partition);
-        let partition = self.keys(rows, partition)?;
-        let order = self.keys(rows, order)?;
-        let shape = Shape::of(rows.rows, &partition, &order);
-        drop((partition, order));
-        let all = self.functions.iter();
-        all.map(|fold| {
-            self.stop.check()?;
-            self.function(fold, rows, &shape)
-        })
-        .collect()
+    pub fn compute(&self, part: &WindowPart, rows: &Materialized) -> Result<Vec<Vector>> {
+        let (partition, order) = self.order.split_at(part.partition);
+        let order = &order[..part.order];
+        let vectors = |keys: &[Key]| -> Result<Vec<&Vector>> {
+            let keys = keys.iter();
+            keys.map(|key| self.column(rows, key.var)).collect()
+        };
+        let mut functions = part.functions.iter();
+        let peers = functions.any(|fold| fold.function.needs_peers());
+        let peers = peers.then(|| vectors(order)).transpose()?;
+        let partition = vectors(partition)?;
+        let shape = Shape::of(rows.rows, &partition, peers.as_deref(), &self.stop)?;
+        let mut results: Vec<Option<Vector>> = vec![None; part.functions.len()];
+        // Functions over the same frames are computed together, so that these are found once.
+        for (place, fold) in part.functions.iter().enumerate() {
+            if results[place].is_some() {
+                continue;
+            }
+            let Some(bounds) = fold.function.frame() else {
+                results[place] = Some(self.unframed(fold, rows, &shape)?);
+                continue;
+            };
+            let key = self.sorted_key(order, rows)?;
+            let frames = Frames::of(&bounds, &shape, key.as_ref())?;
+            for (result, fold) in results.iter_mut().zip(&part.functions).skip(place) {
+                if result.is_none() && fold.function.frame() == Some(bounds) {
+                    self.stop.check()?;
+                    *result = Some(self.framed(fold, rows, &bounds, &frames, &shape)?);
+                }
+            }
+        }
+        results
+            .into_iter()
+            .map(|own| own.ok_or_else(missing))
+            .collect()
     }
 
-    fn function(&self, fold: &WindowFold, rows: &Materialized, shape: &Shape) -> Result<Vector> {
+    /// The key from which frames have distances, if there is a single one.
+    fn sorted_key<'r>(
+        &'r self,
+        order: &[Key],
+        rows: &'r Materialized,
+    ) -> Result<Option<SortedKey<'r>>> {
+        let [key] = order else {
+            return Ok(None);
+        };
+        Ok(Some(SortedKey {
+            vector: self.column(rows, key.var)?,
+            ty: &self.types[key.var],
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        }))
+    }
+
+    /// The results of a function that depends on no frame.
+    fn unframed(&self, fold: &WindowFold, rows: &Materialized, shape: &Shape) -> Result<Vector> {
         let ty = &self.types[fold.var];
-        let arg = || self.column(rows, fold.arg.ok_or_else(missing)?);
+        self.stop.check()?;
         match &fold.function {
             WindowFunction::RowNumber => Ok(ranks::whole(ranks::row_numbers(shape), ty)),
             WindowFunction::Rank => Ok(ranks::whole(ranks::ranks(shape), ty)),
@@ -93,33 +181,54 @@ impl Windows {
             WindowFunction::Ntile(buckets) => Ok(ranks::whole(ranks::ntiles(shape, *buckets), ty)),
             WindowFunction::PercentRank => Ok(ranks::percent_ranks(shape)),
             WindowFunction::CumeDist => Ok(ranks::cume_dists(shape)),
-            WindowFunction::Shift { rows, default } => {
-                values::shifted(arg()?, ty.kind, *rows, default, shape)
+            WindowFunction::Shift {
+                rows: by,
+                default,
+                ignore_nulls,
+            } => {
+                let arg = self.column(rows, fold.arg.ok_or_else(missing)?)?;
+                values::shifted(arg, ty.kind, *by, (default, *ignore_nulls), shape)
             }
-            WindowFunction::FirstValue(frame) => {
-                values::picked(arg()?, *frame, shape, |rows| rows.next())
-            }
-            WindowFunction::LastValue(frame) => {
-                values::picked(arg()?, *frame, shape, |rows| rows.next_back())
-            }
-            WindowFunction::NthValue(frame, nth) => {
-                let skipped = usize::try_from(nth.saturating_sub(1)).unwrap_or(usize::MAX);
-                values::picked(arg()?, *frame, shape, |rows| rows.nth(skipped))
-            }
-            WindowFunction::Aggregate(Function::Count, frame) => {
-                let arg = fold.arg.map(|_| arg()).transpose()?;
-                let counts = aggregates::counts(arg, *frame, shape);
+            WindowFunction::Value { .. } | WindowFunction::Aggregate(..) => Err(missing()),
+        }
+    }
+
+    /// The results of a function of frames.
+    fn framed(
+        &self,
+        fold: &WindowFold,
+        rows: &Materialized,
+        bounds: &FrameBounds,
+        frames: &Frames,
+        shape: &Shape,
+    ) -> Result<Vector> {
+        let ty = &self.types[fold.var];
+        let arg = match fold.arg {
+            Some(arg) => Some((self.column(rows, arg)?, &self.types[arg])),
+            None => None,
+        };
+        match (&fold.function, arg) {
+            (WindowFunction::Aggregate(Function::Count, _), arg) => {
+                let counts = aggregates::counts(arg.map(|(arg, _)| arg), frames, shape)?;
                 Ok(ranks::whole(counts, ty))
             }
-            WindowFunction::Aggregate(function @ (Function::Min | Function::Max), frame) => {
-                let (arg, least) = (arg()?, *function == Function::Min);
-                let of = &self.types[fold.arg.ok_or_else(missing)?];
-                extremes::extremes(arg, of, least, *frame, shape)
+            (
+                WindowFunction::Value {
+                    row, ignore_nulls, ..
+                },
+                Some((arg, _)),
+            ) => values::picked(arg, *row, *ignore_nulls, frames, shape),
+            (
+                WindowFunction::Aggregate(function @ (Function::Min | Function::Max), _),
+                Some((arg, of)),
+            ) => {
+                let least = *function == Function::Min;
+                extremes::extremes(arg, of, least, bounds, frames, shape)
             }
-            WindowFunction::Aggregate(function, frame) => {
-                let of = &self.types[fold.arg.ok_or_else(missing)?];
-                aggregates::sums(*function, arg()?, of, ty, *frame, shape)
+            (WindowFunction::Aggregate(function, _), Some((arg, of))) => {
+                aggregates::sums(*function, arg, of, ty, frames, shape)
             }
+            _ => Err(missing()),
         }
     }
 }

@@ -214,7 +214,9 @@ fn values(of: &Partition, offset: &ArrayRef, side: Side, after: bool) -> Result<
     // Backwards in a descending order.
     let minus = after == options.descending;
     let line = line(&keys.slice(there.start, there.len()), offset, minus)?;
-    let found = (0..of.rows).map(|row| {
+    // An edge never goes back, as in PostgreSQL: a month before March 31 is before a month before noon of March 30.
+    let mut last = 0;
+    let edge = |row: usize| {
         if nulls.contains(&row) {
             return match side {
                 Side::Start => nulls.start,
@@ -233,6 +235,10 @@ fn values(of: &Partition, offset: &ArrayRef, side: Side, after: bool) -> Result<
             }
         };
         there.start + partition_point(there.len(), before)
+    };
+    let found = (0..of.rows).map(|row| {
+        last = edge(row).max(last);
+        last
     });
     Ok(found.collect())
 }

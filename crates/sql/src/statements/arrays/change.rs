@@ -219,7 +219,7 @@ async fn gathered(
     plan: datafusion::logical_expr::LogicalPlan,
 ) -> Result<Gathered> {
     let mut held = Held::of(&context.instance.budget);
-    let mut rows = query::rows(context, &plan).await?;
+    let mut rows = query::rows_to_write(context, &plan).await?;
     let mut batches = Vec::new();
     while let Some(batch) = rows.try_next().await? {
         held.more(footprint(&batch).saturating_mul(COPIES))

@@ -326,7 +326,7 @@ impl Maker<'_> {
         let field = self.random.one(fields).clone();
         let (name, ty) = (&field.name, field.column.ty);
         let sums = matches!(ty, Type::Int | Type::Big) && !field.column.extreme;
-        let (call, result) = match self.random.below(8) {
+        let (call, result): (String, Type) = match self.random.below(8) {
             0 => ("rank()".into(), Type::Big),
             1 => ("dense_rank()".into(), Type::Big),
             2 => ("percent_rank()".into(), Type::Float),
@@ -335,6 +335,14 @@ impl Maker<'_> {
             4 | 5 => (format!("min({name})"), ty),
             6 => (format!("max({name})"), ty),
             _ => (format!("count({name})"), Type::Big),
+        };
+        let folds = ["sum", "min", "max", "count"];
+        let folds = folds.iter().any(|name| call.starts_with(name));
+        let call = if folds && self.random.chance(20) {
+            let other = &self.random.one(fields).name;
+            format!("{call} filter (where {other} is not null)")
+        } else {
+            call
         };
         let mut over = Vec::new();
         if self.random.chance(70) {
@@ -352,7 +360,22 @@ impl Maker<'_> {
                 "range between current row and current row",
                 "rows between unbounded preceding and unbounded following",
             ];
-            over.push((*self.random.one(&frames)).to_string());
+            // The frames of peers have the same values, whatever their order is.
+            let of_folds = [
+                "groups between 1 preceding and 1 following",
+                "groups between 2 preceding and 1 preceding",
+                "groups between unbounded preceding and current row exclude ties",
+                "groups between current row and 2 following exclude current row",
+                "range between unbounded preceding and current row exclude group",
+                "range between current row and unbounded following exclude ties",
+                "rows between unbounded preceding and unbounded following exclude current row",
+            ];
+            let frame = if folds && self.random.chance(40) {
+                *self.random.one(&of_folds)
+            } else {
+                *self.random.one(&frames)
+            };
+            over.push(frame.to_string());
         }
         (format!("{call} over ({})", over.join(" ")), result)
     }
