@@ -85,6 +85,7 @@ pub use expr::{
     WholeFunction, is_fallible,
 };
 pub use logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
+pub use logical::aggregate_call::AggregateCall;
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::parts::{Merged, Part};
 pub use logical::relation::{Column, Output, Query, Rel, Scan};

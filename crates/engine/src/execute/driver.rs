@@ -72,6 +72,7 @@ async fn drive(
         sends: false,
         out: Arc::new(ResultStream::new(sender, output, &types)),
         types: types.clone(),
+        aggregates: program.aggregates.clone(),
         parameters: vec![None; program.parameters.len()],
         join_tables: vec![None; program.stages.len()],
         rows: std::iter::repeat_with(|| None)

@@ -10,6 +10,7 @@ use crate::execute::per_node::Instances;
 use crate::execute::result_stream::ResultStream;
 use crate::execute::runtime::Runtime;
 use crate::execute::share::InstanceShare;
+use crate::logical::aggregate_call::AggregateCall;
 use crate::memory::reservation::Reservation;
 use crate::memory::spill::{Extent, Spill, Spilled, joined};
 use crate::operators::join_table::JoinTable;
@@ -31,6 +32,8 @@ pub(crate) struct QueryState {
     /// The executor's report, a line for each stage or operator.
     pub report: Vec<String>,
     pub types: Arc<[Type]>,
+    /// The aggregate functions that the engine has no accumulator for.
+    pub aggregates: Arc<[Arc<dyn AggregateCall>]>,
     pub parameters: Vec<Option<Vector>>,
     pub join_tables: Vec<Option<Arc<JoinTable>>>,
     pub rows: Vec<Option<Arc<Materialized>>>,
@@ -207,6 +210,7 @@ impl QueryState {
             sends: self.sends,
             report: vec![],
             types: self.types.clone(),
+            aggregates: self.aggregates.clone(),
             parameters: self.parameters.clone(),
             join_tables: all.join_tables[number].clone(),
             rows: self.rows.clone(),

@@ -243,9 +243,9 @@ fn batch(
         };
         let text = matches!(vector.values, Values::Text(_));
         columns.push(match (all, text) {
-            (true, _) => vector.to_arrow(&ty)?,
-            (false, false) => vector.run(run.clone()).to_arrow(&ty)?,
-            (false, true) => compacted(vector.run(run.clone()).to_arrow(&ty)?),
+            (true, _) => vector.decoded(&ty)?,
+            (false, false) => vector.run(run.clone()).decoded(&ty)?,
+            (false, true) => compacted(vector.run(run.clone()).decoded(&ty)?),
         });
     }
     let options = RecordBatchOptions::new().with_row_count(Some(run.len()));

@@ -78,7 +78,9 @@ pub fn arithmetic(op: Arithmetic, a: Expr, b: Expr, data: &DataType) -> Result<E
     let whole = |k: Kind| matches!(k, Kind::Int | Kind::Wide);
     let ty = Type::of(data, nullable);
     let ty = ty.ok_or_else(|| Error::unsupported(format!("values of type {data}")))?;
-    if ty.kind == Kind::Float && a.ty.kind == Kind::Float && b.ty.kind == Kind::Float {
+    let floats = [&ty, &a.ty, &b.ty];
+    // Results in 32 bits would have to be rounded.
+    if floats.iter().all(|ty| ty.kind == Kind::Float) && ty.data != DataType::Float32 {
         let node = Node::Arithmetic(op, Box::new(a), Box::new(b));
         return Ok(Expr { node, ty });
     }
@@ -173,8 +175,7 @@ pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
     let ty = Type::of(data, e.ty.nullable).ok_or_else(refused)?;
     let whole = |d: &DataType| d.is_integer() || matches!(d, DataType::Decimal128(..));
     match (e.ty.kind, ty.kind) {
-        // JSON is no text for which it may be taken.
-        (Kind::Text | Kind::Code, Kind::Text) if !e.ty.data.is_nested() && !data.is_nested() => {
+        (Kind::Text | Kind::Code, Kind::Text) if e.ty.may_meet(&ty) => {
             let mut e = e;
             e.ty.data = data.clone();
             Ok(e)
@@ -198,7 +199,15 @@ pub fn cast(e: Expr, data: &DataType) -> Result<Expr> {
             e.ty.data = data.clone();
             Ok(e)
         }
-        (Kind::Int | Kind::Wide, Kind::Float) if whole(&e.ty.data) => {
+        // All floats of 32 bits are some of 64.
+        (Kind::Float, Kind::Float) if *data == DataType::Float64 => {
+            let mut e = e;
+            e.ty.data = data.clone();
+            Ok(e)
+        }
+        (Kind::Int | Kind::Wide, Kind::Float)
+            if whole(&e.ty.data) && *data == DataType::Float64 =>
+        {
             let divisor = 10f64.powi(e.ty.scale().into());
             let node = Node::Float(Box::new(e), divisor);
             Ok(Expr { node, ty })

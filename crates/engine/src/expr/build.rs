@@ -83,6 +83,17 @@ pub fn compare(op: Compare, a: Expr, b: Expr) -> Result<Expr> {
     ))
 }
 
+/// Whether `a` and `b` are equal. Unlike [`compare`], also of strings: where they are constants, a [`call`] is faster.
+///
+/// # Errors
+/// [`Error::Unsupported`] for operands of different kinds.
+pub(crate) fn equal(a: Expr, b: Expr) -> Result<Expr> {
+    let (a, b) = alike(a, b)?;
+    let nullable = a.ty.nullable || b.ty.nullable;
+    let node = Node::Compare(Compare::Eq, Box::new(a), Box::new(b));
+    Ok(boolean(node, nullable))
+}
+
 /// Whether `e` is one of the whole numbers `set`.
 ///
 /// # Errors
@@ -105,6 +116,10 @@ pub fn alike(a: Expr, b: Expr) -> Result<(Expr, Expr)> {
     let scale = a.ty.scale().max(b.ty.scale());
     let (a, b) = (rescale(a, scale)?, rescale(b, scale)?);
     match (a.ty.kind, b.ty.kind) {
+        _ if !a.ty.may_meet(&b.ty) => Err(Error::unsupported(format!(
+            "values of types {} and {}",
+            a.ty.data, b.ty.data
+        ))),
         (x, y) if x == y => Ok((a, b)),
         (Kind::Text | Kind::Code, Kind::Text | Kind::Code) => Ok((a, b)),
         (Kind::Int, Kind::Wide) => Ok((widen(a), b)),
@@ -125,7 +140,8 @@ pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<
     if ty.kind == Kind::Text {
         let masks = last.constant() == Some(&Literal::Null) && branches.len() == 1;
         let then = branches.first().map(|(_, then)| then.ty.clone());
-        return match then.filter(|ty| masks && matches!(ty.kind, Kind::Text | Kind::Code)) {
+        let fits = |then: &Type| matches!(then.kind, Kind::Text | Kind::Code) && then.may_meet(&ty);
+        return match then.filter(|then| masks && fits(then)) {
             Some(ty) => Ok(Expr {
                 node: Node::Case(branches, Box::new(last)),
                 ty: ty.nullable(true),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use algebra::filter::{self, Op};
 use algebra::lift;
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{cast, concat};
 use arrow::datatypes::DataType;
 
@@ -111,7 +111,7 @@ impl<'a> Context<'a> {
             Node::Call(args, call) => {
                 let mut arrays = Vec::with_capacity(args.len());
                 for arg in args {
-                    arrays.push(self.eval(arg)?.to_arrow(&arg.ty)?);
+                    arrays.push(self.eval(arg)?.decoded(&arg.ty)?);
                 }
                 let array = call.call(&arrays, rows).map_err(Error::Call)?;
                 Vector::from_arrow(&array, &e.ty)
@@ -192,6 +192,9 @@ impl<'a> Context<'a> {
             (Values::Float(x), Values::Float(y)) => filter::compare_f64(op, x, y, &mut out),
             (Values::Bool(x), Values::Bool(y)) => {
                 out.extend(x.iter().zip(y).map(|(x, y)| holds(op, x.cmp(y))));
+            }
+            (Values::Text(_) | Values::Code(_), Values::Text(_) | Values::Code(_)) => {
+                out = compare_texts(op, (&left, &a.ty), (&right, &b.ty))?;
             }
             _ => return Err(Error::internal("comparing different kinds")),
         }
@@ -352,6 +355,31 @@ fn holds(op: Op, order: Ordering) -> bool {
         Op::Gt => order.is_gt(),
         Op::Ge => order.is_ge(),
     }
+}
+
+/// Compares texts by their bytes. What comes of a NULL is arbitrary.
+///
+/// # Errors
+/// Those of [`Vector::to_arrow`].
+fn compare_texts(op: Op, a: (&Vector, &Type), b: (&Vector, &Type)) -> Result<Vec<bool>> {
+    if let (Values::Code(x), Values::Code(y), Op::Eq | Op::Ne) = (&a.0.values, &b.0.values, op)
+        && a.1.represents_as(b.1)
+    {
+        let pairs = x.iter().zip(y);
+        return Ok(pairs.map(|(x, y)| holds(op, x.cmp(y))).collect());
+    }
+    let texts = |(vector, ty): (&Vector, &Type)| {
+        vector.to_arrow(&Type {
+            data: DataType::Utf8View,
+            ..ty.clone()
+        })
+    };
+    let (x, y) = (texts(a)?, texts(b)?);
+    let (x, y) = (x.as_string_view(), y.as_string_view());
+    let rows = 0..x.len().min(y.len());
+    Ok(rows
+        .map(|row| holds(op, x.value(row).cmp(y.value(row))))
+        .collect())
 }
 
 /// `values`, NULL where `like` is NULL.

@@ -217,6 +217,39 @@ impl Expr {
         }
     }
 
+    /// The same expression, of vectors with the numbers that `to` gives for those that it reads.
+    #[must_use]
+    pub fn renamed(&self, to: &dyn Fn(Var) -> Var) -> Expr {
+        let one = |e: &Expr| Box::new(e.renamed(to));
+        let each = |all: &[Expr]| all.iter().map(|e| e.renamed(to)).collect();
+        let node = match &self.node {
+            Node::Var(var) => Node::Var(to(*var)),
+            Node::Literal(_) | Node::Parameter(_) => self.node.clone(),
+            Node::Arithmetic(op, a, b) => Node::Arithmetic(*op, one(a), one(b)),
+            Node::Compare(op, a, b) => Node::Compare(*op, one(a), one(b)),
+            Node::And(all) => Node::And(each(all)),
+            Node::Or(all) => Node::Or(each(all)),
+            Node::Not(e) => Node::Not(one(e)),
+            Node::IsNull(e) => Node::IsNull(one(e)),
+            Node::Case(branches, last) => {
+                let branches = branches.iter();
+                let branches = branches.map(|(when, then)| (when.renamed(to), then.renamed(to)));
+                Node::Case(branches.collect(), one(last))
+            }
+            Node::In(e, set) => Node::In(one(e), Arc::clone(set)),
+            Node::Widen(e) => Node::Widen(one(e)),
+            Node::Scale(e, factor) => Node::Scale(one(e), *factor),
+            Node::Float(e, divisor) => Node::Float(one(e), *divisor),
+            Node::Year(e) => Node::Year(one(e)),
+            Node::Labels(e, per) => Node::Labels(one(e), Arc::clone(per)),
+            Node::Call(args, call) => Node::Call(each(args), Arc::clone(call)),
+        };
+        Expr {
+            node,
+            ty: self.ty.clone(),
+        }
+    }
+
     /// The vectors that the expression reads, each once, ascending.
     pub fn vars(&self) -> Vec<Var> {
         let mut vars = Vec::new();

@@ -53,6 +53,8 @@ pub enum Function {
     StddevSamp,
     /// The square root of the variance of a population.
     StddevPop,
+    /// A function that the engine has no accumulator for: an index into [`Query::aggregates`](crate::Query::aggregates).
+    Call(usize),
 }
 
 impl Function {

@@ -1,6 +1,7 @@
 //! The logical query: relations, scans of tables, results of parts of rows, and external sources.
 
 pub(crate) mod aggregate;
+pub(crate) mod aggregate_call;
 pub(crate) mod external;
 pub(crate) mod parts;
 pub(crate) mod relation;

@@ -10,6 +10,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use crate::expr::Expr;
+use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
 pub use crate::logical::scan::Scan;
 use crate::logical::window::WindowFold;
@@ -24,6 +25,8 @@ pub struct Query {
     pub vars: Vec<Column>,
     /// Scalar subqueries, in the order they must run; [`crate::Node::Parameter`] is an index into them.
     pub parameters: Vec<(Rel, Var)>,
+    /// Aggregate functions of others; [`Function::Call`] is an index into them.
+    pub aggregates: Vec<Arc<dyn AggregateCall>>,
 }
 
 /// Name and type of a vector.

@@ -48,7 +48,7 @@ impl Merging<'_> {
     /// Merges up to [`FAN`] runs. Writes the rows from number `skip` to `end` of the result.
     fn some(&self, runs: &[Vec<Extent>], skip: usize, end: usize) -> Result<Vec<Extent>> {
         let field = |key: &Key| {
-            let data = self.types[key.var].data.clone();
+            let data = self.types[key.var].sorted_as();
             SortField::new_with_options(data, options(key))
         };
         let converter = RowConverter::new(self.keys.iter().map(field).collect())?;

@@ -265,6 +265,7 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
     match fold.function {
         Function::CountTotal => format!("sum({arg})"),
         Function::AvgOfSums { counts } => format!("avg({arg} / {})", columns[counts].name),
+        Function::Call(_) => columns[fold.var].name.clone(),
         function => format!("{}({arg})", format!("{function:?}").to_lowercase()),
     }
 }

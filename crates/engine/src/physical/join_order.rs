@@ -232,8 +232,7 @@ impl Graph {
         let open = edges.into_iter().map(|((_, a), (_, b))| (a, b));
         for (a, b) in open.filter(|pair| !equal.has(*pair)) {
             let (a, b) = (planner.query.expr(a), planner.query.expr(b));
-            self.conditions
-                .push(crate::expr::build::compare(algebra::filter::Op::Eq, a, b)?);
+            self.conditions.push(crate::expr::build::equal(a, b)?);
         }
         Ok(())
     }

@@ -47,6 +47,7 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
     }
     Ok(Program {
         stages: planner.stages,
+        aggregates: std::mem::take(&mut planner.query.aggregates).into(),
         parameters,
         answer,
     })
@@ -348,7 +349,9 @@ impl Planner<'_> {
             count_copies(&mut folds, numbers);
         }
         // The rows of a join table are one of each group.
-        let group_join = if keys.is_empty() || is_of_many {
+        let keeps_values = |fold: &Fold| matches!(fold.function, Function::Call(_));
+        let keeps_values = folds.iter().any(keeps_values);
+        let group_join = if keys.is_empty() || is_of_many || keeps_values {
             None
         } else {
             self.group_join(&mut pipelines, &keys)

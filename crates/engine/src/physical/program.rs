@@ -5,10 +5,12 @@
 //! aggregation, a sort. A stage reads only the results of stages before it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
 use crate::expr::Expr;
+use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
 use crate::logical::window::WindowPart;
@@ -19,6 +21,8 @@ use crate::vector::value::Var;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub stages: Vec<Stage>,
+    /// The aggregate functions that the engine has no accumulator for.
+    pub aggregates: Arc<[Arc<dyn AggregateCall>]>,
     /// The stage that gives the value of each scalar subquery, and the vector of the value.
     pub parameters: Vec<(usize, Var)>,
     /// The stage whose rows are the answer.

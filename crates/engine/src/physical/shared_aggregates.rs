@@ -32,6 +32,8 @@ pub(crate) enum Accumulation {
         /// Whether the sum is asked for.
         sum: bool,
     },
+    /// All values, for the function of this number.
+    Call(usize),
     /// The first rows of an order, with all their columns that are asked for.
     First(RowOrder),
 }
@@ -100,6 +102,7 @@ pub(crate) fn accumulated(
             Function::VarSamp | Function::VarPop | Function::StddevSamp | Function::StddevPop => {
                 (place(Accumulation::Deviations, *arg), None)
             }
+            Function::Call(call) => (place(Accumulation::Call(*call), *arg), None),
         };
         parts.push(ResultParts { values, counts });
     }

@@ -277,10 +277,10 @@ fn is_aggregate(function: Function, arg: Option<&Type>, ty: &Type) -> bool {
     let whole = |ty: &Type| matches!(ty.kind, Kind::Int | Kind::Wide);
     match (function, arg) {
         (Function::Count, _) => whole(ty),
-        (Function::Min | Function::Max, Some(arg)) => arg.represents_as(ty),
+        (Function::Min | Function::Max, Some(arg)) => arg.represents_as(ty) && !arg.is_opaque(),
         (Function::Sum, Some(arg)) => {
             whole(arg) && whole(ty) && arg.scale() == ty.scale()
-                || arg.kind == Kind::Float && ty.kind == Kind::Float
+                || arg.kind == Kind::Float && ty.kind == Kind::Float && ty.data != DataType::Float32
         }
         (Function::Avg, Some(arg)) => match ty.kind {
             Kind::Float => whole(arg) && arg.scale() == 0 || arg.kind == Kind::Float,

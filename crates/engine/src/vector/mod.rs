@@ -5,6 +5,7 @@ pub(crate) mod builder;
 pub(crate) mod composite_key;
 pub(crate) mod interner;
 pub(crate) mod key_encoding;
+pub(crate) mod opaque;
 pub(crate) mod radix;
 pub(crate) mod rows;
 pub(crate) mod strings;

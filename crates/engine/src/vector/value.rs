@@ -9,9 +9,10 @@ use arrow::array::*;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{cast, take};
 use arrow::datatypes::*;
-use table::{Dictionary, Table, ints_of, json_kind, wides_of};
+use table::{Dictionary, Table, ints_of, wides_of};
 
 use crate::error::{Error, Result};
+use crate::vector::opaque;
 use crate::vector::strings::Strings;
 
 /// The number of a vector within a query.
@@ -24,13 +25,13 @@ pub enum Kind {
     Int,
     /// 128-bit whole numbers.
     Wide,
-    /// 64-bit floats.
+    /// 64-bit floats, among which all of 32 bits are.
     Float,
     /// Booleans.
     Bool,
     /// Dictionary codes of strings.
     Code,
-    /// Strings.
+    /// Strings; or texts that stand for values that the engine has no kernels for.
     Text,
 }
 
@@ -95,10 +96,9 @@ impl Type {
                 };
                 (kind, (-most, most))
             }
-            Float64 => (Kind::Float, (0, 0)),
-            Utf8View | Utf8 => (Kind::Text, (0, 0)),
-            // Texts within a struct. What compares them or groups by them has keys in their place.
-            json if json_kind(json).is_some() => (Kind::Text, (0, 0)),
+            Float64 | Float32 => (Kind::Float, (0, 0)),
+            Utf8View | Utf8 | LargeUtf8 => (Kind::Text, (0, 0)),
+            other if opaque::is_opaque(other) => (Kind::Text, (0, 0)),
             _ => return None,
         };
         Some(Type {
@@ -147,6 +147,26 @@ impl Type {
     pub fn nullable(mut self, nullable: bool) -> Type {
         self.nullable = nullable;
         self
+    }
+
+    /// Whether the engine has no kernels for the values: they are kept as texts that sort as they do.
+    pub fn is_opaque(&self) -> bool {
+        self.kind == Kind::Text && opaque::is_opaque(&self.data)
+    }
+
+    /// Whether values of both types are of one SQL type as far as the engine cannot tell by their representation.
+    pub(crate) fn may_meet(&self, other: &Type) -> bool {
+        let is_opaque = self.is_opaque() || other.is_opaque();
+        !is_opaque || self.data.equals_datatype(&other.data)
+    }
+
+    /// The type of the arrays that [`Vector::to_arrow`] gives, which sort as the values do.
+    pub(crate) fn sorted_as(&self) -> DataType {
+        if self.is_opaque() {
+            DataType::Utf8View
+        } else {
+            self.data.clone()
+        }
     }
 
     /// Digits after the decimal point; 0 for types without one.
@@ -446,8 +466,13 @@ impl Vector {
     /// # Errors
     /// If the array has another type, or a number does not fit the representation.
     pub fn from_arrow(array: &ArrayRef, ty: &Type) -> Result<Vector> {
-        let json = json_texts(array);
-        let array = json.as_ref().unwrap_or(array);
+        let texts;
+        let array = if ty.is_opaque() {
+            texts = opaque::encode(array, &ty.data)?;
+            &texts
+        } else {
+            array
+        };
         let valid = array.logical_nulls().filter(|n| n.null_count() > 0);
         let values = match ty.kind {
             Kind::Int => {
@@ -463,6 +488,10 @@ impl Vector {
             Kind::Float => match array.data_type() {
                 DataType::Float64 => {
                     Values::Float(array.as_primitive::<Float64Type>().values().to_vec())
+                }
+                DataType::Float32 => {
+                    let values = array.as_primitive::<Float32Type>().values().iter();
+                    Values::Float(values.map(|value| f64::from(*value)).collect())
                 }
                 other => return Err(Error::unsupported(format!("{other} as floats"))),
             },
@@ -482,7 +511,21 @@ impl Vector {
         })
     }
 
-    /// Converts the vector to an Arrow array of type `ty.data`.
+    /// Converts the vector to an Arrow array of type `ty.data`, for functions and answers.
+    ///
+    /// # Errors
+    /// Those of [`to_arrow`](Vector::to_arrow).
+    pub fn decoded(&self, ty: &Type) -> Result<ArrayRef> {
+        let array = self.to_arrow(ty)?;
+        if ty.is_opaque() {
+            opaque::decode(&array, &ty.data)
+        } else {
+            Ok(array)
+        }
+    }
+
+    /// Converts the vector to an Arrow array of type `ty.data`; of values that the engine has no kernels for, to the texts
+    /// that stand for them, which sort as they do.
     ///
     /// # Errors
     /// An internal error if `ty` does not match the vector; those of Arrow.
@@ -494,6 +537,10 @@ impl Vector {
         Ok(match &self.values {
             Values::Int(v) => numbers!(v, nulls, &ty.data),
             Values::Wide(v) => numbers!(v, nulls, &ty.data),
+            Values::Float(v) if ty.data == DataType::Float32 => {
+                let values = v.iter().map(|value| *value as f32).collect();
+                Arc::new(Float32Array::try_new(values, nulls)?)
+            }
             Values::Float(v) => Arc::new(Float64Array::try_new(v.clone().into(), nulls)?),
             Values::Bool(v) => {
                 Arc::new(BooleanArray::new(BooleanBuffer::from(v.as_slice()), nulls))
@@ -531,30 +578,10 @@ impl Vector {
     }
 }
 
-/// The texts that values of JSON are, NULL where a value is; `None` of other arrays.
-fn json_texts(array: &ArrayRef) -> Option<ArrayRef> {
-    json_kind(array.data_type())?;
-    let values = array.as_struct();
-    let texts = values.column(0).as_string_view_opt()?;
-    let nulls = NullBuffer::union(values.nulls(), texts.nulls());
-    let (views, buffers, _) = texts.clone().into_parts();
-    // SAFETY: views and buffers are those of a sound array; only the validity mask differs.
-    Some(Arc::new(unsafe {
-        StringViewArray::new_unchecked(views, buffers, nulls)
-    }))
-}
-
 fn text_as(array: ArrayRef, data: &DataType) -> Result<ArrayRef> {
     match data {
         DataType::Utf8View => Ok(array),
-        DataType::Struct(fields) => {
-            let nulls = array.nulls().cloned();
-            Ok(Arc::new(StructArray::try_new(
-                fields.clone(),
-                vec![array],
-                nulls,
-            )?))
-        }
+        other if opaque::is_opaque(other) => Ok(array),
         other => Ok(cast(&array, other)?),
     }
 }

@@ -1,9 +1,11 @@
 //! Lowering of aggregates.
 
 use arrow::datatypes::DataType;
+use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Aggregate, Expr as Sql};
-use engine::{Expr, Fold, Function, Kind, Literal, Rel, Result, Type, Var};
+use engine::{Error, Expr, Fold, Function, Kind, Literal, Rel, Result, Type, Var};
 
+use crate::lower::aggregate_call::{chosen, is_beyond_accumulators};
 use crate::lower::expr::Scope;
 use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
@@ -61,14 +63,15 @@ impl Lowering<'_> {
         let fields = fields.iter().skip(fields.len() - calls.len());
         let mut folds = Vec::with_capacity(calls.len());
         for (e, field) in calls.iter().zip(fields) {
-            let (function, arg) = match self.first(e, scope, keys, computed)? {
-                Some(found) => found,
-                None => self.fold(e, scope, &mut computed.exprs)?,
-            };
-            let counts = matches!(function, Function::Count | Function::CountDistinct);
-            let Some(ty) = Type::of(field.data_type(), !counts) else {
+            let Some(ty) = Type::of(field.data_type(), true) else {
                 return unsupported(format!("values of type {}", field.data_type()));
             };
+            let (function, arg) = match self.first(e, scope, keys, computed)? {
+                Some(found) => found,
+                None => self.fold(e, scope, &mut computed.exprs, &ty)?,
+            };
+            let counts = matches!(function, Function::Count | Function::CountDistinct);
+            let ty = ty.nullable(!counts);
             let ty = match (function, arg) {
                 (Function::Min | Function::Max, Some(arg)) => {
                     self.query.ty(arg).clone().nullable(true)
@@ -109,26 +112,55 @@ impl Lowering<'_> {
         }
     }
 
+    /// An aggregate with a result of type `result`: an accumulator of the engine, or a call of DataFusion's.
     fn fold(
         &mut self,
         e: &Sql,
         scope: Scope<'_>,
         exprs: &mut Vec<(Var, Expr)>,
+        result: &Type,
     ) -> Result<(Function, Option<Var>)> {
         let call = match e {
-            Sql::Alias(alias) => return self.fold(&alias.expr, scope, exprs),
+            Sql::Alias(alias) => return self.fold(&alias.expr, scope, exprs, result),
             Sql::AggregateFunction(call) => call,
             other => return unsupported(format!("the aggregate {other}")),
         };
+        let (own, otherwise) = listed(call.func.name());
+        let refused = match own {
+            Some(own) => match self.accumulated_natively(e, call, own, scope, exprs) {
+                Ok((function, _)) if is_beyond_accumulators(function, result) => {
+                    Error::Unsupported(format!("values of type {}", result.data))
+                }
+                Err(Error::Unsupported(why)) => Error::Unsupported(why),
+                done => return done,
+            },
+            None => Error::Unsupported(format!("the aggregate {}", call.func.name())),
+        };
+        let has_plain_values = !call.params.distinct && call.params.null_treatment.is_none();
+        match otherwise {
+            Otherwise::Folded if has_plain_values => self.folded(call, scope, exprs, &result.data),
+            Otherwise::Called => self.called(call, scope, exprs),
+            Otherwise::Folded | Otherwise::Refused => Err(refused),
+        }
+    }
+
+    /// The engine's function for an aggregate, and its argument.
+    fn accumulated_natively(
+        &mut self,
+        e: &Sql,
+        call: &AggregateFunction,
+        own: Function,
+        scope: Scope<'_>,
+        exprs: &mut Vec<(Var, Expr)>,
+    ) -> Result<(Function, Option<Var>)> {
         let params = &call.params;
         if params.null_treatment.is_some() {
             return unsupported("`ignore nulls` in an aggregate");
         }
-        let name = call.func.name();
-        let function = match (aggregate_function(name), params.distinct) {
-            (Some(function), false) => function,
-            (Some(function), true) => of_distinct(function)?,
-            (None, _) => return unsupported(format!("the aggregate {name}")),
+        let function = if params.distinct {
+            of_distinct(own)?
+        } else {
+            own
         };
         let [arg] = &params.args[..] else {
             return unsupported("an aggregate of several values");
@@ -156,20 +188,41 @@ impl Lowering<'_> {
     }
 }
 
-/// The engine's function for DataFusion's of this name. False is less than true.
+/// What there is of an aggregate where the engine has no accumulator for it, or none for its values.
+#[derive(Clone, Copy)]
+enum Otherwise {
+    /// A call for all values of a group.
+    Called,
+    /// A call for some of the values of a group, and again for what it gave.
+    Folded,
+    /// DataFusion runs it: its own state has few bytes, however many values there are.
+    Refused,
+}
+
+/// The aggregates of this name: the engine's function, if it has one, and what there is without. This is the only list
+/// of them, but for those that take their value [from one row](super::first_rows). False is less than true.
+fn listed(name: &str) -> (Option<Function>, Otherwise) {
+    use Otherwise::{Called, Folded, Refused};
+    match name {
+        "count" => (Some(Function::Count), Refused),
+        "sum" => (Some(Function::Sum), Folded),
+        "min" | "bool_and" => (Some(Function::Min), Folded),
+        "max" | "bool_or" => (Some(Function::Max), Folded),
+        "avg" => (Some(Function::Avg), Refused),
+        "var" => (Some(Function::VarSamp), Refused),
+        "var_pop" => (Some(Function::VarPop), Refused),
+        "stddev" => (Some(Function::StddevSamp), Refused),
+        "stddev_pop" => (Some(Function::StddevPop), Refused),
+        "bit_and" | "bit_or" | "bit_xor" => (None, Folded),
+        "corr" | "covar_pop" | "covar_samp" => (None, Refused),
+        name if name.starts_with("regr_") || name.starts_with("approx_") => (None, Refused),
+        _ => (None, Called),
+    }
+}
+
+/// The engine's function for DataFusion's of this name.
 pub(super) fn aggregate_function(name: &str) -> Option<Function> {
-    Some(match name {
-        "count" => Function::Count,
-        "sum" => Function::Sum,
-        "min" | "bool_and" => Function::Min,
-        "max" | "bool_or" => Function::Max,
-        "avg" => Function::Avg,
-        "var" => Function::VarSamp,
-        "var_pop" => Function::VarPop,
-        "stddev" => Function::StddevSamp,
-        "stddev_pop" => Function::StddevPop,
-        _ => return None,
-    })
+    listed(name).0
 }
 
 /// The same function of the distinct values.
@@ -187,18 +240,25 @@ fn of_distinct(function: Function) -> Result<Function> {
 /// That `function` can be computed of values of type `ty`.
 pub(super) fn check(function: Function, ty: &Type) -> Result<()> {
     match function {
-        Function::Count | Function::CountDistinct | Function::Min | Function::Max => Ok(()),
+        Function::Count | Function::CountDistinct => Ok(()),
+        Function::Min | Function::Max if ty.is_opaque() => {
+            unsupported(format!("the least of values of type {}", ty.data))
+        }
+        Function::Min | Function::Max => Ok(()),
         Function::VarSamp | Function::VarPop | Function::StddevSamp | Function::StddevPop => {
             match ty.kind {
                 Kind::Float => Ok(()),
                 _ => unsupported("variances of other values than floats"),
             }
         }
-        _ => addable(ty),
+        _ if matches!(ty.kind, Kind::Text | Kind::Code | Kind::Bool) => {
+            unsupported("such an aggregate of texts")
+        }
+        _ => Ok(()),
     }
 }
 
-/// Refuses values that sums are not there for.
+/// Refuses values that sums over windows, and sums of sums, are not there for.
 pub(super) fn addable(ty: &Type) -> Result<()> {
     match ty.kind {
         Kind::Text | Kind::Code | Kind::Bool => unsupported("such an aggregate of texts"),
@@ -231,11 +291,4 @@ fn within_sums(ty: Type, bounds: (i128, i128)) -> Type {
         (Some(least), Some(most)) => ty.within((least.min(low), most.max(high))),
         _ => ty,
     }
-}
-
-/// The value where `filter` is true, otherwise NULL, which functions ignore.
-pub(super) fn chosen(filter: Expr, value: Expr) -> Result<Expr> {
-    let data = value.ty.data.clone();
-    let null = Expr::literal(Literal::Null, &data)?;
-    engine::case(vec![(filter, value)], null, &data)
 }

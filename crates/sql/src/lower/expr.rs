@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     BinaryExpr, Case, Expr as Sql, ExprSchemable, LogicalPlan, Operator, Subquery,
 };
 use datafusion::physical_expr::create_physical_expr;
-use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Result, Type, Var};
+use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::functions::decimals::operators::QUOTIENT;
 use crate::functions::single::of_single;
@@ -28,7 +28,7 @@ pub(crate) struct Scope<'s> {
 }
 
 /// Whether there is a subquery in `expr`.
-fn has_subquery(expr: &Sql) -> bool {
+pub(super) fn has_subquery(expr: &Sql) -> bool {
     let inner = |e: &Sql| {
         Ok(matches!(
             e,
@@ -52,8 +52,11 @@ impl Lowering<'_> {
     pub fn expr(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         let parameters = self.query.parameters.len();
         match self.native(e, scope) {
-            Err(Error::Unsupported(_)) => {
+            Err(Error::Unsupported(why)) => {
                 self.query.parameters.truncate(parameters);
+                if has_subquery(e) {
+                    return Err(Error::Unsupported(why));
+                }
                 let call = self.call(e, scope)?;
                 Ok(self.quotient(call, e, scope))
             }
@@ -241,17 +244,7 @@ impl Lowering<'_> {
         }
         let (rel, var) = match only_row(&subquery.subquery) {
             // That there is one row at most is looked at where parameters are found.
-            Some((input, value)) => {
-                let (rel, vars) = self.rel(input)?;
-                let scope = Scope {
-                    schema: input.schema(),
-                    vars: &vars,
-                };
-                let value = self.expr(value, scope)?;
-                let mut exprs = Vec::new();
-                let var = self.var(value, "value", &mut exprs);
-                (mapped(rel, exprs), var)
-            }
+            Some(only) => self.only_value(only)?,
             None => {
                 let (rel, vars) = self.rel(&subquery.subquery)?;
                 let var = vars.first();
@@ -267,6 +260,33 @@ impl Lowering<'_> {
         self.query.parameters.push((rel, var));
         let node = Node::Parameter(self.query.parameters.len() - 1);
         Ok(Expr { node, ty })
+    }
+
+    /// The rows and the value of which `plan`, an aggregate, gives the only one. What another place computes is read there.
+    fn only_value(&mut self, plan: &LogicalPlan) -> Result<(Rel, Var)> {
+        let reading = self.common.reading(plan);
+        let shared = reading.and_then(|reading| {
+            let shared = self.common.shared.get(reading.shared)?;
+            Some((shared.plan.clone(), *reading.columns.first()?))
+        });
+        let (plan, column) = match &shared {
+            Some((single, column)) => (single.plan(), *column),
+            None => (plan, 0),
+        };
+        let LogicalPlan::Aggregate(aggregate) = plan else {
+            return Err(Error::Unsupported("a value of such rows".into()));
+        };
+        let value = aggregate.aggr_expr.get(column).and_then(of_single);
+        let value = value.ok_or_else(|| Error::Unsupported("a value of such rows".into()))?;
+        let (rel, vars) = self.rel(&aggregate.input)?;
+        let scope = Scope {
+            schema: aggregate.input.schema(),
+            vars: &vars,
+        };
+        let value = self.expr(value, scope)?;
+        let mut exprs = Vec::new();
+        let var = self.var(value, "value", &mut exprs);
+        Ok((mapped(rel, exprs), var))
     }
 
     fn case(&mut self, case: &Case, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
@@ -416,6 +436,7 @@ pub(super) fn literal(value: &ScalarValue) -> Result<Expr> {
         }
         Kind::Float => match value {
             ScalarValue::Float64(Some(v)) => Literal::Float(*v),
+            ScalarValue::Float32(Some(v)) => Literal::Float((*v).into()),
             _ => return Err(Error::Unsupported("such floats".into())),
         },
         Kind::Bool => Literal::Bool(matches!(value, ScalarValue::Boolean(Some(true)))),
@@ -427,8 +448,8 @@ pub(super) fn literal(value: &ScalarValue) -> Result<Expr> {
     Expr::literal(literal, &data)
 }
 
-/// The rows and the value of which `plan` gives the only one, if that is all it does.
-fn only_row(plan: &LogicalPlan) -> Option<(&LogicalPlan, &Sql)> {
+/// The aggregate that gives the only row and value of `plan`, if that is all it does.
+fn only_row(plan: &LogicalPlan) -> Option<&LogicalPlan> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => only_row(&alias.input),
         LogicalPlan::Projection(projection) => match &projection.expr[..] {
@@ -437,7 +458,7 @@ fn only_row(plan: &LogicalPlan) -> Option<(&LogicalPlan, &Sql)> {
         },
         LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => {
             match &aggregate.aggr_expr[..] {
-                [single] => Some((&aggregate.input, of_single(single)?)),
+                [single] => of_single(single).map(|_| plan),
                 _ => None,
             }
         }

@@ -16,11 +16,6 @@ use crate::optimize::first_rows::numbered;
 /// Most rows of a group that are kept without a sort: beyond, rows would be moved within long lists.
 const MOST: usize = 1_000;
 
-/// Whether an aggregate of that name takes its value from the first row of an order.
-pub(super) fn takes_first_row(name: &str) -> bool {
-    matches!(name, "first_value" | "last_value" | "arg_min" | "arg_max")
-}
-
 /// Vectors that an aggregation computes of its rows.
 #[derive(Default)]
 pub(super) struct Computed {

@@ -16,6 +16,7 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Aggregate, Expr as Sql, GroupingSet};
 use engine::{Expr, Fold, Function, Literal, Merged, Node, Part, Rel, Result, Type, Var};
 
+use crate::lower::aggregate::addable;
 use crate::lower::expr::Scope;
 use crate::lower::first_rows::Computed;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
@@ -125,7 +126,12 @@ impl Lowering<'_> {
                     distinct.push(arg);
                     Finer::Distinct(arg)
                 }
-                _ => Finer::Merged(Part::of(fold, &self.query, &mut parts)?),
+                (function, arg) => {
+                    if let (Function::Sum | Function::Avg, Some(arg)) = (function, arg) {
+                        addable(self.query.ty(arg))?;
+                    }
+                    Finer::Merged(Part::of(fold, &self.query, &mut parts)?)
+                }
             });
         }
         Ok(Merging {

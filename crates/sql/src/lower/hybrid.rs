@@ -32,6 +32,8 @@ pub(crate) struct HybridPlan {
     pub plan: LogicalPlan,
     /// In the order in which they run.
     pub subplans: Vec<Arc<Subplan>>,
+    /// Why the engine does not run the rest, each reason once.
+    pub refusals: Vec<String>,
 }
 
 impl HybridPlan {
@@ -97,30 +99,36 @@ struct Extraction<'e, 'p> {
     state: &'e SessionState,
     findings: &'e mut Findings<'p>,
     parts: Vec<Part<'p>>,
+    /// Why the engine does not run the rest, each reason once.
+    refusals: Vec<String>,
 }
 
-/// Extracts from `plan`, which the engine cannot run as a whole, the subplans that it can run; `None` if there are
-/// none.
+/// Extracts from `plan`, which the engine cannot run as a whole because of `refusal`, the subplans that it can run; `None`
+/// if there are none. Also why it does not run the rest.
 pub(crate) async fn extract<'p>(
     state: &SessionState,
     plan: &'p LogicalPlan,
     findings: &mut Findings<'p>,
-) -> Result<Option<HybridPlan>> {
+    refusal: String,
+) -> Result<(Option<HybridPlan>, Vec<String>)> {
     let mut extraction = Extraction {
         state,
         findings,
         parts: Vec::new(),
+        refusals: vec![refusal],
     };
     let extracted = extraction.inputs(plan).await?;
     if extraction.parts.is_empty() {
-        return Ok(None);
+        return Ok((None, extraction.refusals));
     }
     let plan = extraction.replaced(plan.clone(), extracted)?;
     let subplans = extraction.parts.into_iter().map(|part| part.subplan);
-    Ok(Some(HybridPlan {
+    let hybrid = HybridPlan {
         plan,
         subplans: subplans.collect(),
-    }))
+        refusals: extraction.refusals.clone(),
+    };
+    Ok((Some(hybrid), extraction.refusals))
 }
 
 impl<'p> Extraction<'_, 'p> {
@@ -139,7 +147,12 @@ impl<'p> Extraction<'_, 'p> {
             }
             match lower(self.state, plan, self.findings).await {
                 Ok(prepared) => Ok(Extracted::Part(self.part(plan, prepared).await?, plan)),
-                Err(Error::Unsupported(_)) => self.inputs(plan).await,
+                Err(Error::Unsupported(why)) => {
+                    if !self.refusals.contains(&why) {
+                        self.refusals.push(why);
+                    }
+                    self.inputs(plan).await
+                }
                 Err(e) => Err(e.into()),
             }
         })

@@ -82,7 +82,8 @@ impl Lowering<'_> {
                 let (rel, mark) = self.marked(left, right, equal)?;
                 (rel, [left_vars, vec![mark]].concat())
             }
-            other => return unsupported(format!("a {other} join")),
+            JoinType::LeftMark => self.asked((left, left_vars), right, equal, residual)?,
+            JoinType::RightMark => self.asked((right, right_vars), left, flipped(), residual)?,
         })
     }
 
@@ -221,6 +222,83 @@ impl Lowering<'_> {
         Ok((mapped(rel, exprs), mark))
     }
 
+    /// A mark join with any condition: the rows of `rel` that have a match in `other`, marked true, and those that have none,
+    /// marked false. Both sides are computed once, but rows that are only read are read twice.
+    fn asked(
+        &mut self,
+        (rel, vars): Lowered,
+        other: Rel,
+        equal: Vec<(Var, Var)>,
+        residual: Vec<Expr>,
+    ) -> Result<Lowered> {
+        let mut read: Vec<Var> = vars.clone();
+        let mut asked: Vec<Var> = Vec::new();
+        for (mine, theirs) in &equal {
+            read.push(*mine);
+            asked.push(*theirs);
+        }
+        for var in residual.iter().flat_map(Expr::vars) {
+            let side = if rel.gives(var) {
+                &mut read
+            } else {
+                &mut asked
+            };
+            side.push(var);
+        }
+        let mut rows = self.twice(rel, &once(&read)).into_iter();
+        let mut inputs = Vec::with_capacity(2);
+        for (is_there, (other, theirs)) in [true, false]
+            .into_iter()
+            .zip(self.twice(other, &once(&asked)))
+        {
+            let Some((input, mine)) = rows.next() else {
+                return unsupported("marks");
+            };
+            let new = |var: Var| {
+                let mut both = mine.iter().chain(&theirs);
+                let found = both.find(|(from, _)| *from == var);
+                found.map_or(var, |(_, to)| *to)
+            };
+            let semi = Rel::Semi {
+                input: Box::new(input),
+                other: Box::new(other),
+                equal: equal.iter().map(|(a, b)| (new(*a), new(*b))).collect(),
+                residual: residual.iter().map(|e| e.renamed(&new)).collect(),
+                anti: !is_there,
+            };
+            let mark = Expr::literal(Literal::Bool(is_there), &DataType::Boolean)?;
+            let var = self.query.add("mark", mark.ty.clone());
+            let mut own: Vec<Var> = vars.iter().map(|var| new(*var)).collect();
+            own.push(var);
+            inputs.push((mapped(semi, vec![(var, mark)]), own));
+        }
+        let mut out: Vec<Var> = vars.iter().map(|var| self.again(*var)).collect();
+        let Some(ty) = Type::of(&DataType::Boolean, false) else {
+            return unsupported("marks");
+        };
+        out.push(self.query.add("mark", ty));
+        let vars = out.clone();
+        Ok((Rel::Union { inputs, vars }, out))
+    }
+
+    /// `rel` for two readers, each with the vectors that stand for `vars` there.
+    fn twice(&mut self, rel: Rel, vars: &[Var]) -> [(Rel, Vec<(Var, Var)>); 2] {
+        if is_only_read(&rel) {
+            let same: Vec<(Var, Var)> = vars.iter().map(|var| (*var, *var)).collect();
+            return [(rel.clone(), same.clone()), (rel, same)];
+        }
+        let rel = Arc::new(rel);
+        [(); 2].map(|()| {
+            let vars: Vec<(Var, Var)> = vars.iter().map(|var| (*var, self.again(*var))).collect();
+            let input = Arc::clone(&rel);
+            let shared = Rel::Shared {
+                input,
+                vars: vars.clone(),
+            };
+            (shared, vars)
+        })
+    }
+
     /// A new nullable vector for each of `vars`.
     fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
         let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
@@ -274,6 +352,9 @@ fn zero() -> Result<Expr> {
 /// The value, or for NULL a value that is the same for all rows.
 fn or_nothing(e: Expr) -> Result<Expr> {
     let data = e.ty.data.clone();
+    if e.ty.is_opaque() {
+        return unsupported(format!("NULLs that are equal, of type {data}"));
+    }
     let mut some = match e.ty.kind {
         Kind::Text | Kind::Code => engine::call(vec![e], Arc::new(OrEmpty), &data)?,
         kind => {

@@ -4,13 +4,14 @@
 //! that it can ([`hybrid`]), and DataFusion the rest. Functions without a kernel are no reason to refuse: they are
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
-//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`grouping_sets`],
+//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`grouping_sets`],
 //! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`] and [`kernels`] its methods. [`refusal`] tells at first sight what is refused, and
-//! [`subplans`] what a plan has more than once.
+//! [`subplans`] what a plan has more than once; [`source`] and [`series`] are what scans read.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
 mod aggregate;
+mod aggregate_call;
 mod call;
 mod expr;
 mod first_rows;
@@ -23,6 +24,7 @@ mod lowering;
 pub(crate) mod plan;
 mod refusal;
 mod rel;
+mod series;
 mod shared;
 mod source;
 mod subplans;

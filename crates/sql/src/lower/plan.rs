@@ -12,6 +12,7 @@ use engine::{Error, Output, Prepared, Query, Result};
 use crate::lower::call::failed;
 use crate::lower::lowering::Lowering;
 use crate::lower::refusal::FirstSight;
+use crate::lower::series::Series;
 use crate::lower::source::{Source, scans, source};
 use crate::lower::subplans::{Common, Subplans};
 use crate::scan::files::external::Files;
@@ -48,7 +49,7 @@ impl<'p> Findings<'p> {
     }
 
     /// Compiles the filters of those scans of `plan` that no part needed before, and reads what has to be known of their
-    /// tables. Returns whether one is of files.
+    /// tables. Returns whether one is of files, or a series.
     async fn prepare(
         &mut self,
         state: &SessionState,
@@ -66,6 +67,7 @@ impl<'p> Findings<'p> {
                         place.insert(Arc::new(files));
                     }
                 }
+                None if Series::of(&provider).is_some() => reads_files = true,
                 None if self.sources.contains_key(&address) => {}
                 None => {
                     let source = source(state, &scan).await?;
@@ -86,10 +88,8 @@ pub(crate) async fn lower(
     plan: &LogicalPlan,
     findings: &mut Findings<'_>,
 ) -> Result<Prepared> {
-    if findings.sight.is_refused(plan) {
-        return Err(Error::Unsupported(
-            "a part that only DataFusion runs".into(),
-        ));
+    if let Some(why) = findings.sight.refusal(plan) {
+        return Err(Error::Unsupported(why.into()));
     }
     let common = findings.subplans.common(plan);
     let reads_files = findings.prepare(state, plan, &common).await?;

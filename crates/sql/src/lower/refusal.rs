@@ -1,25 +1,21 @@
 //! What can be told of a plan at first sight: which of its subplans the engine refuses whatever their tables hold, and
 //! which are worth to be run by it. Nothing is read from tables for that.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use datafusion::common::JoinType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
-use crate::functions::single::of_single;
-use crate::lower::aggregate::aggregate_function;
-use crate::lower::first_rows::takes_first_row;
 use crate::lower::source::is_readable;
 use crate::lower::subplans::address;
 
 /// What is known of the subplans of a plan, by their addresses.
 #[derive(Default)]
 pub(super) struct FirstSight {
-    /// Those that the engine refuses.
-    refused: HashSet<usize>,
+    /// Those that the engine refuses, and why.
+    refused: HashMap<usize, String>,
     /// Those in which more is to be done than to read a table.
     worthwhile: HashSet<usize>,
 }
@@ -31,8 +27,9 @@ impl FirstSight {
         Ok(sight)
     }
 
-    pub fn is_refused(&self, plan: &LogicalPlan) -> bool {
-        self.refused.contains(&address(plan))
+    /// Why the engine refuses a subplan, if it does.
+    pub fn refusal(&self, plan: &LogicalPlan) -> Option<&str> {
+        self.refused.get(&address(plan)).map(String::as_str)
     }
 
     pub fn is_worthwhile(&self, plan: &LogicalPlan) -> bool {
@@ -40,7 +37,7 @@ impl FirstSight {
     }
 
     fn look(&mut self, plan: &LogicalPlan) -> Result<()> {
-        let mut is_refused = is_refused(plan)?;
+        let mut why = why_refused(plan)?;
         let mut is_worthwhile = matches!(
             plan,
             LogicalPlan::Join(_)
@@ -50,18 +47,20 @@ impl FirstSight {
         );
         for input in plan.inputs() {
             self.look(input)?;
-            is_refused |= self.is_refused(input);
+            why = why.or_else(|| self.refusal(input).map(str::to_owned));
             is_worthwhile |= self.is_worthwhile(input);
         }
         plan.apply_subqueries(|subquery| {
             for input in subquery.inputs() {
                 self.look(input)?;
-                is_refused |= self.is_refused(input);
+                why = why
+                    .take()
+                    .or_else(|| self.refusal(input).map(str::to_owned));
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        if is_refused {
-            self.refused.insert(address(plan));
+        if let Some(why) = why {
+            self.refused.insert(address(plan), why);
         }
         if is_worthwhile {
             self.worthwhile.insert(address(plan));
@@ -70,47 +69,49 @@ impl FirstSight {
     }
 }
 
-/// Whether the engine has nothing that does what `plan` does with its inputs.
-fn is_refused(plan: &LogicalPlan) -> Result<bool> {
-    let is_unknown = match plan {
-        LogicalPlan::RecursiveQuery(_)
-        | LogicalPlan::Unnest(_)
-        | LogicalPlan::Extension(_)
-        | LogicalPlan::Distinct(Distinct::On(_)) => true,
-        LogicalPlan::Join(join) => join.join_type == JoinType::RightMark,
+/// Why the engine has nothing that does what `plan` does with its inputs; `None` if it has.
+fn why_refused(plan: &LogicalPlan) -> Result<Option<String>> {
+    let unknown = match plan {
+        LogicalPlan::RecursiveQuery(_) => Some("a recursive query".to_owned()),
+        LogicalPlan::Unnest(_) => Some("`unnest`".to_owned()),
+        LogicalPlan::Extension(extension) => Some(extension.node.name().to_owned()),
+        LogicalPlan::Distinct(Distinct::On(_)) => Some("`distinct on`".to_owned()),
+        // A scan has filters that it can test.
         LogicalPlan::TableScan(scan) => {
             let table = source_as_provider(&scan.source);
-            !table.is_ok_and(|table| is_readable(&table))
+            let is_readable = table.is_ok_and(|table| is_readable(&table));
+            return Ok((!is_readable).then(|| {
+                format!(
+                    "rows that are not in the store ({})",
+                    scan.table_name.table()
+                )
+            }));
         }
-        _ => false,
+        _ => None,
     };
-    // A scan has filters that it can test.
-    if is_unknown || matches!(plan, LogicalPlan::TableScan(_)) {
-        return Ok(is_unknown);
+    if unknown.is_some() {
+        return Ok(unknown);
     }
-    let mut found = false;
+    let mut found = None;
     plan.apply_expressions(|e| {
         e.apply(|e| {
-            found |= match e {
+            let is_unknown = match e {
                 Expr::Exists(_)
                 | Expr::InSubquery(_)
                 | Expr::SetComparison(_)
                 | Expr::OuterReferenceColumn(..) => true,
                 Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
-                // As the value of a subquery the only row is found without an aggregate.
-                Expr::AggregateFunction(call) => {
-                    matches!(plan, LogicalPlan::Aggregate(_))
-                        && aggregate_function(call.func.name()).is_none()
-                        && !takes_first_row(call.func.name())
-                        && of_single(e).is_none()
+                e if e.is_volatile_node() => {
+                    found = Some(format!("a value that differs each time ({e})"));
+                    return Ok(TreeNodeRecursion::Stop);
                 }
-                e => e.is_volatile_node(),
+                _ => return Ok(TreeNodeRecursion::Continue),
             };
-            Ok(if found {
-                TreeNodeRecursion::Stop
-            } else {
-                TreeNodeRecursion::Continue
-            })
+            if is_unknown {
+                found = Some("a subquery that reads the rows outside".to_owned());
+                return Ok(TreeNodeRecursion::Stop);
+            }
+            Ok(TreeNodeRecursion::Continue)
         })
     })?;
     Ok(found)

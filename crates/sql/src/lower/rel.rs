@@ -6,6 +6,7 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{
     Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort, SortExpr,
     TableScan, Union, Values,
@@ -16,6 +17,7 @@ use table::{ROW_COLUMN, Zone};
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
+use crate::lower::series::Series;
 use crate::lower::source::Source;
 use crate::scan::files::external::Files;
 
@@ -178,11 +180,41 @@ impl Lowering<'_> {
         Ok((Rel::Read(reading), vars))
     }
 
+    /// The numbers of a series. A filter of its scan is only a hint.
+    fn series(&mut self, series: Series, scan: &TableScan) -> Result<Lowered> {
+        /// Nothing is known of how many there are.
+        const ROWS: f64 = 1_000.0;
+        let schema = series.schema();
+        let positions = match &scan.projection {
+            Some(positions) => positions.clone(),
+            None => (0..schema.fields().len()).collect(),
+        };
+        let mut columns = Vec::with_capacity(positions.len());
+        for position in positions {
+            let field = schema.field(position);
+            let Some(ty) = Type::of(field.data_type(), field.is_nullable()) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            columns.push((self.query.add(field.name(), ty), position));
+        }
+        let vars = columns.iter().map(|(var, _)| *var).collect();
+        let reading = ExternalScan {
+            rows: ROWS,
+            source: Arc::new(series),
+            columns,
+        };
+        Ok((Rel::Read(reading), vars))
+    }
+
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
         // A fetch of the scan is only a hint: the limit stands above it.
         let key = std::ptr::from_ref(scan) as usize;
         if let Some(files) = self.files.get(&key) {
             return self.files(files);
+        }
+        let provider = source_as_provider(&scan.source).map_err(failed)?;
+        if let Some(series) = Series::of(&provider) {
+            return self.series(series, scan);
         }
         let Some(source) = self.sources.get(&key).cloned() else {
             return unsupported("a scan that was not prepared");
@@ -268,7 +300,7 @@ impl Lowering<'_> {
             ty = ty.within((min, max));
         }
         let labels = source.labels.get(&position);
-        if let Some(labels) = labels.filter(|_| ty.kind == Kind::Text) {
+        if let Some(labels) = labels.filter(|_| ty.kind == Kind::Text && !ty.is_opaque()) {
             ty = ty.coded(labels.clone());
         }
         Ok(self.query.add(field.name(), ty))
@@ -332,7 +364,13 @@ impl Lowering<'_> {
                 }
             }
             let types = || lowered.iter().map(|(_, own)| self.query.ty(own[position]));
-            if types().any(|own| own.kind != ty.kind || own.scale() != ty.scale()) {
+            let differs = |own: &Type| {
+                let is_opaque = own.is_opaque() || ty.is_opaque();
+                own.kind != ty.kind
+                    || own.scale() != ty.scale()
+                    || is_opaque && !own.data.equals_datatype(&ty.data)
+            };
+            if types().any(differs) {
                 return unsupported("a union of different kinds");
             }
             vars.push(self.query.add(field.name(), ty));

@@ -12,6 +12,7 @@ use engine::{Error, Result};
 use table::{Dictionary, Filter, Form};
 
 use crate::lower::call::failed;
+use crate::lower::series::Series;
 use crate::lower::subplans::Common;
 use crate::scan::files::table::FileTable;
 use crate::scan::provider::Provider;
@@ -50,9 +51,11 @@ pub(super) fn scans(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usiz
     Ok(found)
 }
 
-/// Whether the engine reads such tables: those in the store, and files.
+/// Whether the engine reads such tables: those in the store, files, and series of numbers.
 pub(super) fn is_readable(table: &Arc<dyn TableProvider>) -> bool {
-    table.downcast_ref::<Provider>().is_some() || table.downcast_ref::<FileTable>().is_some()
+    table.downcast_ref::<Provider>().is_some()
+        || table.downcast_ref::<FileTable>().is_some()
+        || Series::of(table).is_some()
 }
 
 /// Compiles the filters of `scan` and reads the dictionaries of its table.

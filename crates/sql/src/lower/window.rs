@@ -14,7 +14,8 @@ use engine::{
 use crate::functions::one_zero;
 use crate::functions::windows::Framed;
 use crate::functions::windows::layout::Inner;
-use crate::lower::aggregate::{aggregate_function, check, chosen};
+use crate::lower::aggregate::{addable, aggregate_function, check};
+use crate::lower::aggregate_call::chosen;
 use crate::lower::call::failed;
 use crate::lower::expr::{Scope, literal};
 use crate::lower::frames::{self, number};
@@ -312,6 +313,9 @@ impl Lowering<'_> {
         }
         let arg = self.argument(arg, filter, inputs)?;
         check(function, self.query.ty(arg))?;
+        if matches!(function, Function::Sum | Function::Avg) {
+            addable(self.query.ty(arg))?;
+        }
         let Some(ty) = Type::of(data, true) else {
             return unsupported(format!("values of type {data}"));
         };

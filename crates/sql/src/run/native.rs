@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::lower::hybrid;
 use crate::lower::hybrid::HybridPlan;
 use crate::lower::plan::{Findings, lower};
+use crate::messages::plain;
 use crate::resources::{operators, stop};
 use crate::run::context::StatementContext;
 use crate::run::watch::{Part, Profile, Profiled};
@@ -67,31 +68,55 @@ impl NativePlan {
             lines.extend(own.into_iter().map(|line| format!("  {line}")));
         }
         lines.push("the rest, run by datafusion:".into());
+        lines.extend(told(&hybrid.refusals).map(|line| format!("  {line}")));
         let rest = hybrid.plan.display_indent().to_string();
         lines.extend(rest.lines().map(|line| format!("  {line}")));
         lines
     }
 }
 
-/// What the engine runs of `plan`, which the rules have run on; `None` if there is nothing in it that the engine can run
-/// and that is worth it.
-pub(crate) async fn prepare(
-    context: &StatementContext,
-    plan: &LogicalPlan,
-) -> Result<Option<NativePlan>> {
+/// The reasons why the engine does not run a part, a line each.
+pub(crate) fn told(refusals: &[String]) -> impl Iterator<Item = String> {
+    let plain = |why: &String| plain::message(why.lines().next().unwrap_or_default());
+    refusals
+        .iter()
+        .map(move |why| format!("not in Atoll's engine: {}", plain(why)))
+}
+
+/// What there is of a plan for the engine.
+pub(crate) struct Preparation {
+    /// What the engine runs; `None` if there is nothing in the plan that it can run and that is worth it.
+    pub native: Option<NativePlan>,
+    /// Why it does not run all of it, each reason once.
+    pub refusals: Vec<String>,
+}
+
+/// What the engine runs of `plan`, which the rules have run on.
+pub(crate) async fn prepare(context: &StatementContext, plan: &LogicalPlan) -> Result<Preparation> {
+    let none = |why| Preparation {
+        native: None,
+        refusals: vec![why],
+    };
     let mut findings = match Findings::of(plan) {
         Ok(findings) => findings,
-        Err(Error::Unsupported(_)) => return Ok(None),
+        Err(Error::Unsupported(why)) => return Ok(none(why)),
         Err(e) => return Err(e.into()),
     };
-    match lower(&context.state, plan, &mut findings).await {
-        Ok(prepared) => Ok(Some(NativePlan::Whole(Arc::new(prepared)))),
-        Err(Error::Unsupported(_)) => {
-            let hybrid = hybrid::extract(&context.state, plan, &mut findings).await?;
-            Ok(hybrid.map(NativePlan::Hybrid))
+    let why = match lower(&context.state, plan, &mut findings).await {
+        Ok(prepared) => {
+            return Ok(Preparation {
+                native: Some(NativePlan::Whole(Arc::new(prepared))),
+                refusals: vec![],
+            });
         }
-        Err(e) => Err(e.into()),
-    }
+        Err(Error::Unsupported(why)) => why,
+        Err(e) => return Err(e.into()),
+    };
+    let (hybrid, refusals) = hybrid::extract(&context.state, plan, &mut findings, why).await?;
+    Ok(Preparation {
+        native: hybrid.map(NativePlan::Hybrid),
+        refusals,
+    })
 }
 
 /// What became of a plan by the time of its first rows.

@@ -274,7 +274,7 @@ async fn found(
         None => Cow::Owned(rules::logical(&context.state, plan)?),
     };
     if context.instance.executor.is_native()
-        && let Some(native) = native::prepare(context, &optimised).await?
+        && let Some(native) = native::prepare(context, &optimised).await?.native
     {
         context.clock.planned();
         if let Some(rows) = on_engine(context, &native, watch).await? {

@@ -23,7 +23,7 @@ use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::run::native;
-use crate::run::native::{NativePlan, Outcome};
+use crate::run::native::{NativePlan, Outcome, Preparation};
 use crate::run::shared_plans;
 use crate::run::watch::Watch;
 use crate::statements::beside::{self, Beside};
@@ -68,15 +68,20 @@ pub(crate) async fn explain(
         append(&mut lines, "", &optimised.display_indent());
         lines.push(String::new());
     }
-    if context.instance.executor.is_native()
-        && let Some(native) = native::prepare(&context, &optimised).await?
-    {
-        context.clock.planned();
-        lines.extend(native.explain());
-        if !analyze || analyze_native(&context, &native, verbose, &mut lines).await? {
-            return shown(&context, lines);
+    if context.instance.executor.is_native() {
+        let Preparation { native, refusals } = native::prepare(&context, &optimised).await?;
+        match native {
+            Some(native) => {
+                context.clock.planned();
+                lines.extend(native.explain());
+                if !analyze || analyze_native(&context, &native, verbose, &mut lines).await? {
+                    return shown(&context, lines);
+                }
+                lines
+                    .push("too little memory for this program; DataFusion runs it instead:".into());
+            }
+            None => lines.extend(native::told(&refusals)),
         }
-        lines.push("too little memory for this program; DataFusion runs it instead:".into());
     }
     let physical = context.physical_of(&plan, &optimised).await?;
     context.clock.planned();

@@ -37,17 +37,23 @@ pub(crate) async fn explain(
     analyze: bool,
 ) -> Result<Answer> {
     let optimised = rules::logical(&context.state, plan)?;
-    if context.instance.executor.is_native()
-        && let Some(native) = native::prepare(&context, &optimised).await?
-    {
-        context.clock.planned();
-        let ran_on = native.ran_on();
-        if !analyze {
-            return shown(&context, titled_by(title, planned(&native)), None, ran_on);
-        }
-        if let Some(profiled) = native::profiled(&context, &native).await? {
-            let rows = profiled.rows;
-            return shown(&context, run(profiled), Some(rows), ran_on);
+    let mut refusals = Vec::new();
+    if context.instance.executor.is_native() {
+        let prepared = native::prepare(&context, &optimised).await?;
+        refusals = prepared.refusals;
+        if let Some(native) = prepared.native {
+            context.clock.planned();
+            let ran = RanOn {
+                on: native.ran_on(),
+                refusals: &refusals,
+            };
+            if !analyze {
+                return shown(&context, titled_by(title, planned(&native)), None, ran);
+            }
+            if let Some(profiled) = native::profiled(&context, &native).await? {
+                let rows = profiled.rows;
+                return shown(&context, run(profiled), Some(rows), ran);
+            }
         }
     }
     let physical = context.physical_of(plan, &optimised).await?;
@@ -62,7 +68,18 @@ pub(crate) async fn explain(
         rows = Some(count);
     }
     let root = titled_by(title, operator(physical.as_ref()));
-    shown(&context, root, rows, "datafusion")
+    let ran = RanOn {
+        on: "datafusion",
+        refusals: &refusals,
+    };
+    shown(&context, root, rows, ran)
+}
+
+/// What ran a statement.
+struct RanOn<'r> {
+    on: &'r str,
+    /// Why the engine did not run all of it.
+    refusals: &'r [String],
 }
 
 /// What a statement did that writes and has run: `seen` is what ran its rows, of which it has changed `rows`.
@@ -83,7 +100,11 @@ pub(crate) fn changed(
         Some(root) => titled_by(Some(title), root),
         None => json!({ "Node Type": title }),
     };
-    text(root, Some(rows), statistics.ran_on, (statistics, governed))
+    let ran = RanOn {
+        on: statistics.ran_on,
+        refusals: &[],
+    };
+    text(root, Some(rows), ran, (statistics, governed))
 }
 
 /// The node `root` below one of a statement that writes.
@@ -99,10 +120,10 @@ fn shown(
     context: &StatementContext,
     root: Value,
     rows: Option<u64>,
-    ran_on: &str,
+    ran: RanOn<'_>,
 ) -> Result<Answer> {
     let governed = context.instance.work.report(context.clock.started());
-    let text = text(root, rows, ran_on, (&context.clock.statistics(), governed))?;
+    let text = text(root, rows, ran, (&context.clock.statistics(), governed))?;
     let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
     Answer::of_columns(vec![(COLUMN, column)], &context.clock)
 }
@@ -111,12 +132,17 @@ fn shown(
 fn text(
     root: Value,
     rows: Option<u64>,
-    ran_on: &str,
+    ran: RanOn<'_>,
     (statistics, governed): (&Statistics, Vec<String>),
 ) -> Result<String> {
     let mut whole = Map::new();
     whole.insert("Plan".into(), root);
-    whole.insert("Ran On".into(), ran_on.into());
+    whole.insert("Ran On".into(), ran.on.into());
+    if !ran.refusals.is_empty() {
+        let told = ran.refusals.iter().map(|why| plain::message(why));
+        let told: Vec<String> = told.collect();
+        whole.insert("Not In Engine".into(), json!(told));
+    }
     whole.insert(
         "Planning Time".into(),
         milliseconds(statistics.planning_seconds),

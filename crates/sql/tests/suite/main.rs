@@ -20,5 +20,6 @@ mod kernels;
 mod maps;
 mod planning;
 mod readers;
+mod whole;
 mod windows;
 mod zones;

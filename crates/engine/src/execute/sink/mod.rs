@@ -11,6 +11,7 @@ use memory::Budget;
 use crate::error::{Error, Result, missing};
 use crate::execute::query_state::QueryState;
 use crate::execute::result_stream::{ResultSender, ResultStream};
+use crate::logical::aggregate_call::AggregateCall;
 use crate::memory::spill::{Lists, Spill};
 use crate::operators::aggregate::grouping::{GroupedBy, Grouping};
 use crate::operators::top_k::TopKFilter;
@@ -25,6 +26,8 @@ pub(crate) struct SinkFactory {
     /// For a group join: the rows of the join table.
     pub(crate) rows: Option<usize>,
     pub(crate) types: Arc<[Type]>,
+    /// The aggregate functions that the engine has no accumulator for.
+    pub(crate) aggregates: Arc<[Arc<dyn AggregateCall>]>,
     pub(crate) budget: Arc<Budget>,
     /// Where rows and groups are spilled.
     pub(crate) spill: Arc<Spill>,
@@ -53,7 +56,7 @@ impl SinkFactory {
         let types = |var: Var| self.types[var].clone();
         let own: Vec<Type> = keys.iter().map(|key| self.types[*key].clone()).collect();
         let by = self.rows.map_or(GroupedBy::Keys(&own), GroupedBy::Row);
-        Grouping::new(by, folds, &types, self.most)
+        Grouping::new(by, folds, &types, self.most, &self.aggregates)
     }
 
     /// An empty sink for one worker.
@@ -264,6 +267,7 @@ impl QueryState {
             sink: sink.clone(),
             rows: rows.transpose()?.map(|join_table| join_table.all),
             types: self.types.clone(),
+            aggregates: self.aggregates.clone(),
             budget: self.runtime.budget.clone(),
             spill: self.spill.clone(),
             may_spill: self.may_spill,

@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::fmt;
 
+use arrow::datatypes::i256;
+
 use crate::error::{Error, Result};
 use crate::vector::batch::Batch;
-use crate::vector::value::{Kind, Var, Vector};
+use crate::vector::value::{Kind, Type, Var, Vector};
 
 /// The state of one aggregation for all groups of a worker.
 ///
@@ -119,6 +121,14 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         None
     }
 
+    /// What the function of an accumulator of [all values](super::collected) gives for `groups`, as values of type `ty`.
+    ///
+    /// # Errors
+    /// Those of the function; an internal error for other accumulators.
+    fn called(&self, _groups: &[u32], _ty: &Type) -> Result<Vector> {
+        Err(Error::internal("a call of values that were not kept"))
+    }
+
     /// The number of values of each group, if it is known.
     fn counts(&self) -> Option<&[i64]> {
         None
@@ -131,6 +141,7 @@ pub(crate) enum AccumulatedValues<'a> {
     Counts,
     Int(&'a [i64]),
     Wide(&'a [i128]),
+    Long(&'a [i256]),
     Float(&'a [f64]),
     /// The least or greatest value, and whether the group has a value.
     ExtremeInt(&'a [i64], &'a [bool]),

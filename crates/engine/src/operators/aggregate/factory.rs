@@ -12,6 +12,7 @@ use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString}
 use crate::operators::aggregate::first_row::FirstRow;
 use crate::operators::aggregate::first_rows::FirstRows;
 use crate::operators::aggregate::kept_rows::RowShape;
+use crate::operators::aggregate::long_sums::{LongSum, has_room};
 use crate::operators::aggregate::sums::{Count, Sum};
 use crate::physical::shared_aggregates::{Accumulated, Accumulation};
 use crate::vector::value::{Kind, Type, Var};
@@ -57,6 +58,7 @@ pub(crate) fn accumulator(
     Ok(match (one.what, ty.kind) {
         (Accumulation::Count, _) => Box::new(Count::default()),
         (Accumulation::Sum, Kind::Int) if small => Box::new(Sum::<i64>::default()),
+        (Accumulation::Sum, Kind::Wide) if !has_room(ty.bounds) => Box::new(LongSum::default()),
         (Accumulation::Sum, Kind::Int | Kind::Wide) => Box::new(Sum::<i128>::default()),
         (Accumulation::Sum, Kind::Float) => Box::new(Sum::<f64>::default()),
         (Accumulation::Min | Accumulation::Max, Kind::Int | Kind::Bool) => {
@@ -88,6 +90,7 @@ pub(crate) fn accumulator(
             Accumulation::Sum
             | Accumulation::CountTotal
             | Accumulation::Deviations
+            | Accumulation::Call(_)
             | Accumulation::First(_),
             _,
         ) => return Err(refused()),

@@ -1,6 +1,7 @@
 //! Aggregation: finding the group of each row (hash, dense or sorted), and accumulating per group.
 
 pub(crate) mod accumulator;
+pub(crate) mod collected;
 pub(crate) mod dense;
 pub(crate) mod dense_rows;
 mod deviations;
@@ -12,6 +13,7 @@ pub(crate) mod first_rows;
 pub(crate) mod grouping;
 pub(crate) mod kept_columns;
 pub(crate) mod kept_rows;
+pub(crate) mod long_sums;
 pub(crate) mod result;
 pub(crate) mod sorted;
 pub(crate) mod sums;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::StringViewArray;
+use arrow::datatypes::i256;
 
 use crate::error::{Error, Result};
 use crate::logical::relation::{Fold, Function};
@@ -111,6 +112,7 @@ fn seen(found: AccumulatedValues<'_>) -> Option<&[bool]> {
         AccumulatedValues::Counts
         | AccumulatedValues::Int(_)
         | AccumulatedValues::Wide(_)
+        | AccumulatedValues::Long(_)
         | AccumulatedValues::Float(_)
         | AccumulatedValues::Deviations(..) => None,
         AccumulatedValues::ExtremeInt(_, seen)
@@ -143,6 +145,14 @@ fn plain(
         (AccumulatedValues::Wide(v) | AccumulatedValues::ExtremeWide(v, _), Kind::Int) => {
             Values::Int(at.map(|g| narrowed(v[g], ty)).collect::<Result<_>>()?)
         }
+        (AccumulatedValues::Long(v), Kind::Wide) => Values::Wide(
+            at.map(|g| fitting(short(v[g])?, ty))
+                .collect::<Result<_>>()?,
+        ),
+        (AccumulatedValues::Long(v), Kind::Int) => Values::Int(
+            at.map(|g| narrowed(short(v[g])?, ty))
+                .collect::<Result<_>>()?,
+        ),
         (AccumulatedValues::Float(v) | AccumulatedValues::ExtremeFloat(v, _), Kind::Float) => {
             Values::Float(at.map(|g| v[g]).collect())
         }
@@ -175,8 +185,12 @@ fn average(
         _ => 0,
     };
     if ty.kind == Kind::Float {
+        let sum = |g: usize| match found {
+            AccumulatedValues::Long(sums) => float(sums[g]),
+            _ => sum(g) as f64,
+        };
         return Ok(Values::Float(
-            at.map(|g| sum(g) as f64 / counts[g] as f64).collect(),
+            at.map(|g| sum(g) / counts[g] as f64).collect(),
         ));
     }
     let up = u32::try_from(ty.scale() - arg_scale);
@@ -184,7 +198,11 @@ fn average(
     let factor = 10i128.checked_pow(up).ok_or_else(overflow)?;
     let mut all = Vec::new();
     for g in at {
-        let average = divided(sum(g), counts[g].max(1).into(), factor);
+        let count = counts[g].max(1).into();
+        let average = match found {
+            AccumulatedValues::Long(sums) => divided_long(sums[g], count, factor),
+            _ => divided(sum(g), count, factor),
+        };
         all.push(fitting(average.ok_or_else(overflow)?, ty)?);
     }
     Ok(if ty.kind == Kind::Int {
@@ -234,6 +252,27 @@ fn divided(sum: i128, count: i128, factor: i128) -> Option<i128> {
     whole
         .checked_add(more)?
         .checked_add(if up { rest.signum() } else { 0 })
+}
+
+/// The same of a sum in 256 bits.
+fn divided_long(sum: i256, count: i128, factor: i128) -> Option<i128> {
+    let count = i256::from_i128(count);
+    let product = sum.checked_mul(i256::from_i128(factor))?;
+    let (whole, rest) = (product.checked_div(count)?, product.checked_rem(count)?);
+    let up = rest.wrapping_abs() >= count.wrapping_sub(rest.wrapping_abs());
+    let up = if up { rest.signum() } else { i256::ZERO };
+    whole.checked_add(up)?.to_i128()
+}
+
+fn float(sum: i256) -> f64 {
+    match (sum.to_i128(), sum.to_parts()) {
+        (Some(sum), _) => sum as f64,
+        (None, (low, high)) => high as f64 * 2f64.powi(128) + low as f64,
+    }
+}
+
+fn short(sum: i256) -> Result<i128> {
+    sum.to_i128().ok_or_else(overflow)
 }
 
 /// `sum`, if it is within the bounds of `ty`: a decimal of 38 digits has a smaller range than 128 bits.

@@ -65,7 +65,7 @@ impl SortRows {
             }
         }
         let field = |(_, key, ty): &(&Vector, &Key, &Type)| {
-            SortField::new_with_options(ty.data.clone(), options(key))
+            SortField::new_with_options(ty.sorted_as(), options(key))
         };
         let converter = RowConverter::new(vectors.iter().map(field).collect())?;
         let columns = vectors.iter().map(|(vector, _, ty)| vector.to_arrow(ty));

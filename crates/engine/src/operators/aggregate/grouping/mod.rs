@@ -3,13 +3,17 @@
 
 mod rows;
 
+use std::sync::Arc;
+
 use algebra::filter::positions;
 use algebra::krao::{Groups, numbers};
 
 use crate::error::{Error, Result};
-use crate::logical::relation::Fold;
+use crate::logical::aggregate_call::AggregateCall;
+use crate::logical::relation::{Fold, Function};
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
+use crate::operators::aggregate::collected::Collected;
 use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
 use crate::operators::aggregate::factory::{accumulator, row_accumulator};
 use crate::operators::aggregate::result::{result, row_result};
@@ -99,7 +103,8 @@ pub(crate) enum GroupedBy<'a> {
 }
 
 impl Grouping {
-    /// Without groups. A dense index may have up to `most` entries.
+    /// Without groups. A dense index may have up to `most` entries. `calls` are the functions of the query that the engine
+    /// has no accumulator for.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if an argument cannot be accumulated.
@@ -108,11 +113,17 @@ impl Grouping {
         folds: &[Fold],
         types: &dyn Fn(Var) -> Type,
         most: u64,
+        calls: &[Arc<dyn AggregateCall>],
     ) -> Result<Grouping> {
         let one = matches!(by, GroupedBy::Keys([]));
         let (accumulated, parts) = accumulated(folds, types, one);
         let states = accumulated.iter().map(|own| match &own.what {
             Accumulation::First(order) => Ok(row_accumulator(order, folds, types)),
+            Accumulation::Call(call) => {
+                let arg = own.arg.map(types).zip(calls.get(*call));
+                let (ty, call) = arg.ok_or_else(|| Error::internal("a call of nothing"))?;
+                Ok(Box::new(Collected::new(Arc::clone(call), ty)) as Box<dyn Accumulator>)
+            }
             _ => accumulator(*own, own.arg.map(types).as_ref(), one),
         });
         let states = states.collect::<Result<Vec<_>>>()?;
@@ -122,9 +133,13 @@ impl Grouping {
             },
             GroupedBy::Keys([]) => KeyIndex::One,
             GroupedBy::Keys(types) => {
-                let is_distinct =
-                    |own: &Accumulated| matches!(own.what, Accumulation::Distinct { .. });
-                let distinct = accumulated.iter().any(is_distinct);
+                let is_of_values = |own: &Accumulated| {
+                    matches!(
+                        own.what,
+                        Accumulation::Distinct { .. } | Accumulation::Call(_)
+                    )
+                };
+                let distinct = accumulated.iter().any(is_of_values);
                 let few = distinct || dense_keys(types, SMALL).is_some();
                 let ascending = SortedGroups::new(types, most).filter(|_| !few);
                 ascending.map_or_else(|| KeyIndex::of(types, most), KeyIndex::Sorted)
@@ -478,6 +493,10 @@ impl Grouping {
             let values = self.states[parts.values].as_ref();
             if let Some(rows) = row_result(fold, values, &groups, &places)? {
                 results.push(rows);
+                continue;
+            }
+            if let Function::Call(_) = fold.function {
+                results.push(values.called(&groups, &types(fold.var))?);
                 continue;
             }
             let counts = parts.counts.and_then(|place| self.states[place].counts());

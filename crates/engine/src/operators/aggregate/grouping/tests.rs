@@ -51,7 +51,7 @@ proptest! {
         let mut naive: BTreeMap<Option<i64>, (i64, i128)> = BTreeMap::new();
         for worker in &workers {
             let own = [types(0)];
-            let mut groups = Grouping::new(GroupedBy::Keys(&own), &folds, &types, most).unwrap();
+            let mut groups = Grouping::new(GroupedBy::Keys(&own), &folds, &types, most, &[]).unwrap();
             for keys in worker {
                 let mut batch = Batch::new(4);
                 batch.restart(keys.len());

@@ -1,0 +1,138 @@
+//! What the engine runs by itself, and what `explain` says of what it does not.
+
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+
+use crate::fixture;
+
+struct Fixture {
+    _directory: tempfile::TempDir,
+    workers: Arc<workers::Workers>,
+    instance: Arc<sql::Instance>,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
+        let mut store = store::Options::default();
+        store.pool.bytes = 8 << 20;
+        let options = sql::Options::spilling_to(directory.path());
+        let path = directory.path().join("w.atoll");
+        let instance = fixture::instance(&workers, &path, 256 << 20, store, options);
+        let fixture = Fixture {
+            _directory: directory,
+            workers,
+            instance,
+        };
+        fixture.last(
+            "create table staff (id bigint, name text, dept integer, boss bigint, salary numeric(10, 2), bonus double precision, \
+                 rate real, tag bytea, u uuid, gap interval, skills text[], doc jsonb, active boolean); \
+             insert into staff select i, 'name ' || i % 40, i % 7, i % 11, i % 50, i * 0.5, i % 3, '\\x01ff', \
+                 gen_random_uuid(), i % 4 * interval '1 day', array['a', 'b'], '{\"a\": 1}', i % 2 = 0 \
+                 from generate_series(1, 5000) as g(i); \
+             create table room (id integer, title text, low numeric(10, 2), high numeric(10, 2)); \
+             insert into room values (1, 'x', 0, 15), (2, 'y', 10, 30), (3, 'z', 0, 0); \
+             select 1",
+        );
+        fixture
+    }
+
+    /// The last answer of some statements.
+    fn last(&self, text: &str) -> sql::Answer {
+        let session = self.instance.session();
+        let answers = self.workers.handle().block_on(session.execute(text));
+        let answers = answers.unwrap_or_else(|e| panic!("{text}: {e}"));
+        answers.into_iter().next_back().unwrap()
+    }
+
+    /// The lines of a plan.
+    fn plan(&self, text: &str) -> String {
+        let mut lines = String::new();
+        for batch in &self.last(text).batches {
+            let column = arrow::compute::cast(batch.column(0), &arrow::datatypes::DataType::Utf8);
+            for line in column.unwrap().as_string::<i32>().iter().flatten() {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+        }
+        lines
+    }
+}
+
+/// Statements no part of which DataFusion runs.
+const WHOLE: &[&str] = &[
+    "select dept, string_agg(name, ',' order by id desc), array_agg(salary) from staff group by dept",
+    "select string_agg(distinct name, ',') filter (where active) from staff",
+    "select dept, array_agg(distinct boss) from staff group by dept",
+    "select percentile_cont(0.5) within group (order by bonus), mode() within group (order by name) from staff",
+    "select dept, percentile_disc(0.9) within group (order by salary), median(bonus) from staff group by dept",
+    "select dept, bit_and(id), bit_or(id), bit_xor(id) from staff group by dept",
+    "select jsonb_agg(name), jsonb_object_agg(id, dept) from staff where id < 5",
+    "select rate, count(*), sum(rate), min(rate), max(rate) from staff group by rate",
+    "select tag, u, count(*) from staff group by tag, u",
+    "select gap, max(gap), sum(gap) from staff group by gap",
+    "select skills, doc, count(*) from staff group by skills, doc",
+    "select count(distinct (name, dept)), count(distinct tag) from staff",
+    "select id, u from staff order by u limit 3",
+    "select a.id from staff a join staff b on a.u = b.u",
+    "select doc->>'a', count(*) from staff group by 1",
+    "select id from staff where 'a' = any(skills)",
+    "select tag from staff union select '\\x02'",
+    "select skills from staff except select array['a']",
+    "select id, exists (select 1 from room r where r.id = s.dept and r.high < s.salary) from staff s",
+    "select id from staff s where exists (select 1 from room r where r.low < s.salary) or s.active",
+    "select id from staff s where not exists (select 1 from room r where r.id = s.dept and r.low < s.bonus) or s.id < 9",
+    "select sum(salary / dept), avg(salary / 3), dept from staff where dept > 0 group by dept",
+    "select a.id from staff a, staff b where a.salary > (select dept from staff where id = 1) and a.id = b.id \
+     and b.bonus < (select dept from staff where id = 1)",
+    "select a.id from staff a join staff b on a.dept = b.dept join staff c on c.boss = a.boss and c.name = b.name where a.id < 4",
+    "select e.id, r.id from staff e full join room r on e.dept = r.id and e.salary < r.high",
+    "select g, count(e.id), sum(e.salary) from generate_series(1, 9) g left join staff e on e.dept = g group by g",
+    "select e.id, r.id from staff e left join room r on e.salary between r.low and r.high",
+];
+
+#[test]
+fn the_engine_runs_them_whole() {
+    let fixture = Fixture::new();
+    for text in WHOLE {
+        let plan = fixture.plan(&format!("explain {text}"));
+        assert!(!plan.contains("not in Atoll's engine"), "{text}\n{plan}");
+        let answer = fixture.last(text);
+        assert_eq!(answer.statistics.ran_on, "algebra", "{text}");
+    }
+}
+
+#[test]
+fn the_reason_why_not_stands_in_the_plan() {
+    let fixture = Fixture::new();
+    for (text, reason) in [
+        (
+            "select corr(salary, bonus) from staff",
+            "the aggregate corr",
+        ),
+        (
+            "select s.id, c from staff s join (select dept, corr(salary, bonus) c from staff group by dept) d on s.dept = d.dept",
+            "the aggregate corr",
+        ),
+        (
+            "with recursive t(n) as (select 1 union all select n + 1 from t where n < 5) select sum(n) from t",
+            "a recursive query",
+        ),
+        ("select id, unnest(skills) from staff", "`unnest`"),
+        (
+            "select relname, count(*) from pg_class group by relname",
+            "rows that are not in the store",
+        ),
+    ] {
+        let plan = fixture.plan(&format!("explain {text}"));
+        let line = format!("not in Atoll's engine: {reason}");
+        let found = plan.lines().find(|own| own.trim().starts_with(&line));
+        assert!(found.is_some(), "{text}\n{plan}");
+        let json = fixture.plan(&format!("explain (format json) {text}"));
+        assert!(json.contains("\"Not In Engine\""), "{text}\n{json}");
+        assert!(json.contains(reason), "{text}\n{json}");
+    }
+    let json = fixture.plan("explain (format json) select count(*) from staff");
+    assert!(!json.contains("Not In Engine"), "{json}");
+}
