@@ -243,6 +243,11 @@ impl Expr {
             Node::Year(e) => Node::Year(one(e)),
             Node::Labels(e, per) => Node::Labels(one(e), Arc::clone(per)),
             Node::Call(args, call) => Node::Call(each(args), Arc::clone(call)),
+            Node::Ranged(ranged) => Node::Ranged(Box::new(Ranged {
+                of: ranged.of.renamed(to),
+                kernel: ranged.kernel,
+                otherwise: ranged.otherwise.as_ref().map(|e| e.renamed(to)),
+            })),
         };
         Expr {
             node,

@@ -220,6 +220,7 @@ mod tests {
     use arrow::datatypes::{Field, Int64Type, IntervalMonthDayNano};
 
     use crate::vector::value::{Kind, Type, Vector};
+    use table::{json_type, jsonb_type};
 
     fn all() -> Vec<ArrayRef> {
         let numbers = vec![
@@ -302,5 +303,26 @@ mod tests {
         let texts = encode(&values, &DataType::Float32).unwrap();
         let texts: Vec<&str> = texts.as_string_view().iter().flatten().collect();
         assert!(texts.is_sorted_by(|a, b| a < b), "{texts:?}");
+    }
+
+    #[test]
+    fn json_is_texts_and_stays_what_it_was() {
+        for data in [json_type(), jsonb_type()] {
+            let DataType::Struct(fields) = &data else {
+                panic!("{data}");
+            };
+            let texts = StringViewArray::from(vec![Some("{}"), None, Some("[\"a longer text\"]")]);
+            let nulls = texts.nulls().cloned();
+            let values = StructArray::new(fields.clone(), vec![Arc::new(texts)], nulls);
+            let values: ArrayRef = Arc::new(values);
+            let ty = Type::of(&data, true).unwrap();
+            assert_eq!(ty.kind, Kind::Text);
+            let vector = Vector::from_arrow(&values, &ty).unwrap();
+            assert_eq!(vector.valid.as_deref(), Some(&[true, false, true][..]));
+            assert_eq!(&vector.to_arrow(&ty).unwrap(), &values);
+            let picked = vector.at(&[2, 1]).unwrap().to_arrow(&ty).unwrap();
+            assert_eq!(picked.data_type(), &data);
+            assert_eq!((picked.len(), picked.is_null(1)), (2, true));
+        }
     }
 }

@@ -585,31 +585,3 @@ fn text_as(array: ArrayRef, data: &DataType) -> Result<ArrayRef> {
         other => Ok(cast(&array, other)?),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use table::{json_type, jsonb_type};
-
-    use super::*;
-
-    #[test]
-    fn json_is_texts_and_stays_what_it_was() {
-        for data in [json_type(), jsonb_type()] {
-            let DataType::Struct(fields) = &data else {
-                panic!("{data}");
-            };
-            let texts = StringViewArray::from(vec![Some("{}"), None, Some("[\"a longer text\"]")]);
-            let nulls = texts.nulls().cloned();
-            let values = StructArray::new(fields.clone(), vec![Arc::new(texts)], nulls);
-            let values: ArrayRef = Arc::new(values);
-            let ty = Type::of(&data, true).unwrap();
-            assert_eq!(ty.kind, Kind::Text);
-            let vector = Vector::from_arrow(&values, &ty).unwrap();
-            assert_eq!(vector.valid.as_deref(), Some(&[true, false, true][..]));
-            assert_eq!(&vector.to_arrow(&ty).unwrap(), &values);
-            let picked = vector.at(&[2, 1]).unwrap().to_arrow(&ty).unwrap();
-            assert_eq!(picked.data_type(), &data);
-            assert_eq!((picked.len(), picked.is_null(1)), (2, true));
-        }
-    }
-}

@@ -227,21 +227,8 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     if let Some(own) = schemas::statement(tokens).transpose() {
         return Some(own.map(Statement::Schema));
     }
-    if sequences::begins(tokens) {
-        return Some(sequences::statement(tokens.to_vec()).map(Statement::Sequence));
-    }
-    if arrays::begins(tokens) {
-        return Some(arrays::statement(tokens.to_vec()).map(Statement::Array));
-    }
-    if merge::begins(tokens) {
-        let read = rewritten(tokens)
-            .map_err(Error::from)
-            .and_then(merge::statement);
-        return Some(read.map(|merge| Statement::Merge(Box::new(merge))));
-    }
-    if let Some((head, merge)) = explained::of_merge(tokens) {
-        let head = rewritten(&head).map_err(Error::from).and_then(plain);
-        return Some(head.and_then(|head| Ok(explaining(head, any(text, merge)?))));
+    if let Some(own) = begun(text, tokens) {
+        return Some(own);
     }
     if let Some(own) = constraints::set(tokens).transpose() {
         return Some(own.map(Statement::Constraints));
@@ -288,6 +275,27 @@ fn own(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
     }
     let change = identity::statement(tokens).transpose()?;
     Some(change.map(Statement::Identity))
+}
+
+/// A statement whose first words say what it is.
+fn begun(text: &str, tokens: &[TokenWithSpan]) -> Option<Result<Statement>> {
+    if sequences::begins(tokens) {
+        return Some(sequences::statement(tokens.to_vec()).map(Statement::Sequence));
+    }
+    if arrays::begins(tokens) {
+        return Some(arrays::statement(tokens.to_vec()).map(Statement::Array));
+    }
+    if merge::begins(tokens) {
+        let read = rewritten(tokens)
+            .map_err(Error::from)
+            .and_then(merge::statement);
+        return Some(read.map(|merge| Statement::Merge(Box::new(merge))));
+    }
+    if let Some((head, merge)) = explained::of_merge(tokens) {
+        let head = rewritten(&head).map_err(Error::from).and_then(plain);
+        return Some(head.and_then(|head| Ok(explaining(head, any(text, merge)?))));
+    }
+    None
 }
 
 /// The changes of an `alter table`.

@@ -159,6 +159,9 @@ impl Call for Packed {
     }
 }
 
+/// The filter of an aggregate's rows, if it has one.
+type RowFilter = Option<Arc<dyn PhysicalExpr>>;
+
 impl Lowering<'_> {
     /// An aggregate as a call of DataFusion's accumulator for all values of a group.
     ///
@@ -273,7 +276,7 @@ impl Lowering<'_> {
         e: &Sql,
         own: &DFSchema,
         schema: &Schema,
-    ) -> Result<(Arc<AggregateFunctionExpr>, Option<Arc<dyn PhysicalExpr>>)> {
+    ) -> Result<(Arc<AggregateFunctionExpr>, RowFilter)> {
         let context = PhysicalPlanningContext::default();
         let props = self.state.execution_props();
         let lowered = LoweredAggregateBuilder::new(e, own, schema, props, &context).build();

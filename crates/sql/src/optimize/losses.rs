@@ -25,9 +25,12 @@ pub(super) fn kept(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
     if !found {
         return Ok(None);
     }
-    let parts = expr
-        .clone()
-        .map_children(|part| by_function(part, schema))?;
+    // Whatever is done with one side, the others follow.
+    let parts = expr.clone().map_children(|part| {
+        let part = by_function(part, schema)?;
+        let go_on = TreeNodeRecursion::Continue;
+        Ok(Transformed::new(part.data, part.transformed, go_on))
+    })?;
     Ok(parts.transformed.then_some(parts.data))
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum NativePlan {
     /// All of it.
     Whole(Arc<Prepared>),
     /// Subplans, over whose rows DataFusion runs the rest.
-    Hybrid(HybridPlan),
+    Hybrid(Box<HybridPlan>),
 }
 
 /// Batches of an answer that wait to be taken.
@@ -114,7 +114,7 @@ pub(crate) async fn prepare(context: &StatementContext, plan: &LogicalPlan) -> R
     };
     let (hybrid, refusals) = hybrid::extract(&context.state, plan, &mut findings, why).await?;
     Ok(Preparation {
-        native: hybrid.map(NativePlan::Hybrid),
+        native: hybrid.map(|own| NativePlan::Hybrid(Box::new(own))),
         refusals,
     })
 }

@@ -171,6 +171,14 @@ fn any(random: &mut fastrand::Rng) -> Change {
                 count
             },
         ),
+        6..=9 => removal(random.u32(6..10), (m, r), from),
+        _ => addition(random),
+    }
+}
+
+/// A statement that removes rows, of the `kind` of these numbers.
+fn removal(kind: u32, (m, r): (i64, i64), from: i64) -> Change {
+    match kind {
         6 => deleted(
             format!("delete from t where k % {m} = {r} and v % 3 = 1"),
             move |k, v| k % m == r && v % 3 == 1,
@@ -190,7 +198,7 @@ fn any(random: &mut fastrand::Rng) -> Change {
                 move |k, _| gone.contains(&k),
             )
         }
-        9 => change(
+        _ => change(
             "delete from t where k in (select k + 1 from t where v % 17 = 3)",
             |rows| {
                 let gone = rows.iter().filter(|(_, v)| **v % 17 == 3);
@@ -198,13 +206,19 @@ fn any(random: &mut fastrand::Rng) -> Change {
                 gone.iter().filter(|k| rows.remove(*k).is_some()).count()
             },
         ),
-        10 => change(
+    }
+}
+
+/// A statement that adds rows, or changes what is there.
+fn addition(random: &mut fastrand::Rng) -> Change {
+    match random.u32(..4) {
+        0 => change(
             "merge into t using u on t.k = u.k when matched and u.w % 5 = 0 then delete \
             when matched then update set v = u.w \
             when not matched then insert (k, v, s) values (u.k, u.w, 'merged')",
             merged,
         ),
-        11 => change(
+        1 => change(
             "insert into t select k, w, 'again' from u on conflict (k) do update set v = t.v + excluded.v",
             |rows| {
                 let mut count = 0;

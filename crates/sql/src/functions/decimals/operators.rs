@@ -98,6 +98,9 @@ pub(crate) fn quotient(left: &Expr, right: &Expr, schema: &DFSchema) -> Result<O
 /// The product of two decimals that would have too few digits before the point, with more; `None` of others.
 pub(crate) fn product(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Expr> {
     let (l, r) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
+    if is_widened(left, &l, schema) && is_widened(right, &r, schema) {
+        return None;
+    }
     let constant = |side: &Expr| matches!(side, Expr::Literal(..));
     let (own, other) = factors(&l, &r, constant(left) && constant(right))?;
     let side = |side: &Expr, from: &DataType, to: DataType| {
@@ -112,6 +115,20 @@ pub(crate) fn product(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<Ex
         Operator::Multiply,
         side(right, &r, other),
     )))
+}
+
+/// Whether a factor of type `own` is one that was given digits for its product: a cast that keeps the digits behind the point.
+fn is_widened(side: &Expr, own: &DataType, schema: &DFSchema) -> bool {
+    let Expr::Cast(cast) = side else {
+        return false;
+    };
+    match (own, cast.expr.get_type(schema)) {
+        (
+            DataType::Decimal256(DECIMAL256_MAX_PRECISION, places),
+            Ok(DataType::Decimal128(_, before)),
+        ) => *places == before,
+        _ => false,
+    }
 }
 
 /// The types that two factors need for their product to have enough digits; `None` if they have them. Constants have all the
