@@ -16,8 +16,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Call, Expr};
 use crate::logical::parts::counts;
 use crate::logical::relation::{Fold, Function, Query};
-use crate::physical::planner::Planner;
-use crate::physical::program::{Operator, Pipeline, Required, Sink, Source, pipeline, then};
+use crate::physical::program::{Operator, Pipeline, Required, Sink, Source, Stage, pipeline, then};
 use crate::vector::value::{Kind, Var};
 
 /// What becomes of several matches of one row of a join.
@@ -75,12 +74,12 @@ pub(crate) fn can_group(query: &Query, keys: &[Var]) -> bool {
 /// Groups the rows of `pipelines` by `keys`. Returns a pipeline of the groups, and the vector of the numbers of their rows, where
 /// `numbers` says for how many each row stands.
 pub(crate) fn grouped(
-    planner: &mut Planner<'_>,
+    (query, stages): (&mut Query, &mut Vec<Stage>),
     pipelines: Vec<Pipeline>,
     keys: &[Var],
     numbers: Option<Var>,
 ) -> Result<(Vec<Pipeline>, Var)> {
-    let var = planner.query.add("copies", counts()?);
+    let var = query.add("copies", counts()?);
     let function = match numbers {
         Some(_) => Function::CountTotal,
         None => Function::Count,
@@ -96,13 +95,13 @@ pub(crate) fn grouped(
         folds: vec![count],
         group_join: None,
     };
-    let stage = planner.stage(pipelines, sink);
-    Ok((vec![pipeline(Source::Rows(stage))], var))
+    stages.push(Stage { pipelines, sink });
+    Ok((vec![pipeline(Source::Rows(stages.len() - 1))], var))
 }
 
 /// Adds the product of two numbers of copies to the rows of `pipelines`; its vector.
 pub(crate) fn product(
-    planner: &mut Planner<'_>,
+    query: &mut Query,
     pipelines: Vec<Pipeline>,
     (a, b): (Var, Var),
 ) -> Result<(Vec<Pipeline>, Var)> {
@@ -110,7 +109,7 @@ pub(crate) fn product(
     let args = [a, b].map(|var| Expr::var(var, ty.clone()));
     let mut product = crate::expr::build::call(args.into(), Arc::new(Product), &ty.data)?;
     product.ty = ty.clone();
-    let var = planner.query.add("copies", ty);
+    let var = query.add("copies", ty);
     Ok((then(pipelines, Operator::Map(var, product)), var))
 }
 

@@ -385,7 +385,12 @@ impl Graph {
         let is_counted =
             self.copies == Copies::Counted && is_bare && copies::can_group(planner.query, &there);
         if is_counted && (numbers.is_some() || matches >= ONE) {
-            let (groups, count) = copies::grouped(planner, pipelines, &there, numbers)?;
+            let (groups, count) = copies::grouped(
+                (&mut *planner.query, &mut planner.stages),
+                pipelines,
+                &there,
+                numbers,
+            )?;
             (pipelines, numbers) = (groups, Some(count));
         }
         if let Some(numbers) = numbers {
@@ -504,7 +509,7 @@ impl Graph {
             numbers = match (numbers, build_side.numbers) {
                 (Some(a), Some(b)) => {
                     let product;
-                    (pipelines, product) = copies::product(planner, pipelines, (a, b))?;
+                    (pipelines, product) = copies::product(planner.query, pipelines, (a, b))?;
                     Some(product)
                 }
                 (a, b) => a.or(b),

@@ -8,7 +8,8 @@ use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
 use table::decimal_text;
 
 use crate::functions::decimals::exponents;
-use crate::functions::decimals::operators::{product, quotient};
+use crate::functions::decimals::operators::quotient;
+use crate::functions::decimals::products::product;
 use crate::functions::number_types::{beside, is_exact};
 
 /// Whether an operator compares its sides.

@@ -7,9 +7,16 @@ use arrow::datatypes::DataType;
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::logical::window::{DAY, Distance, tick};
-use crate::operators::window::frames::Side;
 use crate::operators::window::shape::each_block;
 use crate::vector::value::{Type, Values, Vector};
+
+/// An edge of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Start,
+    /// The row behind the last.
+    End,
+}
 
 /// The single key by which the rows of each partition are sorted.
 pub(super) struct SortedKey<'r> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Result, missing};
 use crate::logical::window::{Distance, FrameBounds, FrameEdge, FrameExclusion, FrameUnits};
-use crate::operators::window::distances::{SortedKey, reach};
+use crate::operators::window::distances::{Side, SortedKey, reach};
 use crate::operators::window::shape::Shape;
 
 /// The frame of each row. Within a partition neither the starts nor the ends ever go back.
@@ -24,14 +24,6 @@ struct Holes {
 
 /// The parts of a frame, in their order; some may be empty.
 pub(super) type Pieces = [Range<usize>; 3];
-
-/// An edge of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Start,
-    /// The row behind the last.
-    End,
-}
 
 impl Frames {
     /// The frames with these bounds. The rows are sorted by `key` in each partition, if the bounds have distances.

@@ -11,6 +11,7 @@ pub(crate) mod casts;
 pub(crate) mod exponents;
 mod floats;
 pub(crate) mod operators;
+pub(crate) mod products;
 pub(super) mod rounded;
 pub(crate) mod through;
 pub(crate) mod totals;

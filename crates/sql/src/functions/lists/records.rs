@@ -15,7 +15,7 @@ use crate::functions::lists::names::RECORDS;
 use crate::functions::lists::types::{item, list_of, lists, range};
 
 /// The function of names of fields and the arrays of their values, one behind the other.
-pub(in crate::functions) fn function() -> Arc<ScalarUDF> {
+pub(crate) fn function() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Records {
         signature: Signature::user_defined(Volatility::Immutable),
     }))
