@@ -33,7 +33,16 @@ fn relation<const N: usize>(
 }
 
 /// How many rows `inputs` have together where pairs of vectors are `equal`, and the program.
-fn counted(mut query: Query, inputs: Vec<Rel>, equal: Vec<(usize, usize)>) -> (i64, String) {
+fn counted(query: Query, inputs: Vec<Rel>, equal: Vec<(usize, usize)>) -> (i64, String) {
+    let (found, program) = count(query, inputs, equal);
+    (found.unwrap(), program)
+}
+
+fn count(
+    mut query: Query,
+    inputs: Vec<Rel>,
+    equal: Vec<(usize, usize)>,
+) -> (engine::Result<i64>, String) {
     let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
     let root = Rel::Fold {
         input: Box::new(Rel::Join {
@@ -57,12 +66,10 @@ fn counted(mut query: Query, inputs: Vec<Rel>, equal: Vec<(usize, usize)>) -> (i
     let program = prepared.explain().join("\n");
     let runtime = runtime::on("live", 2);
     let running = runtime.clone();
-    let (batches, _) = runtime
-        .workers
-        .block_on(async move { prepared.run_by(&running, &Execution::default()).await })
-        .unwrap();
-    let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
-    (found, program)
+    let run = async move { prepared.run_by(&running, &Execution::default()).await };
+    let found = runtime.workers.block_on(run);
+    let value = |batches: &[RecordBatch]| batches[0].column(0).as_primitive::<Int64Type>().value(0);
+    (found.map(|(batches, _)| value(&batches)), program)
 }
 
 /// A sale names a shop and a customer; both lie in one of three towns, the customer by an address. Asked are sales in
@@ -193,4 +200,28 @@ fn matches_are_counted_before_they_are_joined() {
         "{program}"
     );
     assert!(program.contains("sum(copies)"), "{program}");
+}
+
+#[test]
+fn a_join_of_more_rows_than_64_bits_count_is_refused() {
+    for (many, is_counted) in [(3, true), (4, false)] {
+        let mut query = Query::default();
+        let (mut inputs, mut equal) = (vec![], vec![]);
+        let rows = vec![[1]; 70_000];
+        let mut before = None;
+        for i in 0..many {
+            let (rel, [key]) = relation(&mut query, &format!("r{i}"), [2], &rows);
+            equal.extend(before.map(|before| (before, key)));
+            inputs.push(rel);
+            before = Some(key);
+        }
+        let (found, _) = count(query, inputs, equal);
+        match found {
+            Ok(found) => assert_eq!((found, is_counted), (70_000i64.pow(3), true)),
+            Err(e) => assert_eq!(
+                (e.to_string().as_str(), is_counted),
+                ("the number of rows of a join does not fit its type", false)
+            ),
+        }
+    }
 }

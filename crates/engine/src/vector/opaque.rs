@@ -319,8 +319,8 @@ mod tests {
             assert_eq!(ty.kind, Kind::Text);
             let vector = Vector::from_arrow(&values, &ty).unwrap();
             assert_eq!(vector.valid.as_deref(), Some(&[true, false, true][..]));
-            assert_eq!(&vector.to_arrow(&ty).unwrap(), &values);
-            let picked = vector.at(&[2, 1]).unwrap().to_arrow(&ty).unwrap();
+            assert_eq!(&vector.decoded(&ty).unwrap(), &values);
+            let picked = vector.at(&[2, 1]).unwrap().decoded(&ty).unwrap();
             assert_eq!(picked.data_type(), &data);
             assert_eq!((picked.len(), picked.is_null(1)), (2, true));
         }

@@ -14,6 +14,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::{SortColumn, cast, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::Expr as Sql;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -38,7 +39,12 @@ struct Aggregate {
     /// Whether the columns are those of a struct.
     is_packed: bool,
     folds: bool,
+    /// What its accumulators hold and give is counted here.
+    memory: Arc<dyn MemoryPool>,
 }
+
+/// Rows that an accumulator gets at a time: between them its memory is looked at.
+const PIECE: usize = 8_192;
 
 impl Aggregate {
     fn columns(&self, values: &ArrayRef) -> Called<Vec<ArrayRef>> {
@@ -96,13 +102,24 @@ impl AggregateCall for Aggregate {
             arrays.push(expr.evaluate(&rows)?.into_array(rows.num_rows())?);
         }
         let mut results = Vec::with_capacity(groups.len());
+        let held = MemoryConsumer::new(self.function.name()).register(&self.memory);
+        let mut made = 0;
         for group in groups {
             let mut accumulator = self.function.create_accumulator()?;
-            if !group.is_empty() {
-                let own = arrays.iter().map(|all| all.slice(group.start, group.len()));
-                accumulator.update_batch(&self.ordered(own.collect())?)?;
+            let own = arrays.iter().map(|all| all.slice(group.start, group.len()));
+            let own = self.ordered(own.collect())?;
+            for begin in (0..group.len()).step_by(PIECE) {
+                let rows = PIECE.min(group.len() - begin);
+                let piece: Vec<ArrayRef> = own.iter().map(|all| all.slice(begin, rows)).collect();
+                accumulator.update_batch(&piece)?;
+                if group.len() > PIECE {
+                    held.try_resize(made + accumulator.size())?;
+                }
             }
-            results.push(accumulator.evaluate()?);
+            let result = accumulator.evaluate()?;
+            made += result.size();
+            held.try_resize(made)?;
+            results.push(result);
         }
         Ok(ScalarValue::iter_to_array(results)?)
     }
@@ -301,6 +318,7 @@ impl Lowering<'_> {
             schema,
             is_packed,
             folds,
+            memory: Arc::clone(&self.state.runtime_env().memory_pool),
         };
         self.query.aggregates.push(Arc::new(call));
         Function::Call(self.query.aggregates.len() - 1)
