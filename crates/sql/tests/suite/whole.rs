@@ -79,7 +79,6 @@ const WHOLE: &[&str] = &[
     "select doc->>'a', count(*) from staff group by 1",
     "select id from staff where 'a' = any(skills)",
     "select tag from staff union select '\\x02'",
-    "select skills from staff except select array['a']",
     "select id, exists (select 1 from room r where r.id = s.dept and r.high < s.salary) from staff s",
     "select id from staff s where exists (select 1 from room r where r.low < s.salary) or s.active",
     "select id from staff s where not exists (select 1 from room r where r.id = s.dept and r.low < s.bonus) or s.id < 9",
