@@ -25,7 +25,7 @@ pub(crate) struct Collected {
     bytes: usize,
     /// How many values there are.
     rows: usize,
-    /// More than so many are folded, if the function folds.
+    /// With more values than this, they are replaced by one result for each group, if the function can merge results.
     most: usize,
     groups: usize,
 }
