@@ -65,6 +65,9 @@ fn a_name_that_is_no_store_is_told_from_a_statement() {
         .run(&["sql", "my reef.atoll"])
         .failed(1, &["my reef.atoll: there is no such store"]);
     folder
+        .run(&["serve", "none.atoll"])
+        .failed(1, &["none.atoll: there is no such store", "--create"]);
+    folder
         .run(&["sql", "select 1", "select 2"])
         .failed(1, &["is no store", "with ; between"]);
     folder

@@ -431,6 +431,16 @@ fn the_memory_limit_spills_what_can_and_names_itself_for_what_cannot() {
         "{text}"
     );
     assert!(!text.contains("datafusion"), "{text}");
+    // A constant is as large in each row that an aggregate gets: 10 GB, of which few rows are made at a time.
+    for aggregate in [
+        "array_agg(repeat('y', 100000))",
+        "array_agg(repeat('y', 100000) order by x)",
+        "string_agg(repeat('y', 100000), '' order by x)",
+    ] {
+        let text = format!("select {aggregate} from generate_series(1, 100000) g(x)");
+        let e = f.sql(&text).unwrap_err();
+        assert!(matches!(e, Error::Memory { .. }), "{text}: {e:?}");
+    }
     assert_eq!(f.rows("select 1"), 1);
 }
 

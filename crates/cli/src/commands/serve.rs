@@ -83,8 +83,11 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     let options = execution::options(&args.resources, &args.execution, args.read_only)?;
     let database = if args.create {
         database::open_or_create(path, &options)?
-    } else {
+    } else if args.read_only || path.exists() {
         database::open(path, &options)?
+    } else {
+        let missing = files::missing(path);
+        return Err(anyhow!("{missing} (--create makes a new one)").into());
     };
     files::tell_dropped(&database.recovery().dropped);
     let server = server::Server::start(database.clone(), served(args))?;

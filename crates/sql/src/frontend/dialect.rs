@@ -155,7 +155,7 @@ impl Dialect for Atoll {
     }
 
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-        extra::trim(parser)
+        extra::trim(parser).or_else(|| extra::before(parser, binding(Precedence::PgOther)))
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {

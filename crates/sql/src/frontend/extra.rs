@@ -1,7 +1,9 @@
 //! PostgreSQL's expressions that the parser does not know: `a ^@ b`, `a # b`, `a isnull`, `a between symmetric b and c`,
-//! `trim(from a)`.
+//! `trim(from a)`, `|/ a`, `||/ a`, `@ a`, `~ a`.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, TrimWhereField, UnaryOperator};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, TrimWhereField, UnaryOperator, Value,
+};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -145,4 +147,54 @@ pub(super) fn trim(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>>
         })
     });
     Some(expr)
+}
+
+/// The operators that stand before their operand, if one comes next: roots, the absolute value, and all bits turned.
+/// What stands behind it binds closer than `precedence`.
+pub(super) fn before(parser: &mut Parser<'_>, precedence: u8) -> Option<Result<Expr, ParserError>> {
+    let made: fn(Expr) -> Expr = match parser.peek_token_ref().token {
+        Token::PGSquareRoot => |operand| named("sqrt", cast(operand, double())),
+        Token::PGCubeRoot => |operand| named("cbrt", cast(operand, double())),
+        Token::AtSign => |operand| named("abs", operand),
+        Token::Tilde => turned,
+        _ => return None,
+    };
+    parser.advance_token();
+    Some(parser.parse_subexpr(precedence).map(made))
+}
+
+fn double() -> DataType {
+    DataType::Double(ExactNumberInfo::None)
+}
+
+fn cast(operand: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(operand),
+        data_type,
+        array: false,
+        format: None,
+    }
+}
+
+/// What a function gives, without its name: the column of an operator has none.
+fn named(function: &str, operand: Expr) -> Expr {
+    Expr::UnaryOp {
+        op: UnaryOperator::Plus,
+        expr: Box::new(plain_call(function, vec![operand])),
+    }
+}
+
+/// All bits of a whole number turned. A number of the smallest type has them all, so that the operand's type stays.
+fn turned(operand: Expr) -> Expr {
+    let ones = Expr::UnaryOp {
+        op: UnaryOperator::Minus,
+        expr: Box::new(Expr::value(Value::Number("1".into(), false))),
+    };
+    let ones = cast(Expr::Nested(Box::new(ones)), DataType::SmallInt(None));
+    Expr::Nested(Box::new(Expr::BinaryOp {
+        left: Box::new(operand),
+        op: BinaryOperator::PGBitwiseXor,
+        right: Box::new(ones),
+    }))
 }

@@ -13,15 +13,17 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::compute::{SortColumn, cast, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
+use datafusion::common::{DFSchema, DataFusionError, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::Expr as Sql;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::{Accumulator, ColumnarValue};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
 use engine::{AggregateCall, Call, Expr, Function, Literal, Result, Type, Var};
 
+use crate::functions::present;
 use crate::lower::call::failed;
 use crate::lower::expr::{Scope, has_subquery};
 use crate::lower::lowering::{Lowering, unsupported};
@@ -46,6 +48,9 @@ struct Aggregate {
 /// Rows that an accumulator gets at a time: between them its memory is looked at.
 const PIECE: usize = 8_192;
 
+/// Bytes of a piece of one value.
+const PIECE_BYTES: usize = 4 << 20;
+
 impl Aggregate {
     fn columns(&self, values: &ArrayRef) -> Called<Vec<ArrayRef>> {
         let columns = if self.is_packed {
@@ -65,30 +70,84 @@ impl Aggregate {
         Ok(typed)
     }
 
-    /// The values of a group in the order that the function wants. Rows that are equal in it stay in their order.
-    fn ordered(&self, values: Vec<ArrayRef>) -> Called<Vec<ArrayRef>> {
+    /// The values of a group in the order that the function wants. Rows that are equal in it stay in their order, and what is
+    /// the same in all rows orders nothing.
+    fn ordered(&self, values: &mut [ColumnarValue], rows: usize) -> Called<()> {
         let order = self.function.order_bys();
-        let rows = values.first().map_or(0, |values| values.len());
         // What is computed `within group` sorts its values itself.
         let sorts_itself = self.function.fun().supports_within_group_clause();
-        if order.is_empty() || sorts_itself || rows < 2 {
-            return Ok(values);
-        }
         let keys = values.iter().skip(values.len() - order.len()).zip(order);
         let mut columns: Vec<SortColumn> = keys
-            .map(|(values, key)| SortColumn {
-                values: Arc::clone(values),
-                options: Some(key.options),
+            .filter_map(|(values, key)| match values {
+                ColumnarValue::Array(values) => Some(SortColumn {
+                    values: Arc::clone(values),
+                    options: Some(key.options),
+                }),
+                ColumnarValue::Scalar(_) => None,
             })
             .collect();
+        if columns.is_empty() || sorts_itself || rows < 2 {
+            return Ok(());
+        }
         columns.push(SortColumn {
             values: Arc::new(UInt32Array::from_iter_values(0..u32::try_from(rows)?)),
             options: None,
         });
         let picks = lexsort_to_indices(&columns, None)?;
-        let values = values.iter().map(|values| take(values, &picks, None));
-        let values: std::result::Result<Vec<ArrayRef>, _> = values.collect();
-        Ok(values?)
+        for values in values {
+            if let ColumnarValue::Array(values) = values {
+                *values = take(values, &picks, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives an accumulator all rows of a group, piece by piece, and looks after each at the memory that it holds beside `made`
+    /// bytes of results, and at the stop flag.
+    fn accumulate(
+        &self,
+        accumulator: &mut dyn Accumulator,
+        values: &[ColumnarValue],
+        rows: usize,
+        (held, made): (&MemoryReservation, usize),
+    ) -> Called<()> {
+        let most = most_rows(values);
+        for begin in (0..rows).step_by(most) {
+            present::check().map_err(DataFusionError::from)?;
+            let rows_here = most.min(rows - begin);
+            let mut piece = Vec::with_capacity(values.len());
+            for values in values {
+                piece.push(match values {
+                    ColumnarValue::Array(values) => values.slice(begin, rows_here),
+                    ColumnarValue::Scalar(value) => value.to_array_of_size(rows_here)?,
+                });
+            }
+            accumulator.update_batch(&piece)?;
+            if rows > most {
+                held.try_resize(made + accumulator.size())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows that an accumulator gets at a time: fewer if a value that is the same in all of them is large.
+fn most_rows(values: &[ColumnarValue]) -> usize {
+    let scalars = values.iter().filter_map(|values| match values {
+        ColumnarValue::Scalar(value) => Some(value.size()),
+        ColumnarValue::Array(_) => None,
+    });
+    let bytes: usize = scalars.sum();
+    PIECE.min(PIECE_BYTES / bytes.max(1)).max(1)
+}
+
+/// `values` in the rows of a group.
+fn of_group(values: &ColumnarValue, group: &Range<usize>) -> ColumnarValue {
+    match values {
+        ColumnarValue::Array(values) => {
+            ColumnarValue::Array(values.slice(group.start, group.len()))
+        }
+        same @ ColumnarValue::Scalar(_) => same.clone(),
     }
 }
 
@@ -97,25 +156,18 @@ impl AggregateCall for Aggregate {
         let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
         let columns = self.columns(values)?;
         let rows = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
-        let mut arrays = Vec::with_capacity(self.exprs.len());
+        let mut all = Vec::with_capacity(self.exprs.len());
         for expr in &self.exprs {
-            arrays.push(expr.evaluate(&rows)?.into_array(rows.num_rows())?);
+            all.push(expr.evaluate(&rows)?);
         }
         let mut results = Vec::with_capacity(groups.len());
         let held = MemoryConsumer::new(self.function.name()).register(&self.memory);
         let mut made = 0;
         for group in groups {
             let mut accumulator = self.function.create_accumulator()?;
-            let own = arrays.iter().map(|all| all.slice(group.start, group.len()));
-            let own = self.ordered(own.collect())?;
-            for begin in (0..group.len()).step_by(PIECE) {
-                let rows = PIECE.min(group.len() - begin);
-                let piece: Vec<ArrayRef> = own.iter().map(|all| all.slice(begin, rows)).collect();
-                accumulator.update_batch(&piece)?;
-                if group.len() > PIECE {
-                    held.try_resize(made + accumulator.size())?;
-                }
-            }
+            let mut own: Vec<_> = all.iter().map(|values| of_group(values, group)).collect();
+            self.ordered(&mut own, group.len())?;
+            self.accumulate(accumulator.as_mut(), &own, group.len(), (&held, made))?;
             let result = accumulator.evaluate()?;
             made += result.size();
             held.try_resize(made)?;

@@ -17,6 +17,11 @@ pub(crate) fn plan(text: &str) -> String {
     literals(&tags::untagged(text)).into_owned()
 }
 
+/// A line of a plan for people: long texts of statements are cut, `'aaa...'`.
+pub(crate) fn line(text: &str) -> String {
+    LONG_TEXT.replace_all(&plan(text), "'$1...'").into_owned()
+}
+
 /// The text of an error: types as in a statement, too.
 pub(crate) fn message(text: &str) -> String {
     types(&plan(text))
@@ -29,6 +34,9 @@ fn regex(pattern: &str) -> Regex {
         Err(_) => unreachable!("a constant pattern, which the tests use"),
     }
 }
+
+/// A text within quotes of more than 100 letters.
+static LONG_TEXT: LazyLock<Regex> = LazyLock::new(|| regex(r"'((?s:[^']|''){100})(?s:[^']|'')+'"));
 
 /// A literal as DataFusion prints it: the name of its type, and its value.
 static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -231,6 +239,10 @@ mod tests {
         ] {
             assert_eq!(plan(text), wanted);
         }
+        let long = |letters: usize| format!("a = '{}' and b = 'x'", "y".repeat(letters));
+        assert_eq!(line(&long(100)), long(100));
+        let cut = format!("a = '{}...' and b = 'x'", "y".repeat(100));
+        assert_eq!(line(&long(100_000)), cut);
         assert_eq!(
             message("cannot compare Timestamp(µs) with Int64, Timestamp(ns, \"+00:00\")"),
             "cannot compare timestamp with bigint, timestamp with time zone"

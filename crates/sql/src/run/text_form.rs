@@ -39,13 +39,17 @@ impl TextForm {
         let options = FormatOptions::default();
         let columns = rows.columns().iter();
         let columns = columns
-            .map(|column| Ok((column, ArrayFormatter::try_new(column.as_ref(), &options)?)))
+            .map(|column| {
+                let format = ArrayFormatter::try_new(column.as_ref(), &options)?;
+                // `is_null` knows nothing of a column that has no type, of which all values are NULL.
+                Ok((column, column.logical_nulls(), format))
+            })
             .collect::<Result<Vec<_>, ArrowError>>()?;
         let (mut lines, mut text) = (vec![], String::new());
         for row in 0..rows.num_rows() {
-            for (at, (column, format)) in columns.iter().enumerate() {
+            for (at, (column, nulls, format)) in columns.iter().enumerate() {
                 self.separate(at, &mut lines);
-                if column.is_null(row) {
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     lines.extend_from_slice(self.null.as_bytes());
                 } else if *column.data_type() == DataType::Boolean {
                     lines.push(if column.as_boolean().value(row) {

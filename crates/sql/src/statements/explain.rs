@@ -152,7 +152,7 @@ pub(crate) fn shown(context: &StatementContext, lines: Vec<String>) -> Result<An
 }
 
 fn column(lines: &[String]) -> Vec<(&'static str, ArrayRef)> {
-    let lines: Vec<String> = lines.iter().map(|line| plain::plan(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| plain::line(line)).collect();
     vec![(COLUMN, Arc::new(StringArray::from(lines)))]
 }
 
