@@ -196,7 +196,8 @@ fn check(tx: &Transaction, model: &Model, random: &mut fastrand::Rng) {
     let found = block_on(table.find(key, std::slice::from_ref(&column))).unwrap();
     check_lacking(&table, 0, &[column]);
     let many: Int64Array = (0..2_000).map(|_| Some(random.i64(-9..90_000))).collect();
-    check_lacking(&table, 0, &[Arc::new(many)]);
+    check_lacking(&table, 0, &[Arc::new(many.clone())]);
+    check_many(&table, &many, random);
     let there: Vec<(i64, u64)> = ids
         .iter()
         .copied()
@@ -239,6 +240,24 @@ fn check_lacking(table: &Arc<Table>, key: usize, columns: &[ArrayRef]) {
     let wanted = (0..).zip(&found).filter(|(_, found)| found.is_none());
     let wanted: Vec<u32> = wanted.map(|(row, _)| row).collect();
     assert_eq!(block_on(table.lacking(key, columns)).unwrap(), wanted);
+}
+
+/// That many keys at once are found as each is by itself: some twice, some of no row, and NULL among them.
+fn check_many(table: &Arc<Table>, ids: &Int64Array, random: &mut fastrand::Rng) {
+    let key = &table.definition().keys[0];
+    let places = (0..3_000).map(|_| (random.u8(0..9) > 0).then(|| random.u32(0..ids.len() as u32)));
+    let places: UInt32Array = places.collect();
+    let many = arrow::compute::take(ids, &places, None).unwrap();
+    let found = block_on(table.find(key, std::slice::from_ref(&many))).unwrap();
+    assert_eq!(found.len(), many.len());
+    for _ in 0..60 {
+        let at = random.usize(0..many.len());
+        let one = block_on(table.find(key, &[many.slice(at, 1)])).unwrap();
+        assert_eq!(found[at], one[0], "{at}");
+    }
+    let some = many.slice(0, 900);
+    let some = block_on(table.find(key, &[some])).unwrap();
+    assert_eq!(some, found[..900]);
 }
 
 fn delete_some(tx: &mut Transaction, model: &mut Model, random: &mut fastrand::Rng) {
