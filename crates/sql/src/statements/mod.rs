@@ -46,6 +46,7 @@ mod identity;
 mod indexes;
 mod kept_texts;
 mod keyed;
+mod larger;
 mod like;
 mod locking;
 mod looked_up;

@@ -107,7 +107,7 @@ impl Writing {
         self,
         definition: &Definition,
         checks: &Checks,
-        rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
     ) -> Result<(Writing, u64)> {
         self.replace(definition, checks, rows, width, |_| Ok(()))
@@ -131,7 +131,7 @@ impl Writing {
         self,
         definition: &Definition,
         checks: &Checks,
-        mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        mut rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
@@ -196,7 +196,7 @@ impl Writing {
         self,
         (mut full, mut chunker): (Vec<Vec<RecordBatch>>, Chunker),
         (definition, checks): (&Definition, &Checks),
-        mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        mut rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
@@ -243,11 +243,29 @@ struct Blocks {
     next: u64,
     width: usize,
     running: JoinSet<std::result::Result<(), table::Error>>,
+    /// The memory of rows that wait for their places in the indexes of keys.
+    _waiting: Held,
+}
+
+/// The most bytes for rows that wait for their places in the indexes of keys, and their part of the memory limit.
+const WAITING: u64 = 256 << 20;
+const WAITING_PART: u64 = 32;
+
+/// Has as many rows of a load wait for their places in the indexes of keys as there is memory for.
+fn keep_waiting(loader: &Loader, budget: &Arc<Budget>) -> Held {
+    let mut held = Held::of(budget);
+    let keys = loader.definition().keys.len() as u64;
+    let bytes = WAITING.min(budget.limit() / WAITING_PART);
+    if keys > 0 && held.more(bytes).is_ok() {
+        loader.keep_waiting((bytes / keys / Loader::WAITING_BYTES) as usize);
+    }
+    held
 }
 
 impl Blocks {
     fn new(loader: Loader, budget: &Arc<Budget>, width: usize) -> Blocks {
         Blocks {
+            _waiting: keep_waiting(&loader, budget),
             loader: Arc::new(loader),
             budget: Arc::clone(budget),
             next: 0,
@@ -320,6 +338,18 @@ impl Blocks {
     ) -> Result<(Transaction, u64)> {
         while !self.running.is_empty() {
             self.wait().await?;
+        }
+        if !self.loader.definition().keys.is_empty() {
+            for _ in 0..self.width {
+                let loader = Arc::clone(&self.loader);
+                self.running.spawn(async move {
+                    while loader.index_some()? {}
+                    Ok(())
+                });
+            }
+            while !self.running.is_empty() {
+                self.wait().await?;
+            }
         }
         let mut loader = Arc::try_unwrap(self.loader).map_err(|_| Error::Defect {
             message: "a block is still being encoded after its load".into(),

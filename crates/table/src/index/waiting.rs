@@ -10,10 +10,10 @@ use crate::index::runs::{Entry, RunWriter};
 /// Parts that entries are divided into, by as many bits of their hashes.
 const PARTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 8;
-/// Parts that one thread writes.
-const TOGETHER: usize = 16;
-/// The fewest entries that are worth several threads.
-const MANY: usize = 1 << 16;
+/// About as many entries as one thread writes at a time; from so many on, several threads are worth it.
+const PIECE: usize = 1 << 16;
+/// The most pieces.
+const PIECES: usize = 64;
 
 /// Entries of a block, part by part, in no order within each.
 #[derive(Debug, Default)]
@@ -70,17 +70,20 @@ impl Waiting {
 
     /// Whether they are so many that several threads should write them.
     pub(crate) fn are_many(&self) -> bool {
-        self.count >= MANY
+        self.count >= PIECE
     }
 
     /// All of them, to be written, and none is left.
     pub(crate) fn close(&mut self) -> Closing {
         let Waiting {
-            mut parts, bounds, ..
+            mut parts,
+            count,
+            bounds,
         } = std::mem::take(self);
+        let together = PARTS.div_ceil((count / PIECE).clamp(1, PIECES));
         let mut pieces = Vec::new();
         while !parts.is_empty() {
-            pieces.push(parts.drain(..TOGETHER.min(parts.len())).collect());
+            pieces.push(parts.drain(..together.min(parts.len())).collect());
         }
         Closing {
             done: pieces.iter().map(|_| None).collect(),
