@@ -43,6 +43,7 @@ mod gathered_references;
 mod gathering;
 mod grants;
 mod identity;
+mod in_order;
 mod indexes;
 mod kept_texts;
 mod keyed;

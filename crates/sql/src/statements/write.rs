@@ -17,6 +17,7 @@ use crate::resources::turn::Turn;
 use crate::run::checks::Checks;
 use crate::run::instance::Instance;
 use crate::statements::deferred::Pending;
+use crate::statements::in_order;
 
 /// A transaction with the right to write.
 pub(crate) struct Writing {
@@ -117,6 +118,8 @@ impl Writing {
     /// Appends `rows`, which replace the rows that `remove` deletes after the last of them has come, and says how many
     /// there were.
     ///
+    /// Of a table with an order, as many rows as there is memory for are brought in order first.
+    ///
     /// 1. Rows gather until they fill a block. If they never do, `remove` runs and they go to the table's tail. In this
     ///    order, because a tail that becomes full is sealed, and its rows then have other numbers than the statement
     ///    saw.
@@ -131,10 +134,11 @@ impl Writing {
         self,
         definition: &Definition,
         checks: &Checks,
-        mut rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
+        let mut rows = in_order::sorted(rows, definition, &self.budget);
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
             let batch = checks.test(table::normalise(&batch?, definition)?)?;
