@@ -51,6 +51,7 @@ mod scan;
 mod schema;
 mod write;
 
+pub use catalog::extremes::Extremes;
 pub use catalog::parts::Part;
 pub use catalog::rights::ROLES;
 pub use catalog::setting::{set, setting};

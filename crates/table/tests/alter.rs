@@ -420,3 +420,22 @@ fn a_table_takes_the_place_of_another() {
     assert!(pages(&store) < 2 * before, "{} {before}", pages(&store));
     assert!(store.check(&|_, _| {}).unwrap().is_empty());
 }
+
+#[test]
+fn the_order_of_rows_is_kept_and_goes_with_its_columns() {
+    let (_folder, store) = store();
+    let mut tx = store.begin().unwrap();
+    let mut own = Definition::from_schema("t", &batch(0..1).schema()).unwrap();
+    own.order = vec![3];
+    assert!(create(&mut tx, &own).is_err());
+    own.order = vec![2, 0, 1];
+    create(&mut tx, &own).unwrap();
+    assert_eq!(definition(&tx, "t").unwrap(), own);
+    drop_column(&mut tx, "t", "id").unwrap();
+    assert_eq!(definition(&tx, "t").unwrap().order, [1]);
+    drop_column(&mut tx, "t", "text").unwrap();
+    assert_eq!(definition(&tx, "t").unwrap().order, [0]);
+    tx.commit().unwrap();
+    let tables = Catalog::new().tables(&store.snapshot()).unwrap();
+    assert_eq!(tables.get("t").unwrap().definition().order, [0]);
+}

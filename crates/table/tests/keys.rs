@@ -196,7 +196,8 @@ fn check(tx: &Transaction, model: &Model, random: &mut fastrand::Rng) {
     let found = block_on(table.find(key, std::slice::from_ref(&column))).unwrap();
     check_lacking(&table, 0, &[column]);
     let many: Int64Array = (0..2_000).map(|_| Some(random.i64(-9..90_000))).collect();
-    check_lacking(&table, 0, &[Arc::new(many)]);
+    check_lacking(&table, 0, &[Arc::new(many.clone())]);
+    check_many(&table, &many, random);
     let there: Vec<(i64, u64)> = ids
         .iter()
         .copied()
@@ -239,6 +240,24 @@ fn check_lacking(table: &Arc<Table>, key: usize, columns: &[ArrayRef]) {
     let wanted = (0..).zip(&found).filter(|(_, found)| found.is_none());
     let wanted: Vec<u32> = wanted.map(|(row, _)| row).collect();
     assert_eq!(block_on(table.lacking(key, columns)).unwrap(), wanted);
+}
+
+/// That many keys at once are found as each is by itself: some twice, some of no row, and NULL among them.
+fn check_many(table: &Arc<Table>, ids: &Int64Array, random: &mut fastrand::Rng) {
+    let key = &table.definition().keys[0];
+    let places = (0..3_000).map(|_| (random.u8(0..9) > 0).then(|| random.u32(0..ids.len() as u32)));
+    let places: UInt32Array = places.collect();
+    let many = arrow::compute::take(ids, &places, None).unwrap();
+    let found = block_on(table.find(key, std::slice::from_ref(&many))).unwrap();
+    assert_eq!(found.len(), many.len());
+    for _ in 0..60 {
+        let at = random.usize(0..many.len());
+        let one = block_on(table.find(key, &[many.slice(at, 1)])).unwrap();
+        assert_eq!(found[at], one[0], "{at}");
+    }
+    let some = many.slice(0, 900);
+    let some = block_on(table.find(key, &[some])).unwrap();
+    assert_eq!(some, found[..900]);
 }
 
 fn delete_some(tx: &mut Transaction, model: &mut Model, random: &mut fastrand::Rng) {
@@ -478,4 +497,90 @@ fn what_is_loaded_in_order_takes_no_page_of_an_index() {
         parts.iter().any(|(part, _)| matches!(part, Part::Key(0))),
         "{parts:?}"
     );
+}
+
+#[test]
+fn a_load_in_no_order_is_indexed_by_several_threads() {
+    let mut random = fastrand::Rng::with_seed(5);
+    for more in [0, 1 << 21] {
+        let (_folder, store) = open();
+        let mut ids: Vec<i64> = (0..160_000).map(|id| id * 3).collect();
+        random.shuffle(&mut ids);
+        let (tx, _) = load(tx_of(&store), &ids, more).unwrap();
+        tx.commit().unwrap();
+        let tx = tx_of(&store);
+        check_ids(&tx, &ids);
+        let parts = table(&tx).parts();
+        let pages = parts.iter().find(|(part, _)| *part == Part::Key(0));
+        let pages = pages.map_or(0, |(_, pages)| pages.len());
+        assert!((137..160).contains(&pages), "{pages}");
+        drop(tx);
+        // One that is there among many new ones, and one that comes twice.
+        let mut others: Vec<i64> = (0..90_000).map(|id| id * 3 + 1).collect();
+        random.shuffle(&mut others);
+        for twice in [ids[77_777], others[0]] {
+            let own: Vec<i64> = others.iter().copied().chain([twice]).collect();
+            let error = load(tx_of(&store), &own, more).unwrap_err();
+            assert!(is_duplicate(&error), "{error}");
+        }
+        let (tx, _) = load(tx_of(&store), &others, more).unwrap();
+        ids.extend(others);
+        check_ids(&tx, &ids);
+    }
+}
+
+fn tx_of(store: &Arc<Store>) -> Transaction {
+    store.begin().unwrap()
+}
+
+/// Loads rows with these ids by three threads.
+fn load(tx: Transaction, ids: &[i64], more: usize) -> Result<(Transaction, u64)> {
+    let loader = block_on(Loader::new(tx, "t"))?;
+    loader.keep_waiting(more);
+    let rows = |some: &[i64]| {
+        some.iter()
+            .map(|id| (*id, None, None))
+            .collect::<Vec<Row>>()
+    };
+    let blocks: Vec<RecordBatch> = ids.chunks(60_000).map(|some| batch(&rows(some))).collect();
+    std::thread::scope(|scope| {
+        for (at, block) in blocks.iter().enumerate() {
+            let loader = &loader;
+            scope.spawn(move || {
+                loader
+                    .block(at as u64, std::slice::from_ref(block))
+                    .unwrap()
+            });
+        }
+    });
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| while loader.index_some().unwrap() {});
+        }
+    });
+    block_on(loader.finish())
+}
+
+/// That rows with these ids are found, and no others.
+fn check_ids(tx: &Transaction, ids: &[i64]) {
+    let table = table(tx);
+    assert_eq!(table.rows(), ids.len() as u64);
+    let key = &table.definition().keys[0];
+    let all: ArrayRef = Arc::new(Int64Array::from(ids.to_vec()));
+    let found = block_on(table.find(key, &[all])).unwrap();
+    let mut rows: Vec<u64> = found.into_iter().map(Option::unwrap).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    assert_eq!(rows.len(), ids.len());
+    for some in ids.chunks(50_000) {
+        let few: ArrayRef = Arc::new(Int64Array::from_iter_values(
+            some.iter().take(40).flat_map(|id| [*id, -1 - id]),
+        ));
+        let found = block_on(table.find(key, &[few])).unwrap();
+        assert!(
+            found
+                .chunks(2)
+                .all(|pair| pair[0].is_some() && pair[1].is_none())
+        );
+    }
 }

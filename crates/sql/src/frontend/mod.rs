@@ -77,6 +77,7 @@ mod rewritten;
 pub(crate) mod role_options;
 pub(crate) mod roles;
 pub(crate) mod row_insert;
+pub(crate) mod row_order;
 pub(crate) mod row_values;
 mod rows;
 mod schema_elements;

@@ -14,6 +14,9 @@ use crate::optimize::keys;
 
 impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
+        if let Some(known) = self.extremes(aggregate)? {
+            return Ok(known);
+        }
         let (rel, vars) = self.rel(&aggregate.input)?;
         let scope = Scope {
             schema: aggregate.input.schema(),

@@ -4,7 +4,7 @@
 //! that it can ([`hybrid`]), and DataFusion the rest. Functions without a kernel are no reason to refuse: they are
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
-//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`grouping_sets`],
+//! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`extremes`], [`grouping_sets`],
 //! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`] and [`kernels`] its methods. [`refusal`] tells at first sight what is refused, and
 //! [`subplans`] what a plan has more than once; [`source`] and [`series`] are what scans read.
 //!
@@ -14,6 +14,7 @@ mod aggregate;
 mod aggregate_call;
 mod call;
 mod expr;
+mod extremes;
 mod first_rows;
 mod frames;
 mod grouping_sets;

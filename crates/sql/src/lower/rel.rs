@@ -139,7 +139,7 @@ impl Lowering<'_> {
     }
 
     /// The rows of `batch`.
-    fn given(&mut self, batch: RecordBatch) -> Result<Lowered> {
+    pub(super) fn given(&mut self, batch: RecordBatch) -> Result<Lowered> {
         let mut vars = Vec::with_capacity(batch.num_columns());
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             let nullable = column.logical_null_count() > 0;

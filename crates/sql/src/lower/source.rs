@@ -90,7 +90,7 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
         .map_err(|e| Error::Call(Box::new(e)))?;
     let mut labels = HashMap::new();
     let table = provider.table();
-    for column in 0..table.definition().columns.len() {
+    for column in read(scan, &provider) {
         if table.is_coded(column)
             && let Some(dictionary) = table.dictionary(column).await?
         {
@@ -109,4 +109,19 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
         expected,
         labels,
     })
+}
+
+/// The columns of its table that a scan delivers or tests.
+fn read(scan: &TableScan, provider: &Provider) -> Vec<usize> {
+    let all = 0..provider.table().definition().columns.len();
+    let Some(projection) = &scan.projection else {
+        return all.collect();
+    };
+    let schema = provider.table().schema();
+    let tested = scan.filters.iter().flat_map(Expr::column_refs);
+    let tested: Vec<_> = tested
+        .filter_map(|own| schema.index_of(&own.name).ok())
+        .collect();
+    all.filter(|column| projection.contains(column) || tested.contains(column))
+        .collect()
 }

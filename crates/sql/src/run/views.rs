@@ -187,6 +187,7 @@ fn described(name: &str, plan: &LogicalPlan) -> Definition {
         checks: vec![],
         indexes: vec![],
         on_commit: OnCommit::Preserve,
+        order: vec![],
     };
     modifiers::keep(&mut definition, &modifiers::of_plan(plan));
     definition

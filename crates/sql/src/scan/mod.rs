@@ -13,7 +13,7 @@ pub(crate) mod files;
 pub(crate) mod graphs;
 pub(crate) mod information;
 mod like;
-mod numbers;
+pub(crate) mod numbers;
 mod point;
 mod predicate;
 pub(crate) mod provider;

@@ -30,7 +30,7 @@ pub(super) fn whole(value: &ScalarValue, data_type: &DataType) -> Option<i128> {
 }
 
 /// The value of a column of `data_type` that is stored as the integer `value`.
-pub(super) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
+pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
     let long = i64::try_from(value).ok();
     Some(match data_type {
         DataType::Boolean => ScalarValue::Boolean(Some(value != 0)),

@@ -1,6 +1,6 @@
 //! `insert ... on conflict (columns) do nothing | do update set ... where ...`.
 //!
-//! The rows that are to be inserted are searched in the index of the key, batch by batch. Those that no row has the key of
+//! The rows that are to be inserted are searched in the index of the key, as many at once as there is memory for. Those that no row has the key of
 //! are inserted. For the others, `do update` computes new rows from the old ones and from those that were to be inserted
 //! (`excluded`), which replace the old ones as those of an `update` do.
 
@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     OnConflict, OnConflictAction, OnInsert, Value,
 };
 use futures::{Stream, StreamExt};
+use memory::Budget;
 use roaring::RoaringTreemap;
 use store::Transaction;
 use table::{Definition, Key, Keys, Table};
@@ -30,6 +31,7 @@ use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;
 use crate::run::row_values::RowValues;
 use crate::statements::default;
+use crate::statements::larger::larger;
 use crate::statements::references::Parents;
 use crate::statements::remove::remove_rows;
 use crate::statements::write::Writing;
@@ -42,6 +44,7 @@ pub(crate) struct Conflict {
     update: Option<Update>,
     checks: Checks,
     held: Held,
+    budget: Arc<Budget>,
     /// Of keys that are not in `held` yet.
     bytes: u64,
     /// The rows that are replaced.
@@ -99,6 +102,7 @@ impl Conflict {
             update,
             checks: checks.clone(),
             held: Held::of(&context.instance.budget),
+            budget: Arc::clone(context.budget()),
             bytes: 0,
             replaced: RoaringTreemap::new(),
             parents: Parents::new(&context.tables, &definition.name),
@@ -112,12 +116,16 @@ impl Conflict {
     pub(crate) async fn append(
         self,
         writing: Writing,
-        rows: impl Stream<Item = Result<RecordBatch>>,
-        mut written: impl FnMut(RecordBatch) -> Result<RecordBatch>,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send,
+        mut written: impl FnMut(RecordBatch) -> Result<RecordBatch> + Send,
         width: usize,
     ) -> Result<(Writing, u64, Parents)> {
         let table = Arc::clone(&self.table);
         let definition = table.definition();
+        let as_stored = |batch: Result<RecordBatch>| -> Result<RecordBatch> {
+            Ok(table::normalise(&batch?, definition)?)
+        };
+        let rows = larger(rows.map(as_stored), Arc::clone(&self.budget));
         let own = Mutex::new(self);
         let taken = rows.then(|batch| async { own.lock().await.take(&batch?).await });
         let taken = Box::pin(taken.map(|batch| written(batch?)));
@@ -134,14 +142,13 @@ impl Conflict {
         Ok((writing, count, own.into_inner().parents))
     }
 
-    /// The rows that are written for `rows`, which have the columns of the table: those that are inserted, and those
+    /// The rows that are written for `rows`, which are as the table has them: those that are inserted, and those
     /// that take the place of others.
     ///
     /// # Errors
     /// For a row that a check refuses; for one that would be changed twice; those of the expressions, and of reading.
     async fn take(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let rows = table::normalise(rows, self.table.definition())?;
-        let rows = self.checks.test(rows)?;
+        let rows = self.checks.test(rows.clone())?;
         let mut found = Vec::with_capacity(self.keys.len());
         for (key, _) in &self.keys {
             let columns = key.columns.iter().map(|c| rows.column(*c).clone());

@@ -12,6 +12,7 @@ use table::{Definition, Privileges, Tables, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::definition::{Defined, define};
+use crate::frontend::row_order;
 use crate::frontend::sequences::SequenceOptions;
 use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
@@ -119,6 +120,7 @@ async fn declare(
         &context.tables,
     )?;
     definition.on_commit = on_commit;
+    definition.order = row_order::columns(statement.order_by.as_ref(), &definition)?;
     owned::create(scope, context, writing, &mut definition, sequences, gone)?;
     GeneratedColumns::check(context, &definition).await?;
     may_refer(context, &definition, 0)?;

@@ -20,7 +20,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 use store::Transaction;
-use table::{Privileges, ROW_COLUMN};
+use table::{Definition, Privileges, ROW_COLUMN};
 
 use crate::error::{Error, Result};
 use crate::names::{known, table_name, written};
@@ -36,7 +36,7 @@ use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
 use crate::statements::written::Written;
-use crate::statements::{constant_rows, ddl, default, keyed, using, ways};
+use crate::statements::{constant_rows, ddl, default, in_order, keyed, using, ways};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
@@ -72,7 +72,7 @@ pub(crate) async fn insert(
     };
     let rows: SendableRecordBatchStream = match constants {
         Some(rows) => at_hand(&mut context, rows.schema(), Some(rows)),
-        None => rows_of(&mut context, Sql::Insert(statement), None, true)
+        None => inserted(&mut context, Sql::Insert(statement), definition)
             .await
             .map_err(in_values)?,
     };
@@ -294,6 +294,17 @@ async fn rows_of(
     whole: bool,
 ) -> Result<SendableRecordBatchStream> {
     let plan = input(context.plan(statement, target).await?, whole)?;
+    query::rows_to_write(context, &plan).await
+}
+
+/// The rows that an `insert` writes, in the order of its table.
+async fn inserted(
+    context: &mut StatementContext,
+    statement: Sql,
+    definition: &Definition,
+) -> Result<SendableRecordBatchStream> {
+    let plan = input(context.plan(statement, None).await?, true)?;
+    let plan = in_order::planned(plan, definition)?;
     query::rows_to_write(context, &plan).await
 }
 

@@ -344,7 +344,7 @@ pub(crate) async fn append(
     context: &mut StatementContext,
     writing: Writing,
     table: &Arc<Table>,
-    rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+    rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
     width: usize,
 ) -> Result<(Writing, u64)> {
     let definition = table.definition();

@@ -17,6 +17,7 @@ use crate::resources::turn::Turn;
 use crate::run::checks::Checks;
 use crate::run::instance::Instance;
 use crate::statements::deferred::Pending;
+use crate::statements::in_order;
 
 /// A transaction with the right to write.
 pub(crate) struct Writing {
@@ -107,7 +108,7 @@ impl Writing {
         self,
         definition: &Definition,
         checks: &Checks,
-        rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
     ) -> Result<(Writing, u64)> {
         self.replace(definition, checks, rows, width, |_| Ok(()))
@@ -116,6 +117,8 @@ impl Writing {
 
     /// Appends `rows`, which replace the rows that `remove` deletes after the last of them has come, and says how many
     /// there were.
+    ///
+    /// Of a table with an order, as many rows as there is memory for are brought in order first.
     ///
     /// 1. Rows gather until they fill a block. If they never do, `remove` runs and they go to the table's tail. In this
     ///    order, because a tail that becomes full is sealed, and its rows then have other numbers than the statement
@@ -131,10 +134,11 @@ impl Writing {
         self,
         definition: &Definition,
         checks: &Checks,
-        mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
+        let mut rows = in_order::sorted(rows, definition, &self.budget);
         let (mut chunker, mut few) = (Chunker::default(), Vec::new());
         while let Some(batch) = rows.next().await {
             let batch = checks.test(table::normalise(&batch?, definition)?)?;
@@ -196,7 +200,7 @@ impl Writing {
         self,
         (mut full, mut chunker): (Vec<Vec<RecordBatch>>, Chunker),
         (definition, checks): (&Definition, &Checks),
-        mut rows: impl Stream<Item = Result<RecordBatch>> + Unpin,
+        mut rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin,
         width: usize,
         remove: impl FnOnce(&mut Transaction) -> Result<()>,
     ) -> Result<(Writing, u64)> {
@@ -243,11 +247,29 @@ struct Blocks {
     next: u64,
     width: usize,
     running: JoinSet<std::result::Result<(), table::Error>>,
+    /// The memory of rows that wait for their places in the indexes of keys.
+    _waiting: Held,
+}
+
+/// The most bytes for rows that wait for their places in the indexes of keys, and their part of the memory limit.
+const WAITING: u64 = 256 << 20;
+const WAITING_PART: u64 = 32;
+
+/// Has as many rows of a load wait for their places in the indexes of keys as there is memory for.
+fn keep_waiting(loader: &Loader, budget: &Arc<Budget>) -> Held {
+    let mut held = Held::of(budget);
+    let keys = loader.definition().keys.len() as u64;
+    let bytes = WAITING.min(budget.limit() / WAITING_PART);
+    if keys > 0 && held.more(bytes).is_ok() {
+        loader.keep_waiting((bytes / keys / Loader::WAITING_BYTES) as usize);
+    }
+    held
 }
 
 impl Blocks {
     fn new(loader: Loader, budget: &Arc<Budget>, width: usize) -> Blocks {
         Blocks {
+            _waiting: keep_waiting(&loader, budget),
             loader: Arc::new(loader),
             budget: Arc::clone(budget),
             next: 0,
@@ -320,6 +342,18 @@ impl Blocks {
     ) -> Result<(Transaction, u64)> {
         while !self.running.is_empty() {
             self.wait().await?;
+        }
+        if !self.loader.definition().keys.is_empty() {
+            for _ in 0..self.width {
+                let loader = Arc::clone(&self.loader);
+                self.running.spawn(async move {
+                    while loader.index_some()? {}
+                    Ok(())
+                });
+            }
+            while !self.running.is_empty() {
+                self.wait().await?;
+            }
         }
         let mut loader = Arc::try_unwrap(self.loader).map_err(|_| Error::Defect {
             message: "a block is still being encoded after its load".into(),

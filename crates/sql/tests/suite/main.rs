@@ -3,6 +3,7 @@
 
 mod answers;
 mod arrays;
+mod block_zones;
 mod changes;
 mod clickbench;
 mod common_subplans;

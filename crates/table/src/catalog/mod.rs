@@ -2,6 +2,7 @@
 //! reading a page.
 
 mod body;
+pub(crate) mod extremes;
 pub(crate) mod parts;
 pub(crate) mod rights;
 pub(crate) mod row_index;

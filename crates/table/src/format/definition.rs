@@ -234,6 +234,13 @@ struct Qualified {
     on_commit: OnCommit,
 }
 
+/// And behind that, likewise: a version that does not know it writes rows as they come.
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+struct Ordered {
+    /// Columns by whose values rows lie in order, by position.
+    columns: Vec<usize>,
+}
+
 #[derive(Default, PartialEq, Serialize, Deserialize)]
 struct IndexTexts {
     items: Vec<(String, String)>,
@@ -306,6 +313,19 @@ impl Qualified {
             definition.checks.get_mut(at)?.unchecked = true;
         }
         Some(())
+    }
+}
+
+impl Ordered {
+    /// Takes it from the end of a record, where it is if there is any.
+    fn read(bytes: &[u8], definition: &mut Definition) -> Option<()> {
+        if bytes.is_empty() {
+            return Some(());
+        }
+        let own: Ordered = postcard::from_bytes(bytes).ok()?;
+        let count = definition.columns.len();
+        definition.order = own.columns;
+        definition.order.iter().all(|at| *at < count).then_some(())
     }
 }
 
@@ -384,8 +404,10 @@ impl DefinitionRecord {
                                 postcard::take_from_bytes(rest).ok()?;
                             rounded.put(&mut definition)?;
                             if !rest.is_empty() {
-                                let own: Qualified = postcard::from_bytes(rest).ok()?;
+                                let (own, rest): (Qualified, _) =
+                                    postcard::take_from_bytes(rest).ok()?;
                                 own.put(&mut definition)?;
+                                Ordered::read(rest, &mut definition)?;
                             }
                         }
                     }
@@ -421,7 +443,11 @@ impl DefinitionRecord {
         };
         let rounded = Rounded::of(definition);
         let qualified = Qualified::of(definition);
-        let has_qualified = qualified != Qualified::default();
+        let ordered = Ordered {
+            columns: definition.order.clone(),
+        };
+        let has_ordered = ordered != Ordered::default();
+        let has_qualified = has_ordered || qualified != Qualified::default();
         let has_rounded = has_qualified || rounded != Rounded::default();
         let has_named = has_rounded || named != Named::default();
         let has_made = has_named || made != Made::default();
@@ -443,6 +469,9 @@ impl DefinitionRecord {
         }
         if has_qualified {
             bytes.extend(encode(&qualified, &definition.name)?);
+        }
+        if has_ordered {
+            bytes.extend(encode(&ordered, &definition.name)?);
         }
         Ok(bytes)
     }
@@ -492,6 +521,7 @@ impl DefinitionRecord {
             checks: vec![],
             indexes: vec![],
             on_commit: OnCommit::Preserve,
+            order: vec![],
         })
     }
 }

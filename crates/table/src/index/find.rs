@@ -12,11 +12,15 @@ use crate::format::keys::hash;
 use crate::format::row_id::RowId;
 use crate::format::run::Run;
 use crate::index::keys::Keys;
+use crate::index::ranges::Range;
 use crate::index::rows::RowKeys;
 use crate::index::runs::Entry;
 use crate::index::stock::Stock;
 use crate::index::{chunks, ranges, runs};
 use crate::schema::Key;
+
+/// The fewest rows for whose keys the table may be read as a whole.
+const MANY: usize = 1_024;
 
 /// The index of one key, as a snapshot has it.
 pub(crate) struct Index<'a> {
@@ -27,7 +31,17 @@ pub(crate) struct Index<'a> {
     chunks: Vec<(u32, Arc<[u8]>)>,
     /// The block that was searched last.
     open: Option<(u32, RowKeys<'a>)>,
+    /// The range that was searched last.
+    last: Option<Last>,
     scratch: Vec<u8>,
+}
+
+/// A range that was searched.
+struct Last {
+    range: Range,
+    /// The key that was looked for, and the row before which nothing lies that is not less.
+    key: Vec<u8>,
+    from: Option<u32>,
 }
 
 impl<'a> Index<'a> {
@@ -44,6 +58,7 @@ impl<'a> Index<'a> {
             key,
             runs,
             open: None,
+            last: None,
             scratch: Vec::new(),
         })
     }
@@ -90,29 +105,53 @@ impl<'a> Index<'a> {
         Ok(None)
     }
 
-    /// The row that has this key, of those with ranges.
+    /// The row that has this key, of those with ranges. Keys that ascend are found soonest.
     ///
     /// # Errors
     /// As [`Index::find`].
     pub(crate) async fn in_ranges(&mut self, wanted: &[u8]) -> Result<Option<RowId>> {
-        let table = (&self.stock.definition.name[..], self.stock.space);
-        let number = self.key.number;
-        let Some(stretch) = ranges::find(self.stock.snapshot, table, number, wanted)? else {
+        let Some(mut last) = self.range_of(wanted)? else {
             return Ok(None);
         };
         let mut scratch = std::mem::take(&mut self.scratch);
-        let block = stretch.block;
-        let row = match self.rows_of(block)? {
-            Some(rows) => rows.search(stretch.rows, wanted, &mut scratch).await?,
-            None => None,
+        let block = last.range.stretch.block;
+        let found = match self.rows_of(block)? {
+            Some(rows) => {
+                let stretch = last.range.stretch.rows.clone();
+                rows.search(stretch, last.from, wanted, &mut scratch)
+                    .await?
+            }
+            None => Err(0),
         };
         self.scratch = scratch;
-        let Some(row) = row else { return Ok(None) };
+        let (Ok(at) | Err(at)) = found;
+        last.from = Some(at);
+        last.key.clear();
+        last.key.extend_from_slice(wanted);
+        self.last = Some(last);
+        let Ok(row) = found else { return Ok(None) };
         let row = RowId::Block {
             key: block,
             row: row as u16,
         };
         Ok(self.stock.is_live(row)?.then_some(row))
+    }
+
+    /// The range in which a key lies, taken from `last` if it is that of the key before.
+    fn range_of(&mut self, wanted: &[u8]) -> Result<Option<Last>> {
+        if let Some(mut last) = self.last.take_if(|last| last.range.has(wanted)) {
+            if *wanted < *last.key {
+                last.from = None;
+            }
+            return Ok(Some(last));
+        }
+        let table = (&self.stock.definition.name[..], self.stock.space);
+        let range = ranges::find(self.stock.snapshot, table, self.key.number, wanted)?;
+        Ok(range.map(|range| Last {
+            range,
+            from: None,
+            key: Vec::new(),
+        }))
     }
 
     /// Whether this row is there and has this key.
@@ -174,16 +213,24 @@ impl Table {
 
     /// For each row of `columns` the row of the table that has these values in the columns of `key`, one of
     /// [`Definition::keys`](crate::Definition::keys): the value of [`ROW_COLUMN`](crate::ROW_COLUMN). None where no row
-    /// has them, as where one of them is NULL.
+    /// has them, as where one of them is NULL. For many rows the columns of the key are read through, where that takes less.
     ///
     /// `columns` have the types of the key's columns, and stand in its order.
     ///
     /// # Errors
     /// [`Error::Key`] if the index cannot be used; those of reading pages; [`Error::Damaged`].
-    pub async fn find(&self, key: &Key, columns: &[ArrayRef]) -> Result<Vec<Option<u64>>> {
+    pub async fn find(
+        self: &Arc<Self>,
+        key: &Key,
+        columns: &[ArrayRef],
+    ) -> Result<Vec<Option<u64>>> {
         let definition = &self.body.definition;
         if !self.has_index(key) {
             return Err(behind(&definition.name, &key.name));
+        }
+        let rows = columns.first().map_or(0, |column| column.len());
+        if rows >= MANY && self.is_read_whole(rows) {
+            return self.find_whole(key, columns).await;
         }
         let stock = Stock::new(
             &self.snapshot,
@@ -193,12 +240,12 @@ impl Table {
         );
         let mut index = Index::new(stock, key)?;
         let keys = Keys::of(columns)?;
-        let mut found = Vec::with_capacity(keys.len());
-        for row in 0..keys.len() {
-            found.push(match keys.get(row) {
-                Some(wanted) => index.find(wanted).await?.map(RowId::number),
-                None => None,
-            });
+        let mut wanted: Vec<(&[u8], usize)> = keys.iter().map(|(row, key)| (key, row)).collect();
+        // So that neighbours are looked for one after the other, in the same block and page.
+        wanted.sort_unstable();
+        let mut found = vec![None; keys.len()];
+        for (key, row) in wanted {
+            found[row] = index.find(key).await?.map(RowId::number);
         }
         Ok(found)
     }

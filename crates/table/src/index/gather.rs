@@ -10,10 +10,11 @@ use crate::format::keys::hash;
 use crate::format::run::{Bounds, Run};
 use crate::index::keys::Keys;
 use crate::index::ranges::{LONGEST, Stretch};
-use crate::index::runs::{Entry, RunWriter};
+use crate::index::runs::Entry;
+use crate::index::waiting::{self, Closing, Divided, Waiting};
 use crate::schema::Key;
 
-/// Entries that are in memory before they become a run.
+/// Entries that are in memory before they become a run, if nobody says how many.
 const MOST: usize = 1 << 20;
 /// The fewest rows of a stretch of ascending keys that gets a range, unless it is a whole block: a range is in memory, as
 /// the whole catalog is.
@@ -38,9 +39,12 @@ pub(crate) struct Gathered {
     pub hashed: Vec<Hashed>,
     /// Whether two entries of one run have the same hash.
     pub equal: bool,
-    /// Entries of `hashed` that are in no run yet, and the bounds of their keys.
-    waiting: Vec<Entry>,
-    bounds: Bounds,
+    /// How many entries more than [`MOST`] may be in memory.
+    more: usize,
+    /// Entries of `hashed` that are in no run yet.
+    waiting: Waiting,
+    /// Those that are becoming one, by several threads.
+    closing: Option<Closing>,
     /// Runs that were written; their records are in no catalog yet.
     pub runs: Vec<Run>,
 }
@@ -65,6 +69,7 @@ pub(crate) struct Hashed {
 #[derive(Debug, Default)]
 struct Sorted {
     ascending: Vec<Ascending>,
+    /// Of the rows that are hashed.
     entries: Vec<Entry>,
     hashed: Option<Hashed>,
 }
@@ -92,14 +97,43 @@ impl Gather {
         let columns = self.key.columns.iter().map(|c| rows.column(*c).clone());
         let keys = Keys::of(&columns.collect::<Vec<_>>())?;
         let sorted = Sorted::of(block, &keys, cuts);
-        let full = self.gathered.lock().add(sorted);
-        if let Some((entries, bounds)) = full {
-            let (run, equal) = run(tx, entries, &bounds)?;
+        let divided = Divided::of(&sorted.entries);
+        let full = self.gathered.lock().add(sorted, divided);
+        if let Some(full) = full {
+            let (run, equal) = full.finish(tx)?;
             let mut gathered = self.gathered.lock();
             gathered.equal |= equal;
             gathered.runs.extend(run);
         }
         Ok(())
+    }
+
+    /// Keeps up to `more` further entries in memory before they become a run.
+    pub(crate) fn keep(&self, more: usize) {
+        self.gathered.lock().more = more;
+    }
+
+    /// Sorts and writes some of the entries, once all blocks have come, and says whether there were any. Many threads may do so
+    /// at once; what is left when nothing is found is being written by others.
+    ///
+    /// # Errors
+    /// Those of writing pages.
+    pub(crate) fn write_some(&self, tx: &Transaction) -> Result<bool> {
+        let piece = {
+            let mut gathered = self.gathered.lock();
+            if gathered.closing.is_none() && gathered.waiting.are_many() {
+                gathered.closing = Some(gathered.waiting.close());
+            }
+            gathered.closing.as_mut().and_then(Closing::next)
+        };
+        let Some(piece) = piece else {
+            return Ok(false);
+        };
+        let written = waiting::write(tx, piece)?;
+        if let Some(closing) = &mut self.gathered.lock().closing {
+            closing.put(written);
+        }
+        Ok(true)
     }
 
     pub(crate) fn into_inner(self) -> (Key, Gathered) {
@@ -114,7 +148,9 @@ impl Gathered {
     /// Those of writing pages.
     pub(crate) fn take(&mut self, tx: &Transaction, block: u32, keys: &Keys) -> Result<()> {
         let cuts: Vec<usize> = (0..keys.len()).step_by(CUT).collect();
-        let full = self.add(Sorted::of(block, keys, &cuts));
+        let sorted = Sorted::of(block, keys, &cuts);
+        let divided = Divided::of(&sorted.entries);
+        let full = self.add(sorted, divided);
         self.write(tx, full)
     }
 
@@ -132,54 +168,40 @@ impl Gathered {
         for (row, key) in keys.iter() {
             sorted.hash(block, u32::from(first) + row as u32, key);
         }
-        let full = self.add(sorted);
+        let divided = Divided::of(&sorted.entries);
+        let full = self.add(sorted, divided);
         self.write(tx, full)
     }
 
     /// Keeps what a block has; gives all entries back once there are many.
-    fn add(&mut self, sorted: Sorted) -> Option<(Vec<Entry>, Bounds)> {
+    fn add(&mut self, sorted: Sorted, divided: Divided) -> Option<Closing> {
         self.ascending.extend(sorted.ascending);
-        self.waiting.extend(sorted.entries);
         if let Some(hashed) = sorted.hashed {
-            self.bounds.join(&hashed.bounds);
+            self.waiting.add(divided, &hashed.bounds);
             self.hashed.push(hashed);
         }
-        (self.waiting.len() >= MOST).then(|| self.all())
+        (self.waiting.len() >= MOST + self.more).then(|| self.waiting.close())
     }
 
-    fn all(&mut self) -> (Vec<Entry>, Bounds) {
-        (
-            std::mem::take(&mut self.waiting),
-            std::mem::take(&mut self.bounds),
-        )
-    }
-
-    fn write(&mut self, tx: &Transaction, full: Option<(Vec<Entry>, Bounds)>) -> Result<()> {
-        if let Some((entries, bounds)) = full {
-            let (run, equal) = run(tx, entries, &bounds)?;
+    fn write(&mut self, tx: &Transaction, full: Option<Closing>) -> Result<()> {
+        if let Some(full) = full {
+            let (run, equal) = full.finish(tx)?;
             self.equal |= equal;
             self.runs.extend(run);
         }
         Ok(())
     }
 
-    /// Makes a run of what is left.
+    /// Makes runs of what is left.
     ///
     /// # Errors
     /// Those of writing pages.
     pub(crate) fn finish(&mut self, tx: &Transaction) -> Result<()> {
-        let rest = self.all();
+        let closing = self.closing.take();
+        self.write(tx, closing)?;
+        let rest = self.waiting.close();
         self.write(tx, Some(rest))
     }
-}
-
-/// Writes a run, and says whether two of its entries have the same hash.
-fn run(tx: &Transaction, mut entries: Vec<Entry>, bounds: &Bounds) -> Result<(Option<Run>, bool)> {
-    entries.sort_unstable();
-    let equal = entries.windows(2).any(|pair| pair[0].hash == pair[1].hash);
-    let mut writer = RunWriter::new(tx);
-    writer.push(&entries)?;
-    Ok((writer.finish(bounds)?, equal))
 }
 
 impl Sorted {

@@ -20,6 +20,7 @@
 //! | `ranges`, `runs`, `chunks` | the three parts |
 //! | `find` | rows by their keys |
 //! | `numbered`, `seen`, `lacking` | many keys at once: which are new, which no row has |
+//! | `waiting` | rows of new blocks that will be in a run, which several threads sort and write |
 //! | `gather`, `settle` | blocks that are added: their keys, and whether they are new |
 //! | `duplicate` | the error, in words |
 //! | `maintain` | what inserts, deletes and changes of tables do to indexes |
@@ -38,6 +39,7 @@ mod runs;
 mod seen;
 pub(crate) mod settle;
 mod stock;
+mod waiting;
 
 pub use keys::{KeyMap, Keys};
 pub use seen::KeySet;

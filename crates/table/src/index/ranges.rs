@@ -27,20 +27,33 @@ impl Stretch {
     }
 }
 
-/// The rows in whose range a key lies.
+/// The range of a stretch: its least and its greatest key.
+#[derive(Debug)]
+pub(crate) struct Range {
+    pub stretch: Stretch,
+    least: Box<[u8]>,
+    greatest: Box<[u8]>,
+}
+
+impl Range {
+    /// Whether a key lies in it.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        *self.least <= *key && *key <= *self.greatest
+    }
+}
+
+/// The range in which a key lies.
 ///
 /// # Errors
 /// [`crate::Error::Damaged`].
 pub(crate) fn find(
     snapshot: &Snapshot,
-    (table, space): (&str, u32),
+    table: (&str, u32),
     number: u32,
     wanted: &[u8],
-) -> Result<Option<Stretch>> {
-    match meeting(snapshot, (table, space), number, wanted)? {
-        Some((stretch, least)) if *least <= *wanted => Ok(Some(stretch)),
-        _ => Ok(None),
-    }
+) -> Result<Option<Range>> {
+    let range = meeting(snapshot, table, number, wanted)?;
+    Ok(range.filter(|range| range.has(wanted)))
 }
 
 /// Whether a range has a key from `least` to `greatest`.
@@ -54,32 +67,35 @@ pub(crate) fn overlaps(
     (least, greatest): (&[u8], &[u8]),
 ) -> Result<bool> {
     let next = meeting(snapshot, table, number, least)?;
-    Ok(next.is_some_and(|(_, other)| *other <= *greatest))
+    Ok(next.is_some_and(|other| *other.least <= *greatest))
 }
 
-/// The first range that does not end before `wanted`: its rows and its least key.
+/// The first range that does not end before `wanted`.
 fn meeting(
     snapshot: &Snapshot,
     (table, space): (&str, u32),
     number: u32,
     wanted: &[u8],
-) -> Result<Option<(Stretch, Vec<u8>)>> {
+) -> Result<Option<Range>> {
     let prefix = key::index(number, key::KEY_RANGE);
     let from = [&prefix, wanted].concat();
-    let Some((_, value)) = snapshot.prefix_from(space, &prefix, &from).next() else {
+    let Some((entry, value)) = snapshot.prefix_from(space, &prefix, &from).next() else {
         return Ok(None);
     };
-    let stretch = || {
+    let range = || {
         let (block, rest) = value.split_first_chunk::<4>()?;
         let (first, rest) = rest.split_first_chunk::<2>()?;
         let (last, least) = rest.split_first_chunk::<2>()?;
-        let stretch = Stretch {
-            block: u32::from_le_bytes(*block),
-            rows: u16::from_le_bytes(*first)..=u16::from_le_bytes(*last),
-        };
-        Some((stretch, least.to_vec()))
+        Some(Range {
+            stretch: Stretch {
+                block: u32::from_le_bytes(*block),
+                rows: u16::from_le_bytes(*first)..=u16::from_le_bytes(*last),
+            },
+            least: least.into(),
+            greatest: entry[prefix.len()..].into(),
+        })
     };
-    let found = stretch().ok_or_else(|| damaged(table, "a range of its index"))?;
+    let found = range().ok_or_else(|| damaged(table, "a range of its index"))?;
     Ok(Some(found))
 }
 

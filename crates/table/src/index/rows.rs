@@ -94,32 +94,43 @@ impl<'p> RowKeys<'p> {
         Ok(true)
     }
 
-    /// The row with this key, of `rows`, whose keys ascend and of which none is NULL.
+    /// The row with this key, of `rows`, whose keys ascend and of which none is NULL. If there is none: the first with a
+    /// greater key, or the one behind the last. If it is known that it lies not before a row `from`, it is soon found
+    /// where it is near.
     ///
     /// # Errors
     /// As [`RowKeys::key`].
     pub(crate) async fn search(
         &mut self,
         rows: RangeInclusive<u16>,
+        from: Option<u32>,
         key: &[u8],
         scratch: &mut Vec<u8>,
-    ) -> Result<Option<u32>> {
-        let (mut low, mut high) = (u32::from(*rows.start()), u32::from(*rows.end()) + 1);
+    ) -> Result<std::result::Result<u32, u32>> {
+        let (first, mut high) = (u32::from(*rows.start()), u32::from(*rows.end()) + 1);
         if high > self.rows() {
             return Err(damaged(self.table, "a range of its index"));
         }
+        let mut low = from.unwrap_or(first).max(first);
+        // Steps grow until one goes too far; then what is left is halved.
+        let (mut stepping, mut step) = (from.is_some(), 1);
         while low < high {
-            let middle = low + (high - low) / 2;
+            let middle = if stepping {
+                (low + step - 1).min(high - 1)
+            } else {
+                low + (high - low) / 2
+            };
             if !self.key(middle, scratch).await? {
                 return Err(damaged(self.table, "a range of its index"));
             }
             match scratch.as_slice().cmp(key) {
                 std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Ok(Some(middle)),
-                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return Ok(Ok(middle)),
+                std::cmp::Ordering::Greater => (high, stepping) = (middle, false),
             }
+            step *= 2;
         }
-        Ok(None)
+        Ok(Err(low))
     }
 }
 

@@ -39,17 +39,7 @@ pub(crate) async fn read(
     hashes: RangeInclusive<u64>,
     out: &mut Vec<Entry>,
 ) -> Result<()> {
-    let (mut low, mut high) = (0, run.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if run.page(middle).0 < *hashes.start() {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    // The page before may end with such hashes.
-    for at in low.saturating_sub(1)..run.len() {
+    for at in first_page(run, *hashes.start())..run.len() {
         let (first, id, count) = run.page(at);
         if first > *hashes.end() {
             break;
@@ -68,6 +58,71 @@ pub(crate) async fn read(
                 block: u32::from_le_bytes(blocks[at]),
                 row: u16::from_le_bytes(rows[at]),
             });
+        }
+    }
+    Ok(())
+}
+
+/// The first page of a run that may have this hash or a greater one.
+fn first_page(run: &Run, hash: u64) -> usize {
+    let (mut low, mut high) = (0, run.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if run.page(middle).0 < hash {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    // The page before may end with such hashes.
+    low.saturating_sub(1)
+}
+
+/// Appends the entries of a run that have one of the hashes `wanted`, which ascend, to `out`. Pages that can have none are not
+/// read.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) async fn read_like(
+    run: &Run,
+    pool: &Pool,
+    table: &str,
+    mut wanted: &[u64],
+    out: &mut Vec<Entry>,
+) -> Result<()> {
+    let Some(least) = wanted.first() else {
+        return Ok(());
+    };
+    for at in first_page(run, *least)..run.len() {
+        let (first, id, count) = run.page(at);
+        wanted = &wanted[wanted.partition_point(|hash| *hash < first)..];
+        let next = (at + 1 < run.len()).then(|| run.page(at + 1).0);
+        let own = next.map_or(wanted.len(), |next| {
+            wanted.partition_point(|hash| *hash <= next)
+        });
+        if wanted.is_empty() {
+            break;
+        }
+        if own == 0 {
+            continue;
+        }
+        let page = pin(pool, id).await?;
+        let count = count as usize;
+        let Some((all, blocks, rows)) = parts(&page, count) else {
+            return Err(damaged(table, &format!("page {id} of an index")));
+        };
+        let mut from = 0;
+        for same in wanted[..own].chunk_by(|a, b| a == b) {
+            let hash = same[0];
+            from += all[from..].partition_point(|own| u64::from_le_bytes(*own) < hash);
+            while from < count && u64::from_le_bytes(all[from]) == hash {
+                out.push(Entry {
+                    hash,
+                    block: u32::from_le_bytes(blocks[from]),
+                    row: u16::from_le_bytes(rows[from]),
+                });
+                from += 1;
+            }
         }
     }
     Ok(())
@@ -128,9 +183,15 @@ impl<'t> RunWriter<'t> {
     fn write(&mut self, entries: &[Entry]) -> Result<()> {
         let page = |entries: &[Entry]| {
             let mut bytes = Vec::with_capacity(entries.len() * ENTRY);
-            bytes.extend(entries.iter().flat_map(|e| e.hash.to_le_bytes()));
-            bytes.extend(entries.iter().flat_map(|e| e.block.to_le_bytes()));
-            bytes.extend(entries.iter().flat_map(|e| e.row.to_le_bytes()));
+            for entry in entries {
+                bytes.extend_from_slice(&entry.hash.to_le_bytes());
+            }
+            for entry in entries {
+                bytes.extend_from_slice(&entry.block.to_le_bytes());
+            }
+            for entry in entries {
+                bytes.extend_from_slice(&entry.row.to_le_bytes());
+            }
             bytes
         };
         let chunks = || entries.chunks(self.capacity);
@@ -148,10 +209,19 @@ impl<'t> RunWriter<'t> {
     ///
     /// # Errors
     /// Those of writing pages.
-    pub(crate) fn finish(mut self, bounds: &Bounds) -> Result<Option<Run>> {
+    pub(crate) fn finish(self, bounds: &Bounds) -> Result<Option<Run>> {
+        let (entries, pages) = self.finish_pages()?;
+        Ok(record(entries, bounds, &pages))
+    }
+
+    /// How many entries there were, and their pages.
+    ///
+    /// # Errors
+    /// Those of writing pages.
+    pub(crate) fn finish_pages(mut self) -> Result<(u64, Vec<PageRecord>)> {
         let rest = std::mem::take(&mut self.waiting);
         self.write(&rest)?;
-        Ok(record(self.entries, bounds, &self.pages))
+        Ok((self.entries, self.pages))
     }
 }
 

@@ -181,14 +181,19 @@ async fn compare(
     }
     let tail = tail_of(index);
     let mut merged = (new.runs.len() > 1).then(|| RunWriter::new(tx));
-    let both = new.runs.iter().chain(old.iter().copied());
-    let total: u64 = both.map(|run| run.entries).sum();
+    let total: u64 = new.runs.iter().map(|run| run.entries).sum();
     let (mut own, mut others, mut all) = (Vec::new(), Vec::new(), Vec::new());
     for hashes in slices(total) {
         read_all(index, new.runs.iter(), &hashes, &mut own).await?;
-        read_all(index, old.iter().copied(), &hashes, &mut others).await?;
         if let Some(merged) = &mut merged {
             merged.push(&own)?;
+        }
+        read_like(index, &old, &own, &mut others).await?;
+        let from = tail.partition_point(|like| like.hash < *hashes.start());
+        let to = tail.partition_point(|like| like.hash <= *hashes.end());
+        let is_alone = others.is_empty() && from == to;
+        if is_alone && !own.windows(2).any(|pair| pair[0].hash == pair[1].hash) {
+            continue;
         }
         all.clear();
         let like = |entry: &Entry, new: bool| Like {
@@ -198,8 +203,6 @@ async fn compare(
         };
         all.extend(own.iter().map(|entry| like(entry, true)));
         all.extend(others.iter().map(|entry| like(entry, false)));
-        let from = tail.partition_point(|like| like.hash < *hashes.start());
-        let to = tail.partition_point(|like| like.hash <= *hashes.end());
         all.extend_from_slice(&tail[from..to]);
         // Three runs one after the other: sorting merges them.
         all.sort();
@@ -318,6 +321,25 @@ async fn search_tail(index: &mut Index<'_>, (least, greatest): (&[u8], &[u8])) -
                 return Err(duplicate(index.stock.definition, index.key, key));
             }
         }
+    }
+    Ok(())
+}
+
+/// The entries of runs that have the hash of one of `own`, which are in order, in place of what `out` had.
+async fn read_like(
+    index: &Index<'_>,
+    runs: &[&Run],
+    own: &[Entry],
+    out: &mut Vec<Entry>,
+) -> Result<()> {
+    out.clear();
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let wanted: Vec<u64> = own.iter().map(|entry| entry.hash).collect();
+    let table = &index.stock.definition.name;
+    for run in runs {
+        runs::read_like(run, index.stock.pool(), table, &wanted, out).await?;
     }
     Ok(())
 }

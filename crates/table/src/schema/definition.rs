@@ -34,6 +34,9 @@ pub struct Definition {
     pub indexes: Vec<Index>,
     /// What becomes of its rows at the end of a transaction. Whoever commits sees to it.
     pub on_commit: OnCommit,
+    /// The columns by whose values rows lie in order that are written together, by position; empty if they lie as they come.
+    /// Whoever writes rows sees to it.
+    pub order: Vec<usize>,
 }
 
 /// What becomes of the rows of a temporary table at the end of a transaction.
@@ -292,6 +295,7 @@ impl Definition {
             checks: vec![],
             indexes: vec![],
             on_commit: OnCommit::Preserve,
+            order: vec![],
         };
         definition.validate()?;
         Ok(definition)
@@ -331,7 +335,32 @@ impl Definition {
         {
             return Err(mismatch(format!("there is no column number {bad}")));
         }
+        self.validate_order()?;
         self.validate_keys()
+    }
+
+    /// That the columns by which rows lie in order are there, and have an order.
+    fn validate_order(&self) -> Result<()> {
+        let nested = |data_type: &DataType| {
+            matches!(
+                data_type,
+                DataType::List(_) | DataType::Struct(_) | DataType::Map(..) | DataType::Interval(_)
+            )
+        };
+        let has_order = |at: &usize| {
+            let column = self.columns.get(*at);
+            column.is_some_and(|own| is_enum(&own.data_type) || !nested(&own.data_type))
+        };
+        match self.order.iter().find(|at| !has_order(at)) {
+            None => Ok(()),
+            Some(at) => Err(Error::Mismatch {
+                table: self.name.clone(),
+                what: match self.columns.get(*at) {
+                    Some(own) => format!("rows cannot lie in the order of column '{}'", own.name),
+                    None => format!("there is no column number {at}"),
+                },
+            }),
+        }
     }
 
     /// That keys are of columns that there are, and go with each other.

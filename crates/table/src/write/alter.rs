@@ -211,6 +211,7 @@ pub fn add_column(
             checks: vec![],
             indexes: vec![],
             on_commit: before.on_commit,
+            order: vec![],
             name: name.to_owned(),
         };
         let batch = RecordBatch::try_from_iter_with_nullable([(&own.name, values, true)])?;
@@ -254,6 +255,13 @@ pub fn drop_column(tx: &mut Transaction, name: &str, column: &str) -> Result<()>
         .flat_map(|key| &mut key.columns);
     let positions = positions.chain(after.keys.iter_mut().flat_map(|key| &mut key.columns));
     for position in after.primary_key.iter_mut().chain(positions) {
+        *position -= usize::from(*position > gone);
+    }
+    // What is in order of columns is so of those before one of them.
+    if let Some(at) = after.order.iter().position(|own| *own == gone) {
+        after.order.truncate(at);
+    }
+    for position in &mut after.order {
         *position -= usize::from(*position > gone);
     }
     // An index goes with any of its columns.

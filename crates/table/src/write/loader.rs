@@ -102,6 +102,29 @@ impl Loader {
         })
     }
 
+    /// How many rows more than there may be anyway may wait in memory for their place in the index of a key, at
+    /// [`Loader::WAITING_BYTES`] each for each key that holds: what is sorted in memory at once is written once.
+    pub fn keep_waiting(&self, rows: usize) {
+        self.keys.iter().for_each(|key| key.keep(rows));
+    }
+
+    /// Bytes of memory that a row takes which waits for its place in the index of a key.
+    pub const WAITING_BYTES: u64 = 17;
+
+    /// Sorts and writes a part of the indexes of the keys, once all blocks have [ended](Loader::end), and says whether there was
+    /// one. To be called by several threads until there is none; [`finish`](Loader::finish) does what is left.
+    ///
+    /// # Errors
+    /// Those of the store; then the whole load must be given up.
+    pub fn index_some(&self) -> Result<bool> {
+        for key in &self.keys {
+            if key.write_some(&self.tx)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The table's definition.
     pub fn definition(&self) -> &Definition {
         &self.definition

@@ -358,7 +358,7 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         table_options,
         file_format,
         location,
-        query: _,
+        query,
         without_rowid,
         like,
         clone,
@@ -466,7 +466,11 @@ fn create_table(statement: &CreateTable) -> Result<()> {
         (comment.is_some(), "comment"),
         (on_cluster.is_some(), "on cluster"),
         (primary_key.is_some(), "primary key after the columns"),
-        (order_by.is_some(), "order by"),
+        // What a query delivers in order is kept so.
+        (
+            order_by.is_some() && query.is_some(),
+            "order by before a query",
+        ),
         (snowflake.contains(&true), "an option of another database"),
     ];
     if let Some((_, what)) = clauses.iter().find(|(there, _)| *there) {

@@ -31,6 +31,7 @@ pub(super) fn as_table(name: String, columns: Vec<Column>) -> Definition {
         checks: vec![],
         indexes: vec![],
         on_commit: OnCommit::Preserve,
+        order: vec![],
     }
 }
 
