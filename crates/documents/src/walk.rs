@@ -67,13 +67,17 @@ impl<'t> Walk<'t> {
     pub fn close(&mut self, open: u8, close: u8, mut depth: usize) -> Option<()> {
         let mut blocks = Blocks::default();
         loop {
-            let rest = self.text.as_bytes().get(self.at..)?;
-            let marks = match rest.first_chunk::<BLOCK>() {
-                Some(block) => blocks.next(block, open, close),
-                None => {
+            let text = self.text.as_bytes();
+            let rest = text.get(self.at..)?;
+            let marks = match (rest.first_chunk::<BLOCK>(), text.last_chunk::<BLOCK>()) {
+                (Some(block), _) => blocks.next(block, 0, open, close),
+                (None, Some(block)) if !rest.is_empty() => {
+                    blocks.next(block, BLOCK - rest.len(), open, close)
+                }
+                _ => {
                     let mut block = [0; BLOCK];
                     block.get_mut(..rest.len())?.copy_from_slice(rest);
-                    blocks.next(&block, open, close)
+                    blocks.next(&block, 0, open, close)
                 }
             };
             if marks.close.count_ones() as usize >= depth
