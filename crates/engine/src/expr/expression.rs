@@ -117,7 +117,7 @@ pub trait Call: Any + Send + Sync + fmt::Debug {
 
 /// Several functions of one argument that are computed at once.
 pub trait Calls: Send + Sync + fmt::Debug {
-    /// Computes the values of each function: one per row of the argument.
+    /// Computes the values of each function: one per row of the argument. Texts may lie in the buffers of the argument.
     ///
     /// # Errors
     /// Those of defects: the functions do not fail.

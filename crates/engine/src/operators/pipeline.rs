@@ -159,7 +159,11 @@ impl PipelineExecutor<'_> {
         let arg = batch.get(together.of)?.decoded(&self.types[together.of])?;
         let found = together.calls.call(&arg).map_err(Error::Call)?;
         for (var, values) in together.vars.iter().zip(found) {
-            batch.set(*var, Vector::from_arrow(&values, &self.types[*var])?);
+            let mut vector = Vector::from_arrow(&values, &self.types[*var])?;
+            if let Values::Text(texts) = vector.values {
+                vector.values = Values::Text(texts.passing());
+            }
+            batch.set(*var, vector);
         }
         Ok(())
     }
