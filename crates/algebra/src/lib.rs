@@ -20,7 +20,8 @@
 //! | fold | sums, counts and extremes per index | [`fold`] |
 //!
 //! [`hash`] hashes keys too sparse for a dense index, [`order`] sorts and selects the top k, as SQL needs. [`encoded`]
-//! works on pages of narrow values as they are stored: predicates are evaluated before values are widened.
+//! works on pages of narrow values as they are stored: predicates are evaluated before values are widened. [`bytes`] finds marks in
+//! texts.
 //!
 //! # How kernels are written
 //! They work on vectors of at most [`VECTOR_ROWS`] rows (longer ones work too), which stay in the
@@ -66,6 +67,7 @@
 //! assert_eq!(sums, [400_00, 100_00, 500_00, 0]);
 //! ```
 
+pub mod bytes;
 pub mod copy;
 pub mod dot;
 pub mod encoded;

@@ -81,7 +81,7 @@ pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
 pub use expr::ranged::{of_float, ranged};
 pub use expr::{
-    Arithmetic, Call, DateField, Expr, FloatFunction, Literal, Node, PerLabel, Ranged,
+    Arithmetic, Call, Calls, DateField, Expr, FloatFunction, Literal, Node, PerLabel, Ranged,
     WholeFunction, is_fallible,
 };
 pub use logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};

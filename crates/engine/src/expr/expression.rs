@@ -1,5 +1,6 @@
 //! Expressions: trees of typed nodes.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -92,7 +93,7 @@ pub enum Literal {
 }
 
 /// A row-by-row function over Arrow arrays, for what the engine has no kernel for.
-pub trait Call: Send + Sync + fmt::Debug {
+pub trait Call: Any + Send + Sync + fmt::Debug {
     /// Computes one value per row. Each of `args` has `rows` values.
     ///
     /// # Errors
@@ -105,6 +106,25 @@ pub trait Call: Send + Sync + fmt::Debug {
 
     /// Its name in `explain`.
     fn name(&self) -> String;
+
+    /// What computes all of `calls`, of which this may be one, at once from the same arguments; `None` if each is computed by itself.
+    /// Calls that may be computed together have names that say what they compute, give NULL for NULL, and do not fail: they are made
+    /// also for rows whose values nobody reads.
+    fn together(&self, _calls: &[Arc<dyn Call>]) -> Option<Arc<dyn Calls>> {
+        None
+    }
+}
+
+/// Several functions of one argument that are computed at once.
+pub trait Calls: Send + Sync + fmt::Debug {
+    /// Computes the values of each function: one per row of the argument. Texts may lie in the buffers of the argument.
+    ///
+    /// # Errors
+    /// Those of defects: the functions do not fail.
+    fn call(
+        &self,
+        arg: &ArrayRef,
+    ) -> std::result::Result<Vec<ArrayRef>, Box<dyn std::error::Error + Send + Sync>>;
 }
 
 /// A function of a dictionary-coded string. Its values per label are computed on first use.
@@ -252,6 +272,36 @@ impl Expr {
         Expr {
             node,
             ty: self.ty.clone(),
+        }
+    }
+
+    /// Calls `f` with this expression and those within, the outermost first. What `f` puts in the place of one is looked at, too.
+    pub(crate) fn each_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        f(self);
+        match &mut self.node {
+            Node::Var(_) | Node::Literal(_) | Node::Parameter(_) => {}
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+                a.each_mut(f);
+                b.each_mut(f);
+            }
+            Node::And(all) | Node::Or(all) | Node::Call(all, _) => {
+                all.iter_mut().for_each(|e| e.each_mut(f));
+            }
+            Node::Not(e) | Node::IsNull(e) | Node::In(e, _) | Node::Widen(e) => e.each_mut(f),
+            Node::Scale(e, _) | Node::Float(e, _) | Node::Year(e) | Node::Labels(e, _) => {
+                e.each_mut(f);
+            }
+            Node::Ranged(ranged) => {
+                ranged.of.each_mut(f);
+                ranged.otherwise.iter_mut().for_each(|e| e.each_mut(f));
+            }
+            Node::Case(branches, last) => {
+                for (when, then) in branches {
+                    when.each_mut(f);
+                    then.each_mut(f);
+                }
+                last.each_mut(f);
+            }
         }
     }
 

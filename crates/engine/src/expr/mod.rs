@@ -12,6 +12,6 @@ pub(crate) mod kernel;
 pub(crate) mod ranged;
 pub(crate) mod whole;
 
-pub use expression::{Arithmetic, Call, Expr, Literal, Node, PerLabel, Ranged, is_fallible};
+pub use expression::{Arithmetic, Call, Calls, Expr, Literal, Node, PerLabel, Ranged, is_fallible};
 pub use kernel::FloatFunction;
 pub use whole::{DateField, WholeFunction};

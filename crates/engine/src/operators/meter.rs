@@ -107,6 +107,7 @@ impl PipelineMeter {
             let own = match operator {
                 Operator::Filter(_) => format!("filter ({})", names(&reads)),
                 Operator::Map(var, _) => format!("lift {}", names(&[*var])),
+                Operator::Together(together) => format!("lift {}", names(&together.vars)),
                 Operator::Probe(probe) => {
                     format!("dot stage {} ({})", probe.stage, names(&probe.keys))
                 }
@@ -264,6 +265,10 @@ fn operator_cost(operator: &Operator, types: &[Type]) -> Cost {
             cost
         }
         Operator::Map(_, e) => expr_cost(e),
+        Operator::Together(together) => Cost {
+            operations: together.vars.len() as u64,
+            bytes: together.vars.iter().map(|var| width(types, *var)).sum(),
+        },
         Operator::Probe(probe) => {
             let keys: u64 = probe.keys.iter().map(|key| width(types, *key)).sum();
             // Keys are combined and probed: an index entry of 8 bytes is read and a row number is written.

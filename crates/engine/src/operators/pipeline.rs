@@ -13,7 +13,7 @@ use crate::operators::join_table::{JoinTable, ProbeState};
 use crate::operators::meter::{At, WorkerClock};
 use crate::operators::source::{ColumnReader, Selection};
 use crate::operators::top_k::TopKFilter;
-use crate::physical::program::{JoinKind, Operator, Probe};
+use crate::physical::program::{JoinKind, Operator, Probe, Together};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Type, Values, Var, Vector};
 
@@ -103,6 +103,7 @@ impl PipelineExecutor<'_> {
                     let vector = context.eval(expr)?.into_owned();
                     batch.set(*var, vector);
                 }
+                Operator::Together(together) => self.together(together, batch)?,
                 Operator::Alias(pairs) => {
                     for (from, to) in pairs {
                         let vector = batch.get(*from)?.clone();
@@ -151,6 +152,20 @@ impl PipelineExecutor<'_> {
             clock.turn(to);
             clock.rows(rows);
         }
+    }
+
+    /// Computes functions of one vector at once.
+    fn together(&self, together: &Together, batch: &mut Batch) -> Result<()> {
+        let arg = batch.get(together.of)?.decoded(&self.types[together.of])?;
+        let found = together.calls.call(&arg).map_err(Error::Call)?;
+        for (var, values) in together.vars.iter().zip(found) {
+            let mut vector = Vector::from_arrow(&values, &self.types[*var])?;
+            if let Values::Text(texts) = vector.values {
+                vector.values = Values::Text(texts.passing());
+            }
+            batch.set(*var, vector);
+        }
+        Ok(())
     }
 
     fn mask(&self, predicate: &Expr, batch: &Batch) -> Result<Vec<bool>> {

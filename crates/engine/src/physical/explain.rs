@@ -162,6 +162,11 @@ fn pipeline_outline(pipeline: &Pipeline, columns: &[Column]) -> PipelineOutline 
             columns[*var].name,
             expr(e, columns)
         )),
+        Operator::Together(together) => Some(format!(
+            "lift ({}) of {} in one pass",
+            names(&together.vars, columns),
+            names(&[together.of], columns)
+        )),
         Operator::Probe(p) => Some(probe(p, columns)),
         Operator::Nulls(vars) => Some(format!("nulls ({})", names(vars, columns))),
         Operator::Alias(_) => None,

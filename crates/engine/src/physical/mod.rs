@@ -17,4 +17,5 @@ pub(crate) mod program;
 pub(crate) mod semi_join;
 pub(crate) mod shared_aggregates;
 pub(crate) mod statistics;
+pub(crate) mod together;
 pub(crate) mod window;

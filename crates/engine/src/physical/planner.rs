@@ -12,7 +12,7 @@ use crate::physical::copies::{Copies, count_copies};
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline, then,
 };
-use crate::physical::{early_groups, join_order, outer_join, semi_join};
+use crate::physical::{early_groups, join_order, outer_join, semi_join, together};
 use crate::vector::value::Var;
 
 /// Plans the program of `root`; the vectors of `output` are the answer.
@@ -43,6 +43,11 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         if let Sink::Table { keys, .. } | Sink::Fold { keys, .. } = &stage.sink {
             let types = keys.iter().map(|key| planner.query.ty(*key));
             crate::vector::key_encoding::check(types)?;
+        }
+    }
+    for stage in &mut planner.stages {
+        for pipeline in &mut stage.pipelines {
+            together::computed(planner.query, &mut pipeline.operators);
         }
     }
     Ok(Program {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use crate::expr::Expr;
+use crate::expr::{Calls, Expr};
 use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
@@ -64,11 +64,23 @@ pub(crate) enum Source {
 pub(crate) enum Operator {
     Filter(Expr),
     Map(Var, Expr),
+    /// Computes several functions of one vector.
+    Together(Together),
     Probe(Probe),
     /// Sets these vectors to NULL.
     Nulls(Vec<Var>),
     /// Copies the first vector of each pair to the second.
     Alias(Vec<(Var, Var)>),
+}
+
+/// Functions of one vector that are computed at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Together {
+    /// The vector of their argument.
+    pub of: Var,
+    /// The vectors of their values, in their order.
+    pub vars: Vec<Var>,
+    pub calls: Arc<dyn Calls>,
 }
 
 /// The probe side of a hash join: a `dot`.
@@ -189,6 +201,7 @@ impl Operator {
     pub fn reads(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Operator::Filter(e) | Operator::Map(_, e) => e.each_var(f),
+            Operator::Together(together) => f(together.of),
             Operator::Probe(p) => {
                 p.keys.iter().for_each(|var| f(*var));
                 p.band.iter().flat_map(Band::reads).for_each(&mut *f);
@@ -204,6 +217,7 @@ impl Operator {
         match self {
             Operator::Filter(_) => {}
             Operator::Map(var, _) => f(*var),
+            Operator::Together(together) => together.vars.iter().for_each(|var| f(*var)),
             Operator::Probe(p) => {
                 p.build_outputs.iter().for_each(|(_, to)| f(*to));
                 p.row.iter().for_each(|var| f(*var));

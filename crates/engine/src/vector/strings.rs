@@ -40,6 +40,19 @@ impl Strings {
         Strings::new(Arc::new(StringViewArray::new_null(0)))
     }
 
+    /// The same strings. Those that use less than half of the buffers of their array are rows of it, which are copied where they are
+    /// kept.
+    pub(crate) fn passing(self) -> Strings {
+        match (self.base.as_string_view_opt(), &self.rows) {
+            (Some(views), None) if is_sparse(views) => {
+                let rows = (0..self.base.len() as u32).collect();
+                let rows = Some(rows);
+                Strings { rows, ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// How many strings there are.
     pub fn len(&self) -> usize {
         self.rows.as_ref().map_or(self.base.len(), Vec::len)
@@ -354,12 +367,17 @@ pub(crate) fn compacted(array: ArrayRef) -> ArrayRef {
     let Some(views) = array.as_string_view_opt() else {
         return array;
     };
-    let shared: usize = views.data_buffers().iter().map(|b| b.len()).sum();
-    if shared > 2 * views.total_buffer_bytes_used() {
+    if is_sparse(views) {
         Arc::new(views.gc())
     } else {
         array
     }
+}
+
+/// Whether an array uses less than half of its buffers.
+fn is_sparse(views: &StringViewArray) -> bool {
+    let shared: usize = views.data_buffers().iter().map(|b| b.len()).sum();
+    shared > 2 * views.total_buffer_bytes_used()
 }
 
 #[cfg(test)]
@@ -385,6 +403,24 @@ mod tests {
         let buffers = array.as_string_view().data_buffers().iter();
         let held: usize = buffers.map(|b| b.len()).sum();
         assert!(held <= 64, "{held} bytes");
+    }
+
+    #[test]
+    fn passing_texts_do_not_keep_what_they_lie_in() {
+        let long = |n: usize| format!("a text with the number {n}");
+        let all = StringViewArray::from_iter_values((0..2_000).map(long));
+        let few: ArrayRef = Arc::new(all.slice(7, 2));
+        for (texts, most) in [
+            (Strings::new(few.clone()), usize::MAX),
+            (Strings::new(few.clone()).passing(), 64),
+        ] {
+            assert_eq!(strings(&texts), [long(7), long(8)]);
+            let mut parts = vec![];
+            Strings::add(&mut parts, &texts).unwrap();
+            let array = parts[0].array().unwrap();
+            let buffers = array.as_string_view().data_buffers().iter();
+            assert!(buffers.map(|b| b.len()).sum::<usize>() <= most);
+        }
     }
 
     fn buffers(texts: &Strings) -> usize {

@@ -99,6 +99,9 @@ impl Lowering<'_> {
 
     /// `e` computed by kernels.
     fn native(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        if let Some(compared) = self.part_compared(e, scope)? {
+            return Ok(compared);
+        }
         match e {
             Sql::Column(column) => {
                 let position = scope.schema.index_of_column(column).map_err(failed)?;
@@ -197,6 +200,9 @@ impl Lowering<'_> {
     /// The functions that have kernels.
     fn function(&mut self, function: &ScalarFunction, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         let data = type_of(e, scope.schema).map_err(failed)?;
+        if let Some(part) = self.part(function, &data, scope)? {
+            return Ok(part);
+        }
         match (function.func.name(), &function.args[..]) {
             ("date_part", [Sql::Literal(part, _), date])
                 if is_year(part) && is_date(date, scope) =>
@@ -320,20 +326,28 @@ impl Lowering<'_> {
             return Err(Error::Unsupported(format!("the expression {e}")));
         }
         let data = type_of(e, scope.schema).map_err(failed)?;
+        let found = self.with_parts_as_columns(e, scope)?;
+        let (e, parts) = match &found {
+            Some((e, parts)) => (e, &parts[..]),
+            None => (e, &[][..]),
+        };
         let mut positions = Vec::new();
         for column in e.column_refs() {
-            positions.push(scope.schema.index_of_column(column).map_err(failed)?);
+            if parts.iter().all(|(part, _)| part != column) {
+                positions.push(scope.schema.index_of_column(column).map_err(failed)?);
+            }
         }
         positions.sort_unstable();
         positions.dedup();
-        let fields: Vec<_> = positions
-            .iter()
-            .map(|p| scope.schema.qualified_field(*p))
-            .collect();
-        let fields = fields
-            .into_iter()
-            .map(|(table, field)| (table.cloned(), Arc::clone(field)))
-            .collect();
+        let own = positions.iter().map(|p| {
+            let (table, field) = scope.schema.qualified_field(*p);
+            (table.cloned(), Arc::clone(field))
+        });
+        let of_parts = parts.iter().map(|(part, found)| {
+            let field = Field::new(&part.name, found.ty.data.clone(), true);
+            (None, Arc::new(field))
+        });
+        let fields = own.chain(of_parts).collect();
         let schema = DFSchema::new_with_metadata(fields, Default::default()).map_err(failed)?;
         // The rules for plans have given all of `e` its types: to look for them again at each level takes the fourth power of the
         // number of levels in time.
@@ -350,7 +364,8 @@ impl Lowering<'_> {
             arg.ty.data = scope.schema.field(*p).data_type().clone();
             arg
         };
-        let args: Vec<Expr> = positions.iter().map(arg).collect();
+        let parts = parts.iter().map(|(_, found)| found.clone());
+        let args: Vec<Expr> = positions.iter().map(arg).chain(parts).collect();
         let fields: Vec<Field> = schema
             .fields()
             .iter()

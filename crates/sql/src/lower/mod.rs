@@ -5,7 +5,7 @@
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`extremes`], [`grouping_sets`],
-//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`] and [`kernels`] its methods. [`refusal`] tells at first sight what is refused, and
+//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`] and [`documents`] its methods. [`refusal`] tells at first sight what is refused, and
 //! [`subplans`] what a plan has more than once; [`source`] and [`series`] are what scans read.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
@@ -13,6 +13,7 @@
 mod aggregate;
 mod aggregate_call;
 mod call;
+mod documents;
 mod expr;
 mod extremes;
 mod first_rows;

@@ -10,6 +10,7 @@ mod common_subplans;
 mod constraints;
 mod deferred;
 mod dialect;
+mod documents;
 mod domains;
 mod files;
 mod first_rows;

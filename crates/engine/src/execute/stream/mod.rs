@@ -213,7 +213,7 @@ impl Spawner<'_> {
 fn operators_name(pipeline: &Pipeline, range: &Range<usize>) -> String {
     let operator = |operator: &Operator| match operator {
         Operator::Filter(_) => Some("filter".to_string()),
-        Operator::Map(..) => Some("lift".to_string()),
+        Operator::Map(..) | Operator::Together(_) => Some("lift".to_string()),
         Operator::Probe(probe) => Some(format!("dot stage {}", probe.stage)),
         Operator::Nulls(_) | Operator::Alias(_) => None,
     };

@@ -19,8 +19,8 @@ use crate::messages::types::type_name;
 
 /// Functions of JSON and any number of keys and places, which stand for several operators behind one another: what is between
 /// them is not made.
-const STEPS: &str = "json get steps";
-const STEPS_TEXT: &str = "json get steps text";
+pub(super) const STEPS: &str = "json get steps";
+pub(super) const STEPS_TEXT: &str = "json get steps text";
 
 static AS_JSON: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(one(false).into()));
 static AS_TEXT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(one(true).into()));

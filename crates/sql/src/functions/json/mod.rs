@@ -9,6 +9,7 @@ mod build;
 mod change;
 mod contain;
 pub(crate) mod cut;
+pub(crate) mod found;
 pub(crate) mod get;
 pub(crate) mod normal;
 pub(crate) mod order;

@@ -3,105 +3,34 @@
 //!
 //! Texts are valid JSON; of others some part is found, or none.
 
-use datafusion::common::{Result, exec_err};
-use memchr::memchr2;
+use datafusion::common::{DataFusionError, Result};
+use documents::{BadEscape, Form, Walk, inner};
 use table::JsonKind;
 
 use crate::functions::present;
 
+pub(super) use documents::unescaped;
+
 /// What takes a good part of a millisecond to walk through.
 const LONG: usize = 1 << 18;
 
-/// Where a walk through a text has come.
-struct Walk<'t> {
-    text: &'t str,
-    at: usize,
+/// A text, or nothing in the place of a long one for a statement that was cancelled: of such there is nothing to be seen.
+pub(super) fn looked_at(text: &str) -> &str {
+    let is_vain = text.len() > LONG && present::check().is_err();
+    if is_vain { "" } else { text }
 }
 
-impl<'t> Walk<'t> {
-    /// At the beginning of a text. Of a long one for a statement that was cancelled there is nothing to be seen.
-    fn through(text: &'t str) -> Walk<'t> {
-        let is_vain = text.len() > LONG && present::check().is_err();
-        let text = if is_vain { "" } else { text };
-        Walk { text, at: 0 }
+/// How objects of this kind are written.
+pub(super) fn form(kind: JsonKind) -> Form {
+    match kind {
+        JsonKind::Text => Form::Written,
+        JsonKind::Normal => Form::Normal,
     }
+}
 
-    /// What comes next that is no blank, which stays there.
-    fn peek(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(self.at) {
-            self.at += 1;
-        }
-        bytes.get(self.at).copied()
-    }
-
-    /// Whether a mark comes next, which is passed then.
-    fn eat(&mut self, mark: u8) -> bool {
-        let comes = self.peek() == Some(mark);
-        self.at += usize::from(comes);
-        comes
-    }
-
-    /// Passes the string that begins here: its text with the quotes, and whether there are escapes in it.
-    fn string(&mut self) -> Option<(&'t str, bool)> {
-        let bytes = self.text.as_bytes();
-        let start = self.at;
-        let (mut at, mut escaped) = (start + 1, false);
-        loop {
-            let rest = bytes.get(at..)?;
-            let next = memchr2(b'"', b'\\', rest)?;
-            if rest.get(next) == Some(&b'"') {
-                self.at = at + next + 1;
-                return Some((self.text.get(start..self.at)?, escaped));
-            }
-            escaped = true;
-            at += next + 2;
-        }
-    }
-
-    /// Passes what stands between brackets of one kind, the first of which comes next. Those of the other kind and all that is in
-    /// strings do not matter: brackets come in pairs.
-    fn enclosed(&mut self, open: u8, close: u8) -> Option<()> {
-        let bytes = self.text.as_bytes();
-        let mut depth = 0usize;
-        loop {
-            let mut rest = bytes.get(self.at..)?.iter();
-            let is_mark = |byte: &u8| *byte == open || *byte == close || *byte == b'"';
-            self.at += rest.position(is_mark)?;
-            match bytes.get(self.at)? {
-                b'"' => {
-                    self.string()?;
-                    continue;
-                }
-                mark if *mark == open => depth += 1,
-                _ => depth = depth.saturating_sub(1),
-            }
-            self.at += 1;
-            if depth == 0 {
-                return Some(());
-            }
-        }
-    }
-
-    /// Passes the value that comes next.
-    fn value(&mut self) -> Option<&'t str> {
-        let first = self.peek()?;
-        let start = self.at;
-        match first {
-            b'"' => return self.string().map(|(text, _)| text),
-            b'{' => self.enclosed(b'{', b'}')?,
-            b'[' => self.enclosed(b'[', b']')?,
-            _ => {
-                let mut rest = self.text.as_bytes().get(start..)?.iter();
-                let ends =
-                    |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
-                self.at += rest.position(ends).unwrap_or(self.text.len() - start);
-            }
-        }
-        self.text
-            .get(start..self.at)
-            .filter(|value| !value.is_empty())
-    }
+/// The error of a statement.
+pub(super) fn told(e: BadEscape) -> DataFusionError {
+    DataFusionError::Execution(e.to_string())
 }
 
 /// The characters of a string.
@@ -109,19 +38,7 @@ impl<'t> Walk<'t> {
 /// # Errors
 /// For escapes that stand for no character.
 pub(super) fn characters(text: &str) -> Result<String> {
-    match serde_json::from_str::<String>(text) {
-        Ok(found) => Ok(found),
-        Err(e) => exec_err!(
-            "unsupported Unicode escape sequence in {}: {e}",
-            text.trim()
-        ),
-    }
-}
-
-/// What stands between the quotes of a string.
-fn inner(string: &str) -> &str {
-    let last = string.len().saturating_sub(1);
-    string.get(1..last).unwrap_or_default()
+    documents::characters(text).map_err(told)
 }
 
 /// The member of an object under a key: the last of several. Of `jsonb`, in which each key is once and shorter keys come first,
@@ -131,7 +48,7 @@ fn inner(string: &str) -> &str {
 /// For escapes that stand for no character in keys that are looked at.
 pub(crate) fn member<'t>(text: &'t str, key: &str, kind: JsonKind) -> Result<Option<&'t str>> {
     let is_normal = kind == JsonKind::Normal;
-    let mut walk = Walk::through(text);
+    let mut walk = Walk::new(looked_at(text));
     let mut found = None;
     if !walk.eat(b'{') {
         return Ok(None);
@@ -166,7 +83,7 @@ pub(crate) fn member<'t>(text: &'t str, key: &str, kind: JsonKind) -> Result<Opt
 
 /// The item of an array at a place that counts from 0.
 pub(super) fn item(text: &str, place: usize) -> Option<&str> {
-    let mut walk = Walk::through(text);
+    let mut walk = Walk::new(looked_at(text));
     if !walk.eat(b'[') || walk.peek()? == b']' {
         return None;
     }
@@ -177,18 +94,6 @@ pub(super) fn item(text: &str, place: usize) -> Option<&str> {
         }
     }
     walk.value()
-}
-
-/// The characters of a string, if there are no escapes in it: they are as they are written.
-pub(super) fn unescaped(text: &str) -> Option<&str> {
-    let mut walk = Walk { text, at: 0 };
-    if walk.peek()? != b'"' {
-        return None;
-    }
-    match walk.string()? {
-        (own, false) => Some(inner(own)),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

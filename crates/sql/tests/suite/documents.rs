@@ -1,0 +1,168 @@
+//! Parts of random documents: what the engine finds in one walk is what DataFusion's executor finds one by one.
+
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use fastrand::Rng;
+
+use crate::fixture;
+
+const KEYS: [&str; 6] = ["a", "b", "ab", "é", "q\\\"", "longer key"];
+
+/// A JSON value, at most so deep.
+fn value(rng: &mut Rng, depth: usize) -> String {
+    match rng.usize(0..if depth == 0 { 6 } else { 11 }) {
+        0 => "null".into(),
+        1 => rng.i64(-50..50).to_string(),
+        2 => [
+            "1e2",
+            "-0.50",
+            "123456789012345678901234567890",
+            "true",
+            "false",
+        ][rng.usize(0..5)]
+        .into(),
+        3 => [
+            "\"\"",
+            "\"x\"",
+            "\"a \\\"quoted\\\" text\"",
+            "\"\\u0061\\\\\"",
+            "\"]}\\\\\"",
+        ][rng.usize(0..5)]
+        .into(),
+        4 => format!(
+            "\"{}\"",
+            "a longer text that fills blocks, ".repeat(rng.usize(0..12))
+        ),
+        5 => ["\"7\"", "\" 12 \"", "\"é\""][rng.usize(0..3)].into(),
+        6 => {
+            let items: Vec<String> = (0..rng.usize(0..4))
+                .map(|_| value(rng, depth - 1))
+                .collect();
+            format!("[{}]", items.join(", "))
+        }
+        _ => {
+            let members: Vec<String> = (0..rng.usize(0..7))
+                .map(|_| {
+                    let key = KEYS[rng.usize(0..KEYS.len())];
+                    let blank = [" ", "", "\n"][rng.usize(0..3)];
+                    format!("\"{key}\"{blank}:{blank}{}", value(rng, depth - 1))
+                })
+                .collect();
+            format!("{{{}}}", members.join(","))
+        }
+    }
+}
+
+/// A part of a document in column `of`: as a text, if it is asked for.
+fn part(rng: &mut Rng, of: &str, as_text: bool) -> String {
+    let keys = ["a", "b", "ab", "é", "q\"", "longer key", "none"];
+    let mut part = of.to_string();
+    let steps = rng.usize(1..4);
+    for step in 0..steps {
+        let operator = if as_text && step + 1 == steps {
+            "->>"
+        } else {
+            "->"
+        };
+        part += &format!(" {operator} '{}'", keys[rng.usize(0..keys.len())]);
+    }
+    format!("({part})")
+}
+
+/// A query of parts of one column.
+fn query(rng: &mut Rng) -> String {
+    let of = ["j", "k"][rng.usize(0..2)];
+    let text = |rng: &mut Rng| part(rng, of, true);
+    let shown: Vec<String> = (0..rng.usize(1..6))
+        .map(|_| match rng.usize(0..5) {
+            0 => format!("{}::text", part(rng, of, false)),
+            1 => format!("length({})", text(rng)),
+            2 => format!(
+                "case when {} = 'x' then {} else {} end",
+                text(rng),
+                text(rng),
+                text(rng)
+            ),
+            3 => format!("coalesce({}, {}, 'none')", text(rng), text(rng)),
+            _ => text(rng),
+        })
+        .collect();
+    let tests: Vec<String> = (0..rng.usize(0..3))
+        .map(|_| match rng.usize(0..6) {
+            0 => format!("{} = 'x'", text(rng)),
+            1 => format!("'x' <> {}", text(rng)),
+            2 => format!("{} in ('x', '7', 'true', '')", text(rng)),
+            3 => format!("{} is not null", text(rng)),
+            4 => format!("{} not in ('x', 'a\"quoted\" text')", text(rng)),
+            _ => format!("{} < 'm'", text(rng)),
+        })
+        .collect();
+    let tests = match &tests[..] {
+        [] => String::new(),
+        tests => format!(" where {}", tests.join([" and ", " or "][rng.usize(0..2)])),
+    };
+    match rng.usize(0..3) {
+        0 => format!("select {} as g, count(*), count(distinct {}), max({}) from t{tests} group by 1 order by 1", text(rng), text(rng), text(rng)),
+        1 => format!("select t.id, o.id, {} from t join (select id, j as other from t) o on o.id = t.id + 1 and (other ->> 'a') is distinct from 'x'{tests} order by t.id", shown.join(", ")).replace("(j", "(t.j").replace("(k", "(t.k"),
+        _ => format!("select id, {} from t{tests} order by id", shown.join(", ")),
+    }
+}
+
+/// The rows that an executor finds, a line each.
+fn answers(executor: sql::Executor, statements: &[String]) -> Vec<String> {
+    let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
+    let mut options = sql::Options::spilling_to(directory.path());
+    options.executor = executor;
+    let path = directory.path().join("d.atoll");
+    let instance = fixture::instance(
+        &workers,
+        &path,
+        256 << 20,
+        store::Options::default(),
+        options,
+    );
+    let session = instance.session();
+    let format = FormatOptions::default().with_null("NULL");
+    let run = |text: &String| {
+        let answers = workers.handle().block_on(session.execute(text));
+        let answer = match answers {
+            Ok(mut answers) => answers.pop().unwrap(),
+            Err(e) => panic!("{text}: {e}"),
+        };
+        let mut lines = Vec::new();
+        for batch in &answer.batches {
+            let columns = batch.columns().iter();
+            let columns = columns.map(|column| ArrayFormatter::try_new(column, &format).unwrap());
+            let columns: Vec<_> = columns.collect();
+            for row in 0..batch.num_rows() {
+                let values = columns.iter().map(|column| column.value(row).to_string());
+                lines.push(values.collect::<Vec<_>>().join("|"));
+            }
+        }
+        lines.join("\n")
+    };
+    statements.iter().map(run).collect()
+}
+
+#[test]
+fn parts_of_random_documents_are_those_that_are_found_one_by_one() {
+    let mut rng = Rng::with_seed(7);
+    let mut rows = Vec::new();
+    for id in 0..400 {
+        let document = if rng.usize(0..20) == 0 {
+            "null".to_string()
+        } else {
+            format!("'{}'", value(&mut rng, 4))
+        };
+        rows.push(format!("({id}, {document}, {document})"));
+    }
+    let mut statements = vec![
+        "create table t (id int, j jsonb, k json)".to_string(),
+        format!("insert into t values {}", rows.join(", ")),
+    ];
+    statements.extend((0..100).map(|_| query(&mut rng)));
+    let own = answers(sql::Executor::Fused, &statements);
+    let other = answers(sql::Executor::DataFusion, &statements);
+    for ((own, other), statement) in own.iter().zip(&other).zip(&statements) {
+        assert_eq!(own, other, "{statement}");
+    }
+}
