@@ -88,7 +88,7 @@ pub use logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
 pub use logical::aggregate_call::AggregateCall;
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::parts::{Merged, Part};
-pub use logical::relation::{Column, Output, Query, Rel, Scan};
+pub use logical::relation::{AsOf, Column, Output, Query, Rel, Scan};
 pub use logical::window::{
     Distance, FrameBounds, FrameEdge, FrameExclusion, FrameRow, FrameUnits, WindowFold,
     WindowFunction,

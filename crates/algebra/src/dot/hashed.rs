@@ -177,6 +177,15 @@ impl Hashed {
         self.parts.iter().all(|p| p.starts.is_none())
     }
 
+    /// Where the rows of each group begin, and behind the last, and the rows, group by group: [`Probe::groups`] gives the numbers of
+    /// groups. `None` if no key has several rows, or there are several partitions.
+    pub fn grouped(&self) -> Option<(&[u32], &[u32])> {
+        let [part] = &*self.parts else {
+            return None;
+        };
+        Some((part.starts.as_deref()?, &part.rows))
+    }
+
     /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         let part = |p: &Filled| {

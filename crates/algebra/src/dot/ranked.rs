@@ -159,6 +159,11 @@ impl Ranked {
         self.starts.is_none()
     }
 
+    /// As [`super::Hashed::grouped`].
+    pub fn grouped(&self) -> Option<(&[u32], &[u32])> {
+        Some((self.starts.as_deref()?, self.rows.as_deref()?))
+    }
+
     /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
         let starts = self.starts.as_ref().map_or(0, Vec::capacity);

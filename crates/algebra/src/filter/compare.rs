@@ -22,6 +22,18 @@ pub enum Op {
 }
 
 impl Op {
+    /// Its sign in SQL.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Op::Eq => "=",
+            Op::Ne => "<>",
+            Op::Lt => "<",
+            Op::Le => "<=",
+            Op::Gt => ">",
+            Op::Ge => ">=",
+        }
+    }
+
     /// The comparison with its sides exchanged: `a op b` is `b op.flipped() a`.
     pub fn flipped(self) -> Op {
         match self {

@@ -22,7 +22,7 @@ use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
 use crate::options::{Execution, NumaPolicy};
 use crate::physical::analysis::{
-    barriers, expected_probes, expected_rows, groups, last_uses, may_be_partitioned,
+    barriers, expected_probes, expected_rows, groups, last_uses, may_be_partitioned, ordered,
 };
 use crate::physical::program::{Program, Sink, Source, Stage};
 use crate::profile::Record;
@@ -84,6 +84,7 @@ async fn drive(
         may_spill: false,
         may_partition: may_be_partitioned(program).into(),
         expected_probes: expected_probes(program).into(),
+        ordered: ordered(program).into(),
         expected_rows: expected_rows(program).into(),
         most_dense: 0,
         held: std::iter::repeat_with(Vec::new)

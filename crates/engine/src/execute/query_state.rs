@@ -47,6 +47,8 @@ pub(crate) struct QueryState {
     pub may_partition: Arc<[bool]>,
     /// For each stage, about how many rows probe its join table.
     pub expected_probes: Arc<[u64]>,
+    /// For each stage, whether probes of its join table ask for the order of its rows.
+    pub ordered: Arc<[bool]>,
     /// For each stage, about how many rows reach its sink.
     pub expected_rows: Arc<[u64]>,
     /// Most entries of a dense index of groups in the running stage, one worker's. More cost more to clear than rows to hash.
@@ -219,6 +221,7 @@ impl QueryState {
             spill: self.spill.clone(),
             may_partition: self.may_partition.clone(),
             expected_probes: self.expected_probes.clone(),
+            ordered: self.ordered.clone(),
             expected_rows: self.expected_rows.clone(),
             most_dense: self.most_dense,
             may_spill: self.may_spill,

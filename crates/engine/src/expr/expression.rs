@@ -384,15 +384,7 @@ impl fmt::Display for Expr {
                 write!(f, "({a} {sign} {b})")
             }
             Node::Compare(op, a, b) => {
-                let sign = match op {
-                    Compare::Eq => "=",
-                    Compare::Ne => "<>",
-                    Compare::Lt => "<",
-                    Compare::Le => "<=",
-                    Compare::Gt => ">",
-                    Compare::Ge => ">=",
-                };
-                write!(f, "{a} {sign} {b}")
+                write!(f, "{a} {} {b}", op.sign())
             }
             Node::And(all) => {
                 f.write_str("(")?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod aggregate_call;
+pub(crate) mod as_of;
 pub(crate) mod external;
 pub(crate) mod parts;
 pub(crate) mod relation;

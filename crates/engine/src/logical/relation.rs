@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::expr::Expr;
 use crate::logical::aggregate_call::AggregateCall;
+pub use crate::logical::as_of::AsOf;
 use crate::logical::external::ExternalScan;
 pub use crate::logical::scan::Scan;
 use crate::logical::window::WindowFold;
@@ -153,6 +154,8 @@ pub enum Rel {
         /// For each vector of either side that is read: that vector, and the one that holds its value or NULL.
         outer: Vec<(Var, Var)>,
     },
+    /// As-of join: the rows of `left`, each with the one row of `right` that is nearest to it.
+    AsOf(AsOf),
     /// Aggregation: one row per group; with functions of the first few rows of an order, one for each of those.
     Fold {
         /// The rows to group.
@@ -235,6 +238,10 @@ impl Rel {
                 exprs.iter().for_each(|(var, _)| f(*var));
             }
             Rel::Join { inputs, .. } => inputs.iter().for_each(|input| input.each_var(f)),
+            Rel::AsOf(join) => {
+                join.left.each_var(f);
+                join.outer.iter().for_each(|(_, var)| f(*var));
+            }
             Rel::Left { left, outer, .. } => {
                 left.each_var(f);
                 outer.iter().for_each(|(_, var)| f(*var));
@@ -268,6 +275,9 @@ impl Rel {
             Rel::Join { inputs, .. } => inputs.iter().for_each(f),
             Rel::Union { inputs, .. } => inputs.iter().for_each(|(input, _)| f(input)),
             Rel::Semi { input, other, .. } => [input, other].into_iter().for_each(|input| f(input)),
+            Rel::AsOf(join) => [&join.left, &join.right]
+                .into_iter()
+                .for_each(|input| f(input)),
             Rel::Left { left, right, .. } | Rel::Full { left, right, .. } => {
                 [left, right].into_iter().for_each(|input| f(input));
             }

@@ -2,22 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use algebra::dot::{Direct, Hashed, Keys, NONE, Ranked};
 use algebra::lift::Bounds;
 
 use crate::error::{Error, Result};
-use crate::expr::eval::ints;
-use crate::physical::band::Band;
+use crate::operators::ordered_rows::OrderedRows;
 use crate::vector::batch::Batch;
 use crate::vector::composite_key::CompositeKey;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
 use crate::vector::radix::LoadedPartitions;
 use crate::vector::rows::Materialized;
-use crate::vector::value::{Type, Values, Var, Vector};
+use crate::vector::value::{Type, Var, Vector};
 
 /// The index is an array by key if there are at most this many integers for each row between the least and the
 /// greatest key.
@@ -39,22 +38,25 @@ pub(crate) struct JoinTable {
     pub all: usize,
     /// The numbers of these rows in the whole, ascending; `None` if this is all of it.
     pub numbers: Option<Vec<u32>>,
-    columns: BTreeMap<Var, Vector>,
+    pub(super) columns: BTreeMap<Var, Vector>,
     /// Its keys; none if they are probed elsewhere.
     keys: Vec<Var>,
-    index: Index,
+    pub(super) index: Index,
     /// Whether all keys are distinct.
     pub unique: bool,
-    /// The rows in the order of a vector that a band is of, from the first probe by one on.
-    sorted: OnceLock<Sorted>,
+    /// The rows in the order of a vector that a band is of, from the first probe by one on; `None` in it if they have no order.
+    pub(super) ordered: OnceLock<Option<OrderedRows>>,
+    /// How many pairs of rows with the same keys probes by a band have found so far.
+    pub(super) tried: AtomicU64,
     marks: Vec<AtomicBool>,
     pub memory: usize,
     /// The partitions that these rows are, if they are not all (Grace hash join).
     pub pass: Option<LoadedPartitions>,
 }
 
+/// How rows are found by their keys.
 #[derive(Debug)]
-enum Index {
+pub(super) enum Index {
     /// The key is packed into one whole number.
     CompositeKey(CompositeKey, PackedIndex),
     /// The key is encoded as words.
@@ -67,8 +69,9 @@ enum Index {
     All,
 }
 
+/// The index of keys that are packed into a number.
 #[derive(Debug)]
-enum PackedIndex {
+pub(super) enum PackedIndex {
     Direct(Arc<Direct>),
     Ranked(Arc<Ranked>),
     Hashed(Hashed),
@@ -81,23 +84,18 @@ pub(crate) struct ProbeState {
     numbers: Vec<i64>,
     valid: Vec<bool>,
     probe: algebra::dot::Probe,
-    first: Vec<u32>,
+    pub(super) first: Vec<u32>,
+    /// Whether `first` is the only match of each row, though several rows have its key.
+    pub(super) single: bool,
     /// For each row the run of the sorted rows that may match, if only those of a band may.
-    within: Option<Vec<Range<usize>>>,
+    pub(super) within: Option<Vec<Range<usize>>>,
     rows: usize,
     next: usize,
 }
 
-/// Rows in the order of a vector of whole numbers, without those in which it is NULL.
-#[derive(Debug)]
-struct Sorted {
-    of: Var,
-    values: Vec<i64>,
-    rows: Vec<u32>,
-}
-
 impl JoinTable {
-    /// Builds the table from rows with these vectors and keys. About `expected_probes` rows will probe it.
+    /// Builds the table from rows with these vectors and keys. About `expected_probes` rows will probe it. `is_ordered` says whether
+    /// probes ask for the order of its rows.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more than 4 billion rows.
@@ -107,7 +105,7 @@ impl JoinTable {
         columns: BTreeMap<Var, Vector>,
         rows: usize,
         marks: bool,
-        expected_probes: u64,
+        (expected_probes, is_ordered): (u64, bool),
     ) -> Result<JoinTable> {
         if rows >= NONE as usize {
             return Err(Error::Unsupported(
@@ -130,8 +128,12 @@ impl JoinTable {
             Index::KeyWords {
                 hashed, interners, ..
             } => hashed.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
-            // Should they be put in an order.
-            Index::All => rows * (size_of::<i64>() + size_of::<u32>()),
+            Index::All => 0,
+        };
+        let in_order = if is_ordered && !unique {
+            OrderedRows::memory(rows)
+        } else {
+            0
         };
         let marks = if marks { rows } else { 0 };
         Ok(JoinTable {
@@ -142,11 +144,12 @@ impl JoinTable {
             keys: keys.to_vec(),
             index,
             unique,
-            sorted: OnceLock::new(),
+            ordered: OnceLock::new(),
+            tried: AtomicU64::new(0),
             marks: std::iter::repeat_with(AtomicBool::default)
                 .take(marks)
                 .collect(),
-            memory: memory + marks,
+            memory: memory + in_order + marks,
             pass: None,
         })
     }
@@ -161,7 +164,8 @@ impl JoinTable {
             keys: vec![],
             index: Index::All,
             unique,
-            sorted: OnceLock::new(),
+            ordered: OnceLock::new(),
+            tried: AtomicU64::new(0),
             marks: vec![],
             memory: 0,
             pass: None,
@@ -202,6 +206,7 @@ impl JoinTable {
         probe_state.rows = batch.rows;
         probe_state.next = 0;
         probe_state.within = None;
+        probe_state.single = false;
         let ProbeState { first, probe, .. } = probe_state;
         match &self.index {
             Index::All => {
@@ -241,53 +246,6 @@ impl JoinTable {
                 self.hashed(hashed, &probe_state.words, valid, first, probe);
             }
         }
-        Ok(())
-    }
-
-    /// The rows in the order of `of`; `None` if that holds no whole numbers, or another order is kept.
-    fn sorted(&self, of: Var) -> Result<Option<&Sorted>> {
-        let column = self.column(of)?;
-        let Values::Int(values) = &column.values else {
-            return Ok(None);
-        };
-        let sorted = self.sorted.get_or_init(|| {
-            let is_there = |row: &u32| {
-                let valid = column.valid.as_ref();
-                valid.is_none_or(|valid| valid[*row as usize])
-            };
-            let mut rows: Vec<u32> = (0..self.rows as u32).filter(is_there).collect();
-            rows.sort_unstable_by_key(|row| values[*row as usize]);
-            let values = rows.iter().map(|row| values[*row as usize]).collect();
-            Sorted { of, values, rows }
-        });
-        Ok(Some(sorted).filter(|sorted| sorted.of == of))
-    }
-
-    /// After [`find`](JoinTable::find) without keys: leaves only the rows of a band to the rows of `batch`.
-    pub fn within(&self, batch: &Batch, band: &Band, probe_state: &mut ProbeState) -> Result<()> {
-        /// Of so few rows each may be tried.
-        const FEW_ROWS: usize = 4;
-        if self.rows <= FEW_ROWS || !matches!(self.index, Index::All) {
-            return Ok(());
-        }
-        let Some(sorted) = self.sorted(band.of)? else {
-            return Ok(());
-        };
-        let mut within = vec![0..sorted.rows.len(); batch.rows];
-        if let Some((var, plus)) = band.low {
-            let ends = [i64::MIN, i64::MAX];
-            each_end(batch.get(var)?, plus, ends, &mut within, |run, low| {
-                run.start = sorted.values.partition_point(|value| *value < low);
-            })?;
-        }
-        if let Some((var, plus)) = band.high {
-            let ends = [-i64::MAX, i64::MAX];
-            each_end(batch.get(var)?, plus, ends, &mut within, |run, high| {
-                let behind = &sorted.values[run.start..];
-                run.end = run.start + behind.partition_point(|value| *value <= high);
-            })?;
-        }
-        probe_state.within = Some(within);
         Ok(())
     }
 
@@ -333,7 +291,7 @@ impl JoinTable {
 
     /// For each probing row its match or [`NONE`], if no row can have several.
     pub fn one<'f>(&self, probe_state: &'f ProbeState) -> Option<&'f [u32]> {
-        self.unique.then_some(&probe_state.first[..])
+        (self.unique || probe_state.single).then_some(&probe_state.first[..])
     }
 
     /// For each probing row [`NONE`] if it has no match, otherwise any other number.
@@ -357,11 +315,12 @@ impl JoinTable {
         left.clear();
         right.clear();
         let probe = &mut probe_state.probe;
+        if probe_state.within.is_some() {
+            self.pairs_within(probe_state, left, right, most);
+            return !left.is_empty();
+        }
         match &self.index {
-            Index::All if probe_state.within.is_some() => {
-                self.pairs_within(probe_state, left, right, most);
-                !left.is_empty()
-            }
+            _ if probe_state.single => pairs_of_one(probe_state, left, right, most),
             Index::All => {
                 let end = (probe_state.rows * self.rows).min(probe_state.next + most);
                 for pair in probe_state.next..end {
@@ -380,17 +339,7 @@ impl JoinTable {
             Index::CompositeKey(_, PackedIndex::Ranked(ranked)) if !self.unique => {
                 ranked.matches(probe, left, right, most) || !left.is_empty()
             }
-            _ => {
-                while probe_state.next < probe_state.rows && left.len() < most {
-                    let found = probe_state.first[probe_state.next];
-                    if found != NONE {
-                        left.push(probe_state.next as u32);
-                        right.push(found);
-                    }
-                    probe_state.next += 1;
-                }
-                !left.is_empty()
-            }
+            _ => pairs_of_one(probe_state, left, right, most),
         }
     }
 
@@ -402,14 +351,15 @@ impl JoinTable {
         right: &mut Vec<u32>,
         most: usize,
     ) {
-        let (Some(within), Some(sorted)) = (&mut probe_state.within, self.sorted.get()) else {
+        let ordered = self.ordered.get().and_then(Option::as_ref);
+        let (Some(within), Some(ordered)) = (&mut probe_state.within, ordered) else {
             return;
         };
         while let Some(run) = within.get_mut(probe_state.next)
             && left.len() < most
         {
             let end = run.end.min(run.start + most - left.len());
-            right.extend_from_slice(&sorted.rows[run.start..end]);
+            right.extend_from_slice(&ordered.rows()[run.start..end]);
             left.resize(right.len(), probe_state.next as u32);
             run.start = end;
             if run.start >= run.end {
@@ -438,32 +388,22 @@ impl JoinTable {
     }
 }
 
-/// Gives `end` the runs of rows with the sums of their numbers and `plus`; where the number is NULL the run is empty. What is infinite,
-/// if something is added at all, is one of `infinite`, the past and the future.
-fn each_end(
-    numbers: &Vector,
-    plus: i64,
-    infinite: [i64; 2],
-    within: &mut [Range<usize>],
-    end: impl Fn(&mut Range<usize>, i64),
-) -> Result<()> {
-    let valid = numbers.valid.as_deref();
-    for (row, (run, number)) in within.iter_mut().zip(ints(numbers)?).enumerate() {
-        if run.start >= run.end || valid.is_some_and(|valid| !valid[row]) {
-            run.end = run.start;
-        } else {
-            end(
-                run,
-                match *number {
-                    i64::MAX if plus != 0 => infinite[1],
-                    past if plus != 0 && past <= -i64::MAX => infinite[0],
-                    // Beyond all numbers there is none, and the last one is tested again.
-                    number => number.saturating_add(plus),
-                },
-            );
+/// The next pairs of rows and their only matches; false once there are none left.
+fn pairs_of_one(
+    probe_state: &mut ProbeState,
+    left: &mut Vec<u32>,
+    right: &mut Vec<u32>,
+    most: usize,
+) -> bool {
+    while probe_state.next < probe_state.rows && left.len() < most {
+        let found = probe_state.first[probe_state.next];
+        if found != NONE {
+            left.push(probe_state.next as u32);
+            right.push(found);
         }
+        probe_state.next += 1;
     }
-    Ok(())
+    !left.is_empty()
 }
 
 /// Builds the index of keys packed into one number. Also returns whether the keys are distinct.

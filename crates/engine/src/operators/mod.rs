@@ -4,9 +4,11 @@
 pub(crate) mod aggregate;
 pub(crate) mod external_scan;
 pub(crate) mod external_sort;
+pub(crate) mod join_ranges;
 pub(crate) mod join_table;
 pub(crate) mod limit;
 pub(crate) mod meter;
+pub(crate) mod ordered_rows;
 pub(crate) mod pipeline;
 pub(crate) mod sort;
 pub(crate) mod source;

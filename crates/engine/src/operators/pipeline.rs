@@ -263,7 +263,7 @@ impl PipelineExecutor<'_> {
         Ok(true)
     }
 
-    /// Finds the rows of a join table that may match those of `batch`: by their keys, or by a band.
+    /// Finds the rows of a join table that may match those of `batch`: by their keys, and within a band or next to a number.
     fn find(
         &self,
         probe: &Probe,
@@ -272,8 +272,11 @@ impl PipelineExecutor<'_> {
         state: &mut ProbeState,
     ) -> Result<()> {
         join_table.find(batch, &probe.keys, self.types, state)?;
+        if let Some(nearest) = &probe.nearest {
+            return join_table.nearest(batch, nearest, self.types, state);
+        }
         match &probe.band {
-            Some(band) => join_table.within(batch, band, state),
+            Some(band) => join_table.within(batch, band, self.types, state),
             None => Ok(()),
         }
     }

@@ -7,7 +7,7 @@ use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use crate::error::{Result, missing};
 use crate::logical::relation::Key;
 use crate::vector::rows::Materialized;
-use crate::vector::value::Type;
+use crate::vector::value::{Type, Var, Vector};
 
 /// The rows of `stored` in the order of `keys`, at most `end` of them.
 pub(crate) fn order(
@@ -16,12 +16,23 @@ pub(crate) fn order(
     keys: &[Key],
     end: Option<usize>,
 ) -> Result<Vec<u32>> {
-    if stored.rows == 0 {
+    order_of(&stored.columns, stored.rows, types, keys, end)
+}
+
+/// The numbers of `rows` rows with these vectors in the order of `keys`, at most `end` of them.
+pub(crate) fn order_of(
+    vectors: &BTreeMap<Var, Vector>,
+    rows: usize,
+    types: &[Type],
+    keys: &[Key],
+    end: Option<usize>,
+) -> Result<Vec<u32>> {
+    if rows == 0 {
         return Ok(vec![]);
     }
     let mut columns = Vec::with_capacity(keys.len());
     for key in keys {
-        let vector = stored.columns.get(&key.var).ok_or_else(missing)?;
+        let vector = vectors.get(&key.var).ok_or_else(missing)?;
         columns.push(SortColumn {
             values: vector.to_arrow(&types[key.var])?,
             options: Some(options(key)),

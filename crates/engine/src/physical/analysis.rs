@@ -16,10 +16,29 @@ pub(crate) fn may_be_partitioned(program: &Program) -> Vec<bool> {
     {
         if let Operator::Probe(probe) = operator {
             let each = matches!(probe.kind, JoinKind::Inner | JoinKind::MarkOnly);
+            // The nearest row is one of all rows with the keys, which are in one partition.
+            let each = each && probe.nearest.is_none();
             may[probe.stage] &= each || !probe.keys.is_empty();
         }
     }
     may
+}
+
+/// For each stage, whether probes of its join table ask for the order of its rows.
+pub(crate) fn ordered(program: &Program) -> Vec<bool> {
+    let mut ordered = vec![false; program.stages.len()];
+    for stage in &program.stages {
+        for operator in stage
+            .pipelines
+            .iter()
+            .flat_map(|pipeline| &pipeline.operators)
+        {
+            if let Operator::Probe(probe) = operator {
+                ordered[probe.stage] |= probe.band.is_some() || probe.nearest.is_some();
+            }
+        }
+    }
+    ordered
 }
 
 /// For each stage, about how many rows will probe its join table: the source rows of the probing pipelines. Joins

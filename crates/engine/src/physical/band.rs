@@ -54,17 +54,6 @@ impl Band {
         (ends(&best) > 0).then_some(best)
     }
 
-    /// The same in a join by these keys, in which rows are found by them if there are any.
-    pub fn without_keys(
-        keys: &[Var],
-        conditions: &[Expr],
-        is_build: impl Fn(Var) -> bool,
-    ) -> Option<Band> {
-        keys.is_empty()
-            .then(|| Band::of(conditions, is_build))
-            .flatten()
-    }
-
     /// The vectors of the probe side that it reads.
     pub fn reads(&self) -> impl Iterator<Item = Var> {
         let ends = [self.low, self.high].into_iter().flatten();

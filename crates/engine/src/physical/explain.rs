@@ -194,6 +194,10 @@ fn probe(p: &Probe, columns: &[Column]) -> String {
     if let Some(band) = &p.band {
         line += &format!(" in bands of {}", names(&[band.of], columns));
     }
+    if let Some(nearest) = &p.nearest {
+        let (of, at) = (names(&[nearest.of], columns), names(&[nearest.at], columns));
+        line += &format!(" nearest {of} {} {at}", nearest.op.sign());
+    }
     if !build_outputs.is_empty() {
         line += &format!(" gives ({})", names(&build_outputs, columns));
     }

@@ -496,6 +496,7 @@ impl Graph {
             let probe = Probe {
                 stage: build_side.stage,
                 band: band_of(&build_side, &mine, &there),
+                nearest: None,
                 keys: build_side.keys,
                 kind: build_side.kind,
                 marks: false,
@@ -550,6 +551,7 @@ fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
         stage,
         keys,
         band: None,
+        nearest: None,
         kind: JoinKind::Semi,
         marks: false,
         residual: vec![],
@@ -558,14 +560,12 @@ fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
     })
 }
 
-/// What the conditions say of a number of a build side that is found without keys.
+/// What the conditions say of a number of a build side.
 fn band_of(build_side: &BuildSide, conditions: &[Expr], there: &BTreeSet<Var>) -> Option<Band> {
     let both = |var: &Var| there.contains(var) || build_side.below.contains(var);
     let known = conditions.iter().filter(|e| e.vars().iter().all(both));
     let known: Vec<Expr> = known.cloned().collect();
-    Band::without_keys(&build_side.keys, &known, |var| {
-        build_side.below.contains(&var)
-    })
+    Band::of(&known, |var| build_side.below.contains(&var))
 }
 
 /// Applies the conditions whose vectors are all in `there`.

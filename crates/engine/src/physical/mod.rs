@@ -10,6 +10,7 @@ pub(crate) mod early_groups;
 pub(crate) mod explain;
 pub(crate) mod group_join;
 pub(crate) mod join_order;
+pub(crate) mod nearest;
 pub(crate) mod one_side;
 pub(crate) mod outer_join;
 pub(crate) mod planner;

@@ -1,9 +1,12 @@
 //! Outer joins: rows without a match are kept, with NULLs in place of the match.
 
+use algebra::filter::Op as Compare;
+
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::logical::relation::{Query, Rel};
+use crate::logical::relation::{AsOf, Key, Query, Rel};
 use crate::physical::band::Band;
+use crate::physical::nearest::Nearest;
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, Source, pipeline, then,
@@ -54,6 +57,7 @@ pub(crate) fn left(
             stage,
             keys: mine,
             band: None,
+            nearest: None,
             kind: JoinKind::Outer,
             marks: false,
             residual,
@@ -63,7 +67,7 @@ pub(crate) fn left(
         return Ok(then(pipelines, Operator::Probe(probe)));
     }
     let vars: Vec<Var> = ours.iter().copied().collect();
-    let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
+    let band = Band::of(&residual, |var| vars.contains(&var));
     let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
     ours.extend(&mine);
     let pipelines = planner.pipelines(left, &ours)?;
@@ -80,6 +84,7 @@ pub(crate) fn left(
         stage,
         keys: theirs,
         band,
+        nearest: None,
         kind: JoinKind::Inner,
         marks: true,
         residual,
@@ -174,6 +179,7 @@ pub(crate) fn full(
         stage,
         keys: theirs,
         band: None,
+        nearest: None,
         kind: JoinKind::Outer,
         marks: true,
         residual,
@@ -188,6 +194,65 @@ pub(crate) fn full(
         vec![Operator::Alias(lefts), Operator::Nulls(nulls)],
     ));
     Ok(pipelines)
+}
+
+/// Plans an as-of join: the right side is the build side, which is put in order, and the left side probes it.
+pub(crate) fn as_of(
+    planner: &mut Planner<'_>,
+    join: AsOf,
+    required: &Required,
+) -> Result<Vec<Pipeline>> {
+    let (mine, theirs): (Vec<Var>, Vec<Var>) = join.equal.iter().copied().unzip();
+    let given = |var: &Var| join.left.gives(*var);
+    let mut ours: Required = required.iter().copied().filter(given).collect();
+    ours.extend(&mine);
+    ours.insert(join.at);
+    ours.extend(join.bounds.iter().map(|(_, var)| *var));
+    let mut outer = join.outer;
+    outer.retain(|(_, var)| required.contains(var));
+    let mut vars: Required = outer.iter().map(|(from, _)| *from).collect();
+    vars.insert(join.of);
+    vars.extend(join.ties.iter().map(|key| key.var));
+    let mut others = vars.clone();
+    others.extend(&theirs);
+    let pipelines = planner.pipelines(*join.right, &others)?;
+    let sink = Sink::Table {
+        keys: theirs,
+        vars: vars.into_iter().collect(),
+        marks: false,
+    };
+    let stage = planner.stage(pipelines, sink);
+    let is_last = matches!(join.op, Compare::Lt | Compare::Le);
+    let turned = |key: Key| Key {
+        descending: key.descending != is_last,
+        nulls_first: key.nulls_first != is_last,
+        ..key
+    };
+    let nearest = Nearest {
+        of: join.of,
+        op: join.op,
+        at: join.at,
+        bounds: join.bounds,
+        ties: join.ties.into_iter().map(turned).collect(),
+    };
+    let kind = if join.keeps {
+        JoinKind::Outer
+    } else {
+        JoinKind::Inner
+    };
+    let probe = Probe {
+        stage,
+        keys: mine,
+        band: None,
+        nearest: Some(nearest),
+        kind,
+        marks: false,
+        residual: vec![],
+        build_outputs: outer,
+        row: None,
+    };
+    let pipelines = planner.pipelines(*join.left, &ours)?;
+    Ok(then(pipelines, Operator::Probe(probe)))
 }
 
 /// A pipeline of the rows of `stage`'s join table that no probe has marked.

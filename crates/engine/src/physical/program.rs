@@ -15,6 +15,7 @@ use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
 use crate::logical::window::WindowPart;
 use crate::physical::band::Band;
+use crate::physical::nearest::Nearest;
 use crate::vector::value::Var;
 
 /// A physical plan, ready to run.
@@ -90,8 +91,10 @@ pub(crate) struct Probe {
     pub stage: usize,
     /// The probing vectors, in the order of the join table's keys.
     pub keys: Vec<Var>,
-    /// What a number of matching rows lies between, if there are no keys.
+    /// What a number of matching rows lies between.
     pub band: Option<Band>,
+    /// Which of the rows with the same keys is the only match, in an as-of join.
+    pub nearest: Option<Nearest>,
     pub kind: JoinKind,
     /// Whether the rows of the build side that match are marked.
     pub marks: bool,
@@ -182,17 +185,17 @@ pub(crate) fn then(mut pipelines: Vec<Pipeline>, operator: Operator) -> Vec<Pipe
 }
 
 impl Operator {
-    /// The inner-join probe that this operator is, if it is one.
+    /// The probe of an inner join with all matches that this operator is, if it is one.
     pub fn joining(&self) -> Option<&Probe> {
         match self {
-            Operator::Probe(p) if p.kind == JoinKind::Inner => Some(p),
+            Operator::Probe(p) if p.kind == JoinKind::Inner && p.nearest.is_none() => Some(p),
             _ => None,
         }
     }
 
     pub fn joining_mut(&mut self) -> Option<&mut Probe> {
         match self {
-            Operator::Probe(p) if p.kind == JoinKind::Inner => Some(p),
+            Operator::Probe(p) if p.kind == JoinKind::Inner && p.nearest.is_none() => Some(p),
             _ => None,
         }
     }
@@ -205,6 +208,7 @@ impl Operator {
             Operator::Probe(p) => {
                 p.keys.iter().for_each(|var| f(*var));
                 p.band.iter().flat_map(Band::reads).for_each(&mut *f);
+                p.nearest.iter().flat_map(Nearest::reads).for_each(&mut *f);
                 p.residual.iter().for_each(|e| e.each_var(f));
             }
             Operator::Nulls(_) => {}

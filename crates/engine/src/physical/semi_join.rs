@@ -90,7 +90,7 @@ impl Semi<'_> {
         wanted.extend(&theirs);
         let pipelines = planner.pipelines(other, &wanted)?;
         let build_outputs = vars.iter().map(|var| (*var, *var)).collect();
-        let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
+        let band = Band::of(&residual, |var| vars.contains(&var));
         let sink = Sink::Table {
             keys: theirs,
             vars: vars.into_iter().collect(),
@@ -106,6 +106,7 @@ impl Semi<'_> {
             stage,
             keys: mine,
             band,
+            nearest: None,
             kind,
             marks: false,
             residual,
@@ -130,7 +131,7 @@ impl Semi<'_> {
         let mut wanted: Required = required.clone();
         wanted.extend(read.iter().filter(|var| input.gives(**var)));
         let vars: Vec<Var> = wanted.iter().copied().collect();
-        let band = Band::without_keys(&mine, &residual, |var| vars.contains(&var));
+        let band = Band::of(&residual, |var| vars.contains(&var));
         let build_outputs = vars
             .iter()
             .filter(|var| read.contains(var))
@@ -162,6 +163,7 @@ impl Semi<'_> {
             stage,
             keys: theirs,
             band,
+            nearest: None,
             kind: JoinKind::MarkOnly,
             marks: true,
             residual,

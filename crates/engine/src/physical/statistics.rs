@@ -32,6 +32,7 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             let (some, all) = expected(other);
             (rows * (some / all).clamp(0.01, 1.0).max(0.05), base)
         }
+        Rel::AsOf(join) => expected(&join.left),
         Rel::Left { left, right, .. } | Rel::Full { left, right, .. } => {
             let (left, right) = (expected(left), expected(right));
             (left.0.max(right.0), left.1.max(right.1))
@@ -105,6 +106,8 @@ pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
         | Rel::Sort { input, .. }
         | Rel::Semi { input, .. } => is_key(input, vars),
         Rel::Reduced(reduced) => is_key(&reduced.input, vars),
+        // Each row has at most one match.
+        Rel::AsOf(join) => is_key(&join.left, vars),
         Rel::Shared { input, vars: own } => {
             let inner = own.iter().filter(|(_, here)| vars.contains(here));
             let inner: Vec<Var> = inner.map(|(there, _)| *there).collect();

@@ -132,7 +132,7 @@ impl QueryState {
             types,
             rows,
             marks,
-            probes,
+            probes: (probes, self.ordered[number]),
         };
         let Some(all) = self.instances.take() else {
             let join_table = blueprint.build(stored.columns, rows)?;
@@ -256,8 +256,8 @@ struct Blueprint {
     /// The rows of the whole build side.
     rows: usize,
     marks: bool,
-    /// The number of probes that is expected.
-    probes: u64,
+    /// The number of probes that is expected, and whether they ask for the order of the rows.
+    probes: (u64, bool),
 }
 
 impl Blueprint {
