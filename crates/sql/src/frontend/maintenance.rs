@@ -1,4 +1,5 @@
-//! `reindex`, `analyze`, `vacuum` and `cluster`: what they name is looked up, and there is nothing to do. Indexes of keys are
+//! `reindex`, `analyze`, `vacuum`, `cluster` and `checkpoint`: what they name is looked up, and there is nothing to do. What is
+//! committed is on disk. Indexes of keys are
 //! kept whole by each commit, statistics of blocks are made when these are written, and pages that are free are used again.
 //!
 //! ```text
@@ -6,6 +7,7 @@
 //! analyze [verbose] [(option, ...)] [table [(column, ...)], ...]
 //! vacuum [freeze] [verbose] [analyze] [(option, ...)] [table [(column, ...)], ...]
 //! cluster [verbose] [table [using index]]
+//! checkpoint
 //! ```
 
 use datafusion::sql::sqlparser::parser::Parser;
@@ -13,6 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect;
+use crate::frontend::not_there;
 use crate::frontend::words::{self, is_next, is_word, need, unexpected, word};
 use crate::names::{column_name, written};
 
@@ -38,7 +41,7 @@ pub(crate) enum Named {
 /// Reads such a statement; `None` of others.
 ///
 /// # Errors
-/// [`Error::Syntax`] with a place; for `vacuum full`.
+/// [`Error::Syntax`] with a place; for `vacuum full`, and statements that are [not there](not_there).
 pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<Maintenance>> {
     let first = words::leading(tokens).next();
     let tag = match first.as_deref() {
@@ -46,7 +49,8 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<Maintenance>>
         Some("analyze" | "analyse") => "ANALYZE",
         Some("vacuum") => "VACUUM",
         Some("cluster") => "CLUSTER",
-        _ => return Ok(None),
+        Some("checkpoint") => "CHECKPOINT",
+        _ => return not_there::refusal(tokens).map_or(Ok(None), Err),
     };
     let mut parser = dialect::parser(tokens.to_vec());
     parser.next_token();
@@ -75,7 +79,7 @@ pub(super) fn statement(tokens: &[TokenWithSpan]) -> Result<Option<Maintenance>>
     }
     if tag == "REINDEX" {
         own.named.extend(reindexed(&mut parser)?);
-    } else if parser.peek_token_ref().token != Token::EOF {
+    } else if tag != "CHECKPOINT" && parser.peek_token_ref().token != Token::EOF {
         loop {
             let table = written(&parser.parse_object_name(false)?)?;
             let mut columns = Vec::new();

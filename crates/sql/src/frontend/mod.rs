@@ -58,6 +58,7 @@ pub(crate) mod mentioned_types;
 pub(crate) mod merge;
 pub(crate) mod merge_returning;
 pub(crate) mod missing;
+mod not_there;
 pub(crate) mod operators;
 pub(crate) mod outer_names;
 pub(crate) mod outside;

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::functions::arguments::{TEXT, is_text, strings};
 use crate::functions::own::Own;
 use crate::functions::present;
-use crate::functions::texts::quoted;
+use crate::functions::texts::literal;
 use crate::messages::keywords::identifier;
 
 pub(super) fn all() -> Vec<Own> {
@@ -186,7 +186,7 @@ fn direction(rest: &mut Rest<'_>, values: &mut Values<'_>, out: &mut String) -> 
             let message = "null values cannot be formatted as an SQL identifier";
             return Err(refused("22004", message));
         }
-        (_, Some(value)) => quoted(value, '\''),
+        (_, Some(value)) => literal(value),
         (_, None) => "NULL".to_string(),
     };
     let blanks = width.saturating_sub(part.chars().count());

@@ -10,6 +10,7 @@ pub(crate) mod advisory;
 pub(crate) mod aggregates;
 mod angles;
 pub(crate) mod arguments;
+mod between_values;
 mod binary;
 pub(crate) mod bytes;
 pub(crate) mod casts;
@@ -157,7 +158,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     }
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
     let aggregates = aggregates.chain(deviations::all(state));
-    for function in aggregates.chain([sum::sum(), mean::mean()]) {
+    for function in aggregates.chain([sum::sum(), mean::mean(), between_values::quantile()]) {
         state.register_udaf(function)?;
     }
     Ok(())

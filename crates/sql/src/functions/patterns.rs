@@ -418,6 +418,15 @@ impl Field {
             }
             Field::Year(digits, false) => last_digits(year(date.year()), digits, bare),
             Field::IsoYear(digits) => last_digits(year(date.iso_week().year()), digits, bare),
+            Field::Century if date.year() <= 0 => {
+                // A sign takes a place of its own, but in the last year before Christ.
+                let digits = if bare {
+                    0
+                } else {
+                    2 + usize::from(date.year() < 0)
+                };
+                format!("{:0digits$}", date.year() / 100 - 1)
+            }
             Field::Century => padded((year(date.year()) + 99) / 100, 2),
             Field::Quarter => (date.month0() / 3 + 1).to_string(),
             Field::Month => padded(date.month().into(), 2),

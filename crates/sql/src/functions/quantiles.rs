@@ -11,6 +11,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
 };
 
+use crate::error::Error;
 use crate::functions::aggregates::compared;
 
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
@@ -42,7 +43,7 @@ impl AggregateUDFImpl for Quantile {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
-            [value, fraction] if fraction.is_numeric() => {
+            [value, fraction] if fraction.is_numeric() || fraction.is_null() => {
                 Ok(vec![value.clone(), DataType::Float64])
             }
             _ => plan_err!("a discrete quantile takes a value and a fraction from 0 to 1"),
@@ -85,8 +86,8 @@ impl AggregateUDFImpl for Quantile {
     }
 }
 
-/// The constant fraction of a call.
-fn fraction(args: &AccumulatorArgs) -> Result<f64> {
+/// The constant fraction of a call; none if it is NULL.
+pub(super) fn fraction(args: &AccumulatorArgs) -> Result<Option<f64>> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
     let value = match args.exprs.get(1).map(|expr| expr.evaluate(&row)) {
@@ -94,15 +95,21 @@ fn fraction(args: &AccumulatorArgs) -> Result<f64> {
         _ => return plan_err!("the fraction of a quantile must be a constant"),
     };
     let value = value.as_primitive_opt::<Float64Type>();
-    match value.filter(|v| !v.is_null(0)).map(|v| v.value(0)) {
-        Some(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
-        _ => plan_err!("the fraction of a quantile must lie between 0 and 1"),
+    match value.map(|v| v.iter().next().flatten()) {
+        Some(None) => Ok(None),
+        Some(Some(fraction)) if (0.0..=1.0).contains(&fraction) => Ok(Some(fraction)),
+        Some(Some(fraction)) => {
+            let message = format!("percentile value {fraction} is not between 0 and 1");
+            Err(Error::coded("22003", message).into())
+        }
+        None => plan_err!("the fraction of a quantile must be a number"),
     }
 }
 
 #[derive(Debug)]
 struct Values {
-    fraction: f64,
+    /// NULL gives NULL.
+    fraction: Option<f64>,
     descending: bool,
     distinct: bool,
     of: DataType,
@@ -138,7 +145,10 @@ impl Accumulator for Values {
         if self.descending {
             self.values.reverse();
         }
-        let rank = (self.fraction * self.values.len() as f64).ceil() as usize;
+        let Some(fraction) = self.fraction else {
+            return ScalarValue::try_from(&self.of);
+        };
+        let rank = (fraction * self.values.len() as f64).ceil() as usize;
         match self.values.get(rank.saturating_sub(1)) {
             Some(value) => Ok(value.clone()),
             None => ScalarValue::try_from(&self.of),

@@ -207,7 +207,16 @@ impl<'a> Call<'a> {
         let group = self.number(5, "subexpr", 0, 0)?;
         self.not_global(name)?;
         let found = self.nth(start, nth)?;
+        let group = self.or_whole(group);
         Ok(found.and_then(|found| found.get(group).map(|group| group.text)))
+    }
+
+    /// The group of this number; the whole match counts as the first one of an expression without groups.
+    fn or_whole(&self, group: usize) -> usize {
+        match (group, self.regex.groups()) {
+            (1, 0) => 0,
+            _ => group,
+        }
     }
 
     /// What the first group found, or the whole expression where there are none.
@@ -314,7 +323,7 @@ fn instr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         call.not_global("regexp_instr")?;
         let found = call.nth(start, nth)?;
         let place = found.and_then(|found| {
-            let group = found.get(group)?;
+            let group = found.get(call.or_whole(group))?;
             let at = if end == 1 { group.end } else { group.start };
             Some(text(&call.args, 0)[..at].chars().count() as i32 + 1)
         });

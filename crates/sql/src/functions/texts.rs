@@ -93,7 +93,7 @@ fn one_value(types: &[DataType]) -> Result<Vec<DataType>> {
 }
 
 /// `text` as a constant. Backslashes are doubled, behind an `E` that says so.
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     if text.contains('\\') {
         return format!("E{}", quoted(&text.replace('\\', "\\\\"), '\''));
     }

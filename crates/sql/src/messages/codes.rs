@@ -13,6 +13,8 @@ const PLAN: Words = &[
     ("invalid input value for enum", "22P02"),
     ("cannot be read as", "22P02"),
     ("operator does not exist", "42883"),
+    ("cannot infer common argument type", "42883"),
+    ("cannot infer common type for bitwise", "42883"),
     (") does not exist", "42883"),
     ("could not identify", "42883"),
     ("could not determine actual enum type", "42804"),
@@ -58,6 +60,9 @@ const COMPUTED: Words = &[
     ("percentile value must be", "22003"),
     ("square root of a negative", "2201F"),
     ("negative count not allowed", "22011"),
+    ("overlay start position", "22011"),
+    ("number of elements to trim", "2202E"),
+    ("path element at position", "22P02"),
     ("division by zero", "22012"),
     ("divide by zero", "22012"),
     ("zero", "22012"),
@@ -69,6 +74,12 @@ const COMPUTED: Words = &[
     ("too small to store", "22003"),
     ("timestamp", "22007"),
     ("date", "22008"),
+    // A JSON value of another kind than is wanted.
+    ("cannot cast jsonb", "22023"),
+    ("cannot delete from", "22023"),
+    ("cannot set path in scalar", "22023"),
+    ("cannot get array length", "22023"),
+    ("cannot call json", "22023"),
     ("cannot", "22P02"),
     ("invalid", "22P02"),
     ("no such file", "58P01"),
@@ -120,6 +131,11 @@ mod tests {
             ("cannot cast string 'x' to value of date type", "22007"),
             ("value doesn't fit: out of range \"overflow", "22003"),
             ("a text that says nothing", VALUE),
+            ("cannot set path in scalar", "22023"),
+            (
+                "number of elements to trim must be between 0 and 3",
+                "2202E",
+            ),
         ] {
             assert_eq!(of_value(message), wanted, "{message}");
         }

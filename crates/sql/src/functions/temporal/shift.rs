@@ -99,8 +99,9 @@ fn zone_types(types: &[DataType]) -> Result<Vec<DataType>> {
         _ => return plan_err!("`at time zone` takes the name of a zone or an interval"),
     };
     let at = match at {
-        // A constant in quotes is one with a zone, as in PostgreSQL.
+        // A constant in quotes is one with a zone, as in PostgreSQL, and so is the midnight of a date.
         at if is_text(at) => zoned(),
+        DataType::Date32 => zoned(),
         DataType::Timestamp(_, Some(_)) => zoned(),
         at if is_stamp(at) => MICROS,
         DataType::Time32(_) | DataType::Time64(_) => TIME,
@@ -112,7 +113,7 @@ fn zone_types(types: &[DataType]) -> Result<Vec<DataType>> {
 
 fn zone_returns(types: &[DataType]) -> Result<DataType> {
     Ok(match types {
-        [_, DataType::Timestamp(_, Some(_))] => MICROS,
+        [_, DataType::Timestamp(_, Some(_)) | DataType::Date32] => MICROS,
         [_, at] if is_text(at) => MICROS,
         [_, DataType::Time32(_) | DataType::Time64(_)] => timetz_type(),
         [_, at] if *at == timetz_type() => timetz_type(),

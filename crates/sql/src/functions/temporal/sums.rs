@@ -12,7 +12,7 @@ use arrow::datatypes::{
     TimeUnit,
 };
 use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF};
+use datafusion::logical_expr::{Expr, ScalarUDF, cast as as_type};
 use table::{Infinity, timetz_type};
 
 use crate::error::Error;
@@ -79,6 +79,13 @@ pub(crate) fn planned(
         (Kind::Time, false, Kind::Time) => call(&BETWEEN, left, right),
         (Kind::Stamp(a, fine), false, Kind::Stamp(b, other)) if a == b && fine == other => {
             call(&APART, left, right)
+        }
+        // One without a zone is one by the clocks of the session, as in comparisons.
+        (Kind::Stamp(true, _), false, Kind::Stamp(false, _)) => {
+            call(&APART, left, &as_type(right.clone(), l.clone()))
+        }
+        (Kind::Stamp(false, _), false, Kind::Stamp(true, _)) => {
+            call(&APART, &as_type(left.clone(), r.clone()), right)
         }
         (Kind::Time, true, Kind::Time) => plan_err!(
             "operator is not unique: {} + {}: cast one to interval",
