@@ -1,5 +1,7 @@
 //! Rows that filters name by a key: `id = 5`, `a = 1 and b in (2, 3)`. The index finds them, and the scan reads no others.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -15,7 +17,7 @@ const MOST: usize = 1000;
 ///
 /// # Errors
 /// Those of reading the index.
-pub(crate) async fn chosen(table: &Table, filters: &[Expr]) -> Result<Option<Table>> {
+pub(crate) async fn chosen(table: &Arc<Table>, filters: &[Expr]) -> Result<Option<Table>> {
     let definition = table.definition();
     if definition.keys.is_empty() || filters.is_empty() || table.chosen().is_some() {
         return Ok(None);
