@@ -13,6 +13,7 @@ use crate::expr::Expr;
 use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
+use crate::logical::row_function::RowFunction;
 use crate::logical::window::WindowPart;
 use crate::physical::band::Band;
 use crate::vector::value::Var;
@@ -64,11 +65,22 @@ pub(crate) enum Source {
 pub(crate) enum Operator {
     Filter(Expr),
     Map(Var, Expr),
+    Expand(Expand),
     Probe(Probe),
     /// Sets these vectors to NULL.
     Nulls(Vec<Var>),
     /// Copies the first vector of each pair to the second.
     Alias(Vec<(Var, Var)>),
+}
+
+/// A function that makes rows of each row.
+#[derive(Clone, Debug)]
+pub(crate) struct Expand {
+    pub function: Arc<dyn RowFunction>,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+    /// The vectors of the columns that it adds.
+    pub vars: Vec<Var>,
 }
 
 /// The probe side of a hash join: a `dot`.
@@ -189,6 +201,7 @@ impl Operator {
     pub fn reads(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Operator::Filter(e) | Operator::Map(_, e) => e.each_var(f),
+            Operator::Expand(expand) => expand.args.iter().for_each(|e| e.each_var(f)),
             Operator::Probe(p) => {
                 p.keys.iter().for_each(|var| f(*var));
                 p.band.iter().flat_map(Band::reads).for_each(&mut *f);
@@ -204,6 +217,7 @@ impl Operator {
         match self {
             Operator::Filter(_) => {}
             Operator::Map(var, _) => f(*var),
+            Operator::Expand(expand) => expand.vars.iter().for_each(|var| f(*var)),
             Operator::Probe(p) => {
                 p.build_outputs.iter().for_each(|(_, to)| f(*to));
                 p.row.iter().for_each(|var| f(*var));

@@ -85,7 +85,7 @@ fn drops(operator: &Operator) -> bool {
                 && p.build_outputs.is_empty()
                 && p.row.is_none()
         }
-        Operator::Map(..) | Operator::Nulls(_) | Operator::Alias(_) => false,
+        Operator::Map(..) | Operator::Expand(_) | Operator::Nulls(_) | Operator::Alias(_) => false,
     }
 }
 
