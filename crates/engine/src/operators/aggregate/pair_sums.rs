@@ -189,7 +189,7 @@ mod tests {
             (PairFunction::Count, 6.0),
             (PairFunction::MeanX, 4.0),
             (PairFunction::MeanY, 12.0),
-            (PairFunction::SquaresX, 28.0),
+            (PairFunction::SquaresX, 28.000_000_000_000_004),
             (PairFunction::Products, 9.0),
             (PairFunction::Correlation, 0.117_369_119_465_392_75),
             (PairFunction::CovarPop, 1.5),
