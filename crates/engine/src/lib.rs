@@ -84,11 +84,12 @@ pub use expr::{
     Arithmetic, Call, Calls, DateField, Expr, FloatFunction, Literal, Node, PerLabel, Ranged,
     WholeFunction, is_fallible,
 };
-pub use logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
+pub use logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
 pub use logical::aggregate_call::AggregateCall;
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::parts::{Merged, Part};
 pub use logical::relation::{AsOf, Column, Output, Query, Rel, Scan};
+pub use logical::row_function::{Made, MadeRows, RowFunction, RowPieces};
 pub use logical::window::{
     Distance, FrameBounds, FrameEdge, FrameExclusion, FrameRow, FrameUnits, WindowFold,
     WindowFunction,

@@ -53,8 +53,44 @@ pub enum Function {
     StddevSamp,
     /// The square root of the variance of a population.
     StddevPop,
+    /// A function of pairs of floats; rows in which either is NULL are ignored. The argument is the dependent one, `y`.
+    OfPairs {
+        /// What is computed.
+        function: PairFunction,
+        /// The independent one.
+        x: Var,
+    },
     /// A function that the engine has no accumulator for: an index into [`Query::aggregates`](crate::Query::aggregates).
     Call(usize),
+}
+
+/// What is computed of pairs of an independent number `x` and a dependent one `y`. All but the count are NULL of no pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairFunction {
+    /// How many pairs there are.
+    Count,
+    /// The mean of `x`.
+    MeanX,
+    /// The mean of `y`.
+    MeanY,
+    /// The sum of the squares of the differences of `x` from their mean.
+    SquaresX,
+    /// The same of `y`.
+    SquaresY,
+    /// The sum of the products of both differences.
+    Products,
+    /// The covariance of a population.
+    CovarPop,
+    /// The covariance of a sample; NULL of one pair.
+    CovarSamp,
+    /// The correlation; NULL if all `x` or all `y` are equal.
+    Correlation,
+    /// The slope of the line of least squares; NULL if all `x` are equal.
+    Slope,
+    /// Where this line meets the axis of `y`; NULL if all `x` are equal.
+    Intercept,
+    /// The square of the correlation; NULL if all `x` are equal, or else 1 if all `y` are.
+    Determination,
 }
 
 impl Function {
@@ -81,6 +117,9 @@ impl Fold {
         }
         if let Function::AvgOfSums { counts } = self.function {
             f(counts);
+        }
+        if let Function::OfPairs { x, .. } = self.function {
+            f(x);
         }
     }
 

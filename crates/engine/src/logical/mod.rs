@@ -1,4 +1,5 @@
-//! The logical query: relations, scans of tables, results of parts of rows, and external sources.
+//! The logical query: relations, scans of tables, results of parts of rows, and external sources,
+//! functions of rows.
 
 pub(crate) mod aggregate;
 pub(crate) mod aggregate_call;
@@ -6,5 +7,6 @@ pub(crate) mod as_of;
 pub(crate) mod external;
 pub(crate) mod parts;
 pub(crate) mod relation;
+pub(crate) mod row_function;
 pub(crate) mod scan;
 pub(crate) mod window;

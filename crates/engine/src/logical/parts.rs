@@ -78,6 +78,9 @@ impl Part {
                 let counts = place(Function::Count, counted, Function::CountTotal, ty);
                 Merged::Avg { sums, counts }
             }
+            (Function::OfPairs { function, .. }, _) => {
+                return Err(Error::unsupported(format!("{function:?} of parts of rows")));
+            }
             (function, _) => {
                 return Err(Error::unsupported(format!("{function:?} of parts of rows")));
             }

@@ -13,11 +13,12 @@ use crate::expr::Expr;
 use crate::logical::aggregate_call::AggregateCall;
 pub use crate::logical::as_of::AsOf;
 use crate::logical::external::ExternalScan;
+use crate::logical::row_function::RowFunction;
 pub use crate::logical::scan::Scan;
 use crate::logical::window::WindowFold;
 use crate::vector::value::{Type, Var};
 
-pub use crate::logical::aggregate::{Fold, Function, Key, RowNumbers, RowOrder};
+pub use crate::logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
 
 /// A whole query.
 #[derive(Debug, Default)]
@@ -105,6 +106,17 @@ pub enum Rel {
         input: Box<Rel>,
         /// The new vectors; each may read those before it.
         exprs: Vec<(Var, Expr)>,
+    },
+    /// The rows that a function makes of the rows of another relation. No operator below or above it is moved across it.
+    Expand {
+        /// The rows, whose vectors those that are made of them keep.
+        input: Box<Rel>,
+        /// The function.
+        function: Arc<dyn RowFunction>,
+        /// Its arguments, which are vectors of the input.
+        args: Vec<Expr>,
+        /// The vectors of the columns that it adds.
+        vars: Vec<Var>,
     },
     /// The inner join of any number of relations.
     Join {
@@ -237,6 +249,10 @@ impl Rel {
                 input.each_var(f);
                 exprs.iter().for_each(|(var, _)| f(*var));
             }
+            Rel::Expand { input, vars, .. } => {
+                input.each_var(f);
+                vars.iter().for_each(|var| f(*var));
+            }
             Rel::Join { inputs, .. } => inputs.iter().for_each(|input| input.each_var(f)),
             Rel::AsOf(join) => {
                 join.left.each_var(f);
@@ -269,6 +285,7 @@ impl Rel {
             | Rel::Map { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Window { input, .. }
+            | Rel::Expand { input, .. }
             | Rel::Fold { input, .. } => f(input),
             Rel::Reduced(reduced) => f(&reduced.input),
             Rel::Shared { input, .. } => f(input),

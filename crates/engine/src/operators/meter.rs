@@ -111,6 +111,7 @@ impl PipelineMeter {
                 Operator::Probe(probe) => {
                     format!("dot stage {} ({})", probe.stage, names(&probe.keys))
                 }
+                Operator::Expand(expand) => format!("rows of {}", expand.function.name()),
                 Operator::Nulls(_) | Operator::Alias(_) => String::new(),
             };
             meter.set(At::Operator(number), own, operator_cost(operator, types));
@@ -277,7 +278,7 @@ fn operator_cost(operator: &Operator, types: &[Type]) -> Cost {
                 bytes: keys + 8 + 4,
             }
         }
-        Operator::Nulls(_) | Operator::Alias(_) => Cost::default(),
+        Operator::Expand(_) | Operator::Nulls(_) | Operator::Alias(_) => Cost::default(),
     }
 }
 
@@ -299,6 +300,7 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
                     | Function::VarPop
                     | Function::StddevSamp
                     | Function::StddevPop => 24,
+                    Function::OfPairs { .. } => 48,
                     _ => fold.arg.map_or(8, |arg| width(types, arg)),
                 };
                 operations += match fold.function {
@@ -308,6 +310,7 @@ fn sink_cost(sink: &Sink, group_join: bool, types: &[Type]) -> Cost {
                     | Function::VarPop
                     | Function::StddevSamp
                     | Function::StddevPop => 5,
+                    Function::OfPairs { .. } => 11,
                     _ => 1,
                 };
                 // The state of a single group stays in a register.

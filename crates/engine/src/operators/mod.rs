@@ -2,6 +2,7 @@
 //! top-k filters. They know programs and vectors, but neither stages nor workers.
 
 pub(crate) mod aggregate;
+pub(crate) mod expansion;
 pub(crate) mod external_scan;
 pub(crate) mod external_sort;
 pub(crate) mod join_ranges;

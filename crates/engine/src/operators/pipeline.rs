@@ -9,11 +9,12 @@ use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::expr::eval::Context;
+use crate::operators::expansion;
 use crate::operators::join_table::{JoinTable, ProbeState};
 use crate::operators::meter::{At, WorkerClock};
 use crate::operators::source::{ColumnReader, Selection};
 use crate::operators::top_k::TopKFilter;
-use crate::physical::program::{JoinKind, Operator, Probe, Together};
+use crate::physical::program::{Expand, JoinKind, Operator, Probe, Together};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Type, Values, Var, Vector};
 
@@ -115,6 +116,9 @@ impl PipelineExecutor<'_> {
                         batch.set(*var, Vector::nulls(self.types[*var].kind, batch.rows));
                     }
                 }
+                Operator::Expand(expand) => {
+                    return self.expand(expand, number, batch, selection, reader, scratch, end);
+                }
                 Operator::Probe(probe) => {
                     let whole =
                         self.probe(probe, number, batch, selection, reader, scratch, end)?;
@@ -144,6 +148,37 @@ impl PipelineExecutor<'_> {
         }
         self.turn(At::Sink, batch.rows);
         end(batch, selection)
+    }
+
+    /// Takes the rows that a function makes of those of `batch` to the end, piece by piece.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the state of one operator, which lives on its caller's stack"
+    )]
+    fn expand(
+        &self,
+        expand: &Expand,
+        number: usize,
+        batch: &Batch,
+        selection: &Selection,
+        reader: ColumnReader<'_, '_>,
+        scratch: &mut [Scratch],
+        end: &mut Emit<'_>,
+    ) -> Result<()> {
+        let context = Context {
+            batch,
+            parameters: self.parameters,
+        };
+        for made in expansion::start(expand, context, VECTOR_ROWS)? {
+            self.stop.check()?;
+            let made = made.map_err(Error::Call)?;
+            let live = &self.live[number + 1];
+            let mut rows = expansion::batch_of(&made, expand, batch, live, self.types)?;
+            let mut from = selection.pick(&made.of);
+            self.run(number + 1, &mut rows, &mut from, reader, scratch, end)?;
+            self.clock.inspect(|clock| clock.turn(At::Operator(number)));
+        }
+        Ok(())
     }
 
     /// Tells the clock what `rows` rows go through from now on.

@@ -167,6 +167,11 @@ fn pipeline_outline(pipeline: &Pipeline, columns: &[Column]) -> PipelineOutline 
             names(&together.vars, columns),
             names(&[together.of], columns)
         )),
+        Operator::Expand(expand) => Some(format!(
+            "rows ({}) = {}",
+            names(&expand.vars, columns),
+            expand.function.name()
+        )),
         Operator::Probe(p) => Some(probe(p, columns)),
         Operator::Nulls(vars) => Some(format!("nulls ({})", names(vars, columns))),
         Operator::Alias(_) => None,
@@ -274,6 +279,10 @@ fn fold(fold: &Fold, columns: &[Column]) -> String {
     match fold.function {
         Function::CountTotal => format!("sum({arg})"),
         Function::AvgOfSums { counts } => format!("avg({arg} / {})", columns[counts].name),
+        Function::OfPairs { function, x } => {
+            let name = format!("{function:?}").to_lowercase();
+            format!("{name}({arg}, {})", columns[x].name)
+        }
         Function::Call(_) => columns[fold.var].name.clone(),
         function => format!("{}({arg})", format!("{function:?}").to_lowercase()),
     }

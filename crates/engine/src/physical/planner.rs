@@ -10,7 +10,8 @@ use crate::expr::Expr;
 use crate::logical::relation::{Fold, Function, Output, Query, Reduced, Rel};
 use crate::physical::copies::{Copies, count_copies};
 use crate::physical::program::{
-    JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline, then,
+    Expand, JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline,
+    then,
 };
 use crate::physical::{early_groups, join_order, outer_join, semi_join, together};
 use crate::vector::value::Var;
@@ -32,6 +33,7 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         shared: Vec::new(),
         copies: Copies::Kept,
         numbers: None,
+        is_last: false,
     };
     let mut parameters = Vec::new();
     for (rel, var) in std::mem::take(&mut planner.query.parameters) {
@@ -86,6 +88,9 @@ pub(crate) struct Planner<'q> {
     pub copies: Copies,
     /// For an aggregate that counts copies: the vector that says for how many rows each stands, if a join below has made one.
     pub numbers: Option<Var>,
+    /// Whether the rows of the relation that is planned next reach the sink of their stage once each. Each relation takes it, and only
+    /// those that compare rows with no others hand it on.
+    is_last: bool,
 }
 
 impl Planner<'_> {
@@ -108,6 +113,7 @@ impl Planner<'_> {
         };
         let mut required: Required = vars.iter().copied().collect();
         required.extend(order.iter().map(|key| key.var));
+        self.is_last = true;
         let pipelines = self.pipelines(rel, &required)?;
         let vars = required.into_iter().collect();
         Ok(self.stage(
@@ -124,6 +130,7 @@ impl Planner<'_> {
     /// Plans the pipelines that together give the rows of `rel`, with at least the required columns.
     pub fn pipelines(&mut self, rel: Rel, required: &Required) -> Result<Vec<Pipeline>> {
         let copies = std::mem::take(&mut self.copies);
+        let is_last = std::mem::take(&mut self.is_last);
         match rel {
             Rel::Scan(mut scan) => {
                 scan.columns.retain(|(var, _)| required.contains(var));
@@ -136,13 +143,14 @@ impl Planner<'_> {
             }
             Rel::Values { vars, batch } => Ok(vec![pipeline(Source::Values { vars, batch })]),
             Rel::Filter { input, predicate } => {
-                self.copies = copies;
+                (self.copies, self.is_last) = (copies, is_last);
                 self.filter(*input, predicate, required)
             }
             Rel::Map { input, exprs } => {
-                self.copies = copies;
+                (self.copies, self.is_last) = (copies, is_last);
                 self.map(*input, exprs, required)
             }
+            Rel::Expand { .. } => self.expand(rel, required, is_last),
             Rel::Join {
                 inputs,
                 equal,
@@ -180,7 +188,7 @@ impl Planner<'_> {
                 Ok(then(vec![pipeline(Source::Rows(stage))], named))
             }
             Rel::Sort { .. } => self.sort(rel, required),
-            Rel::Union { inputs, vars } => self.union(inputs, &vars, required),
+            Rel::Union { inputs, vars } => self.union(inputs, &vars, required, is_last),
         }
     }
 
@@ -210,6 +218,47 @@ impl Planner<'_> {
         Ok(then(pipelines, Operator::Filter(predicate)))
     }
 
+    /// The rows that a function makes. Those of a volatile one are kept, unless they reach a sink once each: what probes a join table
+    /// in several passes would call it in each of them.
+    fn expand(&mut self, rel: Rel, required: &Required, is_last: bool) -> Result<Vec<Pipeline>> {
+        let Rel::Expand {
+            input,
+            function,
+            args,
+            vars,
+        } = rel
+        else {
+            return Err(Error::internal("rows of no function"));
+        };
+        let expand = Expand {
+            function,
+            args,
+            vars,
+        };
+        let keeps = expand.function.is_volatile() && !is_last;
+        let mut more = required.clone();
+        for var in &expand.vars {
+            more.remove(var);
+        }
+        for arg in &expand.args {
+            arg.each_var(&mut |var| _ = more.insert(var));
+        }
+        self.is_last = is_last || keeps;
+        let pipelines = self.pipelines(*input, &more)?;
+        let pipelines = then(pipelines, Operator::Expand(expand));
+        if !keeps {
+            return Ok(pipelines);
+        }
+        let rows = Sink::Rows {
+            vars: required.iter().copied().collect(),
+            order: vec![],
+            skip: 0,
+            fetch: None,
+        };
+        let stage = self.stage(pipelines, rows);
+        Ok(vec![pipeline(Source::Rows(stage))])
+    }
+
     /// The rows of a relation that have a match in a join table: a semi join.
     fn reduced(&mut self, reduced: Reduced, required: &Required) -> Result<Vec<Pipeline>> {
         let Reduced { input, stage, keys } = reduced;
@@ -236,6 +285,7 @@ impl Planner<'_> {
         inputs: Vec<(Rel, Vec<Var>)>,
         vars: &[Var],
         required: &Required,
+        is_last: bool,
     ) -> Result<Vec<Pipeline>> {
         let mut all = Vec::new();
         for (input, own) in inputs {
@@ -245,6 +295,7 @@ impl Planner<'_> {
                 .filter(|(_, to)| required.contains(to))
                 .collect();
             let required = pairs.iter().map(|(from, _)| *from).collect();
+            self.is_last = is_last;
             let pipelines = self.pipelines(input, &required)?;
             all.extend(then(pipelines, Operator::Alias(pairs)));
         }
@@ -351,6 +402,7 @@ impl Planner<'_> {
         if !is_of_many {
             self.copies = Copies::of(&folds);
         }
+        self.is_last = true;
         let mut pipelines = self.pipelines(input, &more)?;
         if let Some(numbers) = self.numbers.take() {
             count_copies(&mut folds, numbers);

@@ -13,6 +13,7 @@ use crate::expr::{Calls, Expr};
 use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::external::ExternalScan;
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
+use crate::logical::row_function::RowFunction;
 use crate::logical::window::WindowPart;
 use crate::physical::band::Band;
 use crate::physical::nearest::Nearest;
@@ -67,6 +68,7 @@ pub(crate) enum Operator {
     Map(Var, Expr),
     /// Computes several functions of one vector.
     Together(Together),
+    Expand(Expand),
     Probe(Probe),
     /// Sets these vectors to NULL.
     Nulls(Vec<Var>),
@@ -82,6 +84,16 @@ pub(crate) struct Together {
     /// The vectors of their values, in their order.
     pub vars: Vec<Var>,
     pub calls: Arc<dyn Calls>,
+}
+
+/// A function that makes rows of each row.
+#[derive(Clone, Debug)]
+pub(crate) struct Expand {
+    pub function: Arc<dyn RowFunction>,
+    /// Its arguments.
+    pub args: Vec<Expr>,
+    /// The vectors of the columns that it adds.
+    pub vars: Vec<Var>,
 }
 
 /// The probe side of a hash join: a `dot`.
@@ -205,6 +217,7 @@ impl Operator {
         match self {
             Operator::Filter(e) | Operator::Map(_, e) => e.each_var(f),
             Operator::Together(together) => f(together.of),
+            Operator::Expand(expand) => expand.args.iter().for_each(|e| e.each_var(f)),
             Operator::Probe(p) => {
                 p.keys.iter().for_each(|var| f(*var));
                 p.band.iter().flat_map(Band::reads).for_each(&mut *f);
@@ -222,6 +235,7 @@ impl Operator {
             Operator::Filter(_) => {}
             Operator::Map(var, _) => f(*var),
             Operator::Together(together) => together.vars.iter().for_each(|var| f(*var)),
+            Operator::Expand(expand) => expand.vars.iter().for_each(|var| f(*var)),
             Operator::Probe(p) => {
                 p.build_outputs.iter().for_each(|(_, to)| f(*to));
                 p.row.iter().for_each(|var| f(*var));

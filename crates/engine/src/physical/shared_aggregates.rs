@@ -27,6 +27,11 @@ pub(crate) enum Accumulation {
     CountTotal,
     /// The number of the values, their mean, and the sum of the squares of their differences from it.
     Deviations,
+    /// The sums by which functions of pairs are computed.
+    Pairs {
+        /// The independent values.
+        x: Var,
+    },
     /// The distinct values with their number, and their sum if asked for.
     Distinct {
         /// Whether the sum is asked for.
@@ -36,6 +41,13 @@ pub(crate) enum Accumulation {
     Call(usize),
     /// The first rows of an order, with all their columns that are asked for.
     First(RowOrder),
+}
+
+impl Accumulation {
+    /// Whether the accumulator reads whole rows rather than the values of one argument.
+    pub(crate) fn is_of_rows(&self) -> bool {
+        matches!(self, Accumulation::First(_) | Accumulation::Pairs { .. })
+    }
 }
 
 /// The accumulators that the result of a function is computed from, by index in the list of accumulators.
@@ -102,6 +114,7 @@ pub(crate) fn accumulated(
             Function::VarSamp | Function::VarPop | Function::StddevSamp | Function::StddevPop => {
                 (place(Accumulation::Deviations, *arg), None)
             }
+            Function::OfPairs { x, .. } => (place(Accumulation::Pairs { x: *x }, *arg), None),
             Function::Call(call) => (place(Accumulation::Call(*call), *arg), None),
         };
         parts.push(ResultParts { values, counts });

@@ -23,7 +23,9 @@ pub(crate) fn expected(rel: &Rel) -> (f64, f64) {
             let share = if groups { GUESS_GROUPS } else { GUESS };
             (rows * share, base)
         }
-        Rel::Map { input, .. } | Rel::Window { input, .. } => expected(input),
+        Rel::Map { input, .. } | Rel::Window { input, .. } | Rel::Expand { input, .. } => {
+            expected(input)
+        }
         Rel::Reduced(reduced) => expected(&reduced.input),
         Rel::Shared { input, .. } => expected(input),
         Rel::Join { inputs, .. } => expected_of_join(&inputs.iter().collect::<Vec<_>>()),
@@ -118,6 +120,7 @@ pub(crate) fn is_key(rel: &Rel, vars: &[Var]) -> bool {
             one && keys.iter().all(|key| vars.contains(key))
         }
         Rel::Read(_)
+        | Rel::Expand { .. }
         | Rel::Values { .. }
         | Rel::Join { .. }
         | Rel::Left { .. }

@@ -85,9 +85,11 @@ fn drops(operator: &Operator) -> bool {
                 && p.build_outputs.is_empty()
                 && p.row.is_none()
         }
-        Operator::Map(..) | Operator::Together(_) | Operator::Nulls(_) | Operator::Alias(_) => {
-            false
-        }
+        Operator::Map(..)
+        | Operator::Together(_)
+        | Operator::Expand(_)
+        | Operator::Nulls(_)
+        | Operator::Alias(_) => false,
     }
 }
 

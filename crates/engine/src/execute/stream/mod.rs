@@ -215,6 +215,7 @@ fn operators_name(pipeline: &Pipeline, range: &Range<usize>) -> String {
         Operator::Filter(_) => Some("filter".to_string()),
         Operator::Map(..) | Operator::Together(_) => Some("lift".to_string()),
         Operator::Probe(probe) => Some(format!("dot stage {}", probe.stage)),
+        Operator::Expand(expand) => Some(expand.function.name()),
         Operator::Nulls(_) | Operator::Alias(_) => None,
     };
     let mut names: Vec<String> = pipeline.operators[range.clone()]

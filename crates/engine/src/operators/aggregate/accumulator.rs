@@ -6,6 +6,7 @@ use std::fmt;
 use arrow::datatypes::i256;
 
 use crate::error::{Error, Result};
+use crate::operators::aggregate::pair_sums::PairSums;
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
@@ -151,6 +152,8 @@ pub(crate) enum AccumulatedValues<'a> {
     ExtremeString(&'a [Box<[u8]>], &'a [bool]),
     /// The number of values, and the sum of the squares of their differences from their mean.
     Deviations(&'a [i64], &'a [f64]),
+    /// The sums of pairs.
+    Pairs(&'a [PairSums]),
 }
 
 /// Downcasts `other` to the type of the accumulator it is merged into.

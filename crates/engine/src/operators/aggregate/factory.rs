@@ -13,6 +13,7 @@ use crate::operators::aggregate::first_row::FirstRow;
 use crate::operators::aggregate::first_rows::FirstRows;
 use crate::operators::aggregate::kept_rows::RowShape;
 use crate::operators::aggregate::long_sums::{LongSum, has_room};
+use crate::operators::aggregate::pairs::Pairs;
 use crate::operators::aggregate::sums::{Count, Sum};
 use crate::physical::shared_aggregates::{Accumulated, Accumulation};
 use crate::vector::value::{Kind, Type, Var};
@@ -78,6 +79,10 @@ pub(crate) fn accumulator(
         }
         (Accumulation::CountTotal, Kind::Int) => Box::new(Count::total()),
         (Accumulation::Deviations, Kind::Float) => Box::new(Deviations::default()),
+        (Accumulation::Pairs { x }, Kind::Float) => {
+            let y = one.arg.ok_or_else(refused)?;
+            Box::new(Pairs::new(x, y))
+        }
         (Accumulation::Distinct { sum }, _) => {
             let inner = Accumulated {
                 what: Accumulation::Sum,
@@ -90,6 +95,7 @@ pub(crate) fn accumulator(
             Accumulation::Sum
             | Accumulation::CountTotal
             | Accumulation::Deviations
+            | Accumulation::Pairs { .. }
             | Accumulation::Call(_)
             | Accumulation::First(_),
             _,

@@ -14,6 +14,8 @@ pub(crate) mod grouping;
 pub(crate) mod kept_columns;
 pub(crate) mod kept_rows;
 pub(crate) mod long_sums;
+pub(crate) mod pair_sums;
+pub(crate) mod pairs;
 pub(crate) mod result;
 pub(crate) mod sorted;
 pub(crate) mod sums;

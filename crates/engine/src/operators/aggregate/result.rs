@@ -6,9 +6,10 @@ use arrow::array::StringViewArray;
 use arrow::datatypes::i256;
 
 use crate::error::{Error, Result};
-use crate::logical::relation::{Fold, Function};
+use crate::logical::relation::{Fold, Function, PairFunction};
 use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, overflow};
 use crate::operators::aggregate::extremes::text;
+use crate::operators::aggregate::pair_sums::PairSums;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
 
@@ -40,6 +41,10 @@ pub(crate) fn result(
     let found = values.found();
     if let AccumulatedValues::Deviations(counts, squares) = found {
         return variances(function, &mut at(), counts, squares);
+    }
+    if let (AccumulatedValues::Pairs(sums), Function::OfPairs { function, .. }) = (found, function)
+    {
+        return Ok(of_pairs(function, &mut at(), sums));
     }
     let valid: Option<Vec<bool>> = match (seen(found), counts) {
         (Some(seen), _) => Some(at().map(|group| seen[group]).collect()),
@@ -114,6 +119,7 @@ fn seen(found: AccumulatedValues<'_>) -> Option<&[bool]> {
         | AccumulatedValues::Wide(_)
         | AccumulatedValues::Long(_)
         | AccumulatedValues::Float(_)
+        | AccumulatedValues::Pairs(_)
         | AccumulatedValues::Deviations(..) => None,
         AccumulatedValues::ExtremeInt(_, seen)
         | AccumulatedValues::ExtremeWide(_, seen)
@@ -241,6 +247,23 @@ fn variances(
         values: Values::Float(values),
         valid,
     })
+}
+
+/// What `function` gives of the pairs of the groups `at`.
+fn of_pairs(
+    function: PairFunction,
+    at: &mut dyn Iterator<Item = usize>,
+    sums: &[PairSums],
+) -> Vector {
+    if function == PairFunction::Count {
+        return Vector::new(Values::Int(at.map(|group| sums[group].count()).collect()));
+    }
+    let found: Vec<Option<f64>> = at.map(|group| sums[group].value(function)).collect();
+    let valid: Vec<bool> = found.iter().map(Option::is_some).collect();
+    Vector {
+        values: Values::Float(found.into_iter().map(Option::unwrap_or_default).collect()),
+        valid: Some(valid).filter(|valid| valid.contains(&false)),
+    }
 }
 
 /// `sum` times `factor` over `count`, rounded half away from zero; `None` if that needs more than 128 bits.

@@ -185,7 +185,7 @@ impl Grouping {
             _ => Some(&self.numbers[..]),
         };
         for (state, own) in self.states.iter_mut().zip(&self.accumulated) {
-            if matches!(own.what, Accumulation::First(_)) {
+            if own.what.is_of_rows() {
                 state.add_rows(groups, batch)?;
                 continue;
             }
