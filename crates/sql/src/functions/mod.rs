@@ -26,6 +26,7 @@ pub(crate) mod descriptions;
 mod deviations;
 pub(crate) mod domains;
 pub(crate) mod enums;
+mod float_sums;
 mod format;
 pub(crate) mod intervals;
 mod items;
@@ -160,6 +161,9 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     let aggregates = aggregates.chain(deviations::all(state));
     for function in aggregates.chain([sum::sum(), mean::mean(), between_values::quantile()]) {
         state.register_udaf(function)?;
+    }
+    for function in windows::shifts::all(state) {
+        state.register_udwf(function)?;
     }
     Ok(())
 }

@@ -24,6 +24,8 @@ use datafusion::logical_expr::{
     Signature,
 };
 
+use crate::functions::float_sums::{FloatSum, FloatSums};
+
 /// The aggregate function.
 pub(crate) fn sum() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
@@ -87,6 +89,11 @@ fn widened<'a>(arguments: AccumulatorArgs<'a>) -> (AccumulatorArgs<'a>, Option<T
     (arguments, Some(Types { wide, narrow }))
 }
 
+/// Whether it is the sum of all floats, as they are.
+fn adds_floats(arguments: &AccumulatorArgs<'_>) -> bool {
+    *arguments.return_field.data_type() == DataType::Float64 && !arguments.is_distinct
+}
+
 impl AggregateUDFImpl for ExactSum {
     fn name(&self) -> &str {
         self.0.name()
@@ -101,6 +108,9 @@ impl AggregateUDFImpl for ExactSum {
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if adds_floats(&arguments) {
+            return Ok(Box::new(FloatSum::default()));
+        }
         let (arguments, types) = widened(arguments);
         let inner = self.0.accumulator(arguments)?;
         Ok(match types {
@@ -128,6 +138,9 @@ impl AggregateUDFImpl for ExactSum {
         &self,
         arguments: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
+        if adds_floats(&arguments) {
+            return Ok(Box::new(FloatSums::default()));
+        }
         let (arguments, types) = widened(arguments);
         let inner = self.0.create_groups_accumulator(arguments)?;
         Ok(match types {

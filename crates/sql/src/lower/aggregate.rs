@@ -3,7 +3,7 @@
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Aggregate, Expr as Sql};
-use engine::{Error, Expr, Fold, Function, Kind, Literal, Rel, Result, Type, Var};
+use engine::{Error, Expr, Fold, Function, Kind, Literal, PairFunction, Rel, Result, Type, Var};
 
 use crate::lower::aggregate_call::{chosen, is_beyond_accumulators};
 use crate::lower::expr::Scope;
@@ -16,6 +16,9 @@ impl Lowering<'_> {
     pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Lowered> {
         if let Some(known) = self.extremes(aggregate)? {
             return Ok(known);
+        }
+        if let Some(over) = self.each_time_below(aggregate)? {
+            return self.aggregate(&over);
         }
         let (rel, vars) = self.rel(&aggregate.input)?;
         let scope = Scope {
@@ -73,7 +76,15 @@ impl Lowering<'_> {
                 Some(found) => found,
                 None => self.fold(e, scope, &mut computed.exprs, &ty)?,
             };
-            let counts = matches!(function, Function::Count | Function::CountDistinct);
+            let counts = matches!(
+                function,
+                Function::Count
+                    | Function::CountDistinct
+                    | Function::OfPairs {
+                        function: PairFunction::Count,
+                        ..
+                    }
+            );
             let ty = ty.nullable(!counts);
             let ty = match (function, arg) {
                 (Function::Min | Function::Max, Some(arg)) => {
@@ -128,6 +139,11 @@ impl Lowering<'_> {
             Sql::AggregateFunction(call) => call,
             other => return unsupported(format!("the aggregate {other}")),
         };
+        if let Some(function) = pair_function(call.func.name())
+            && let Some(found) = self.of_pairs(e, call, function, scope, exprs)?
+        {
+            return Ok(found);
+        }
         let (own, otherwise) = listed(call.func.name());
         let refused = match own {
             Some(own) => match self.accumulated_natively(e, call, own, scope, exprs) {
@@ -142,9 +158,40 @@ impl Lowering<'_> {
         let has_plain_values = !call.params.distinct && call.params.null_treatment.is_none();
         match otherwise {
             Otherwise::Folded if has_plain_values => self.folded(call, scope, exprs, &result.data),
-            Otherwise::Called => self.called(call, scope, exprs),
-            Otherwise::Folded | Otherwise::Refused => Err(refused),
+            Otherwise::Called | Otherwise::Folded => self.called(call, scope, exprs),
+            Otherwise::Refused => Err(refused),
         }
+    }
+
+    /// A function of pairs of numbers, and its argument; `None` if the engine has no accumulator for it in this form.
+    fn of_pairs(
+        &mut self,
+        e: &Sql,
+        call: &AggregateFunction,
+        function: PairFunction,
+        scope: Scope<'_>,
+        exprs: &mut Vec<(Var, Expr)>,
+    ) -> Result<Option<(Function, Option<Var>)>> {
+        let params = &call.params;
+        let [y, x] = &params.args[..] else {
+            return Ok(None);
+        };
+        if params.distinct || params.null_treatment.is_some() {
+            return Ok(None);
+        }
+        let mut float = |e: &Sql| match self.expr(e, scope)? {
+            e if e.ty.kind == Kind::Float => Ok(e),
+            e => engine::cast(e, &DataType::Float64),
+        };
+        let (Ok(mut y), Ok(x)) = (float(y), float(x)) else {
+            return Ok(None);
+        };
+        if let Some(filter) = params.filter.as_deref() {
+            y = chosen(self.expr(filter, scope)?, y)?;
+        }
+        let x = self.var(x, format!("x of {e}"), exprs);
+        let y = self.var(y, format!("y of {e}"), exprs);
+        Ok(Some((Function::OfPairs { function, x }, Some(y))))
     }
 
     /// The engine's function for an aggregate, and its argument.
@@ -211,16 +258,34 @@ fn listed(name: &str) -> (Option<Function>, Otherwise) {
         "sum" => (Some(Function::Sum), Folded),
         "min" | "bool_and" => (Some(Function::Min), Folded),
         "max" | "bool_or" => (Some(Function::Max), Folded),
-        "avg" => (Some(Function::Avg), Refused),
-        "var" => (Some(Function::VarSamp), Refused),
-        "var_pop" => (Some(Function::VarPop), Refused),
-        "stddev" => (Some(Function::StddevSamp), Refused),
-        "stddev_pop" => (Some(Function::StddevPop), Refused),
+        "avg" => (Some(Function::Avg), Called),
+        "var" => (Some(Function::VarSamp), Called),
+        "var_pop" => (Some(Function::VarPop), Called),
+        "stddev" => (Some(Function::StddevSamp), Called),
+        "stddev_pop" => (Some(Function::StddevPop), Called),
         "bit_and" | "bit_or" | "bit_xor" => (None, Folded),
-        "corr" | "covar_pop" | "covar_samp" => (None, Refused),
-        name if name.starts_with("regr_") || name.starts_with("approx_") => (None, Refused),
+        name if name.starts_with("approx_") => (None, Refused),
         _ => (None, Called),
     }
+}
+
+/// The engine's function of pairs for DataFusion's of this name.
+fn pair_function(name: &str) -> Option<PairFunction> {
+    Some(match name {
+        "corr" => PairFunction::Correlation,
+        "covar_pop" => PairFunction::CovarPop,
+        "covar_samp" => PairFunction::CovarSamp,
+        "regr_count" => PairFunction::Count,
+        "regr_avgx" => PairFunction::MeanX,
+        "regr_avgy" => PairFunction::MeanY,
+        "regr_sxx" => PairFunction::SquaresX,
+        "regr_syy" => PairFunction::SquaresY,
+        "regr_sxy" => PairFunction::Products,
+        "regr_slope" => PairFunction::Slope,
+        "regr_intercept" => PairFunction::Intercept,
+        "regr_r2" => PairFunction::Determination,
+        _ => return None,
+    })
 }
 
 /// The engine's function for DataFusion's of this name.

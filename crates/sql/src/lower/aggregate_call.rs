@@ -370,7 +370,7 @@ impl Lowering<'_> {
             schema,
             is_packed,
             folds,
-            memory: Arc::clone(&self.state.runtime_env().memory_pool),
+            memory: Arc::clone(self.task.memory_pool()),
         };
         self.query.aggregates.push(Arc::new(call));
         Function::Call(self.query.aggregates.len() - 1)

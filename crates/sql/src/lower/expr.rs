@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{DFSchema, ScalarValue};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     BinaryExpr, Case, Expr as Sql, ExprSchemable, LogicalPlan, Operator, Subquery,
 };
-use datafusion::physical_expr::create_physical_expr;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::functions::decimals::operators::QUOTIENT;
@@ -27,6 +27,14 @@ pub(crate) struct Scope<'s> {
     pub vars: &'s [Var],
 }
 
+/// Expressions of DataFusion.
+pub(super) struct Compiled {
+    /// The vectors that they read, one for each column of the schema.
+    pub args: Vec<Expr>,
+    pub exprs: Vec<Arc<dyn PhysicalExpr>>,
+    pub schema: SchemaRef,
+}
+
 /// Whether there is a subquery in `expr`.
 pub(super) fn has_subquery(expr: &Sql) -> bool {
     let inner = |e: &Sql| {
@@ -37,6 +45,35 @@ pub(super) fn has_subquery(expr: &Sql) -> bool {
     };
     // The closure does not fail.
     expr.exists(inner).unwrap_or(true)
+}
+
+/// `e` with columns in the places of its subqueries, which `found` gets with these columns.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a subquery that gives no value, and one within a `case`.
+fn parameters_of(e: &Sql, found: &mut Vec<(Arc<Field>, Subquery)>) -> Result<Sql> {
+    let replaced = e.clone().transform_down(|e| match e {
+        Sql::ScalarSubquery(subquery) => {
+            // No column is called so.
+            let name = format!("\u{1}subquery {}", found.len());
+            let data = subquery.subquery.schema().field(0).data_type().clone();
+            found.push((Arc::new(Field::new(&name, data, true)), subquery));
+            Ok(Transformed::yes(Sql::Column(Column::from_name(name))))
+        }
+        Sql::Case(case) => Ok(Transformed::new(
+            Sql::Case(case),
+            false,
+            TreeNodeRecursion::Jump,
+        )),
+        other => Ok(Transformed::no(other)),
+    });
+    let replaced = replaced.map_err(failed)?.data;
+    if has_subquery(&replaced) {
+        return Err(Error::Unsupported(
+            "a subquery that a row may not need".into(),
+        ));
+    }
+    Ok(replaced)
 }
 
 impl Lowering<'_> {
@@ -55,7 +92,11 @@ impl Lowering<'_> {
             Err(Error::Unsupported(why)) => {
                 self.query.parameters.truncate(parameters);
                 if has_subquery(e) {
-                    return Err(Error::Unsupported(why));
+                    let call = self.call_of_subqueries(e, scope);
+                    return call.map_err(|_| {
+                        self.query.parameters.truncate(parameters);
+                        Error::Unsupported(why)
+                    });
                 }
                 let call = self.call(e, scope)?;
                 Ok(self.quotient(call, e, scope))
@@ -322,60 +363,122 @@ impl Lowering<'_> {
 
     /// `e` as a call over the columns that it reads.
     pub(super) fn call(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        let data = type_of(e, scope.schema).map_err(failed)?;
+        self.call_with(e, &data, scope, vec![])
+    }
+
+    /// `e` as a call over the columns that it reads and the values of the subqueries in it, which are found before. None of those that
+    /// a row may not need: finding them could fail.
+    fn call_of_subqueries(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
+        let data = type_of(e, scope.schema).map_err(failed)?;
+        let mut subqueries = Vec::new();
+        let replaced = parameters_of(e, &mut subqueries)?;
+        let mut more = Vec::with_capacity(subqueries.len());
+        for (field, subquery) in subqueries {
+            let mut value = self.scalar_subquery(&subquery)?;
+            value.ty.data = field.data_type().clone();
+            more.push((field, value));
+        }
+        self.call_with(&replaced, &data, scope, more)
+    }
+
+    /// `e`, of type `data`, as a call over columns, and over more values, which have their names in `e`.
+    fn call_with(
+        &mut self,
+        e: &Sql,
+        data: &DataType,
+        scope: Scope<'_>,
+        mut more: Vec<(Arc<Field>, Expr)>,
+    ) -> Result<Expr> {
         if has_subquery(e) || e.is_volatile() {
             return Err(Error::Unsupported(format!("the expression {e}")));
         }
-        let data = type_of(e, scope.schema).map_err(failed)?;
         let found = self.with_parts_as_columns(e, scope)?;
-        let (e, parts) = match &found {
-            Some((e, parts)) => (e, &parts[..]),
-            None => (e, &[][..]),
+        let e = match &found {
+            None => e,
+            Some((e, parts)) => {
+                more.extend(parts.iter().map(|(part, value)| {
+                    let field = Field::new(&part.name, value.ty.data.clone(), true);
+                    (Arc::new(field), value.clone())
+                }));
+                e
+            }
+        };
+        let Compiled {
+            args,
+            exprs,
+            schema,
+        } = self.compiled_with(&[e], scope, more)?;
+        let [expr] = &exprs[..] else {
+            return Err(Error::Unsupported(format!("the expression {e}")));
+        };
+        let expr = Arc::clone(expr);
+        engine::call(args, Arc::new(Function { expr, schema }), data)
+    }
+
+    /// Expressions of DataFusion over the columns that any of them reads.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an expression with a subquery.
+    pub(super) fn compiled(&self, all: &[&Sql], scope: Scope<'_>) -> Result<Compiled> {
+        self.compiled_with(all, scope, vec![])
+    }
+
+    /// The same, over more values, too, which have their names in the expressions.
+    fn compiled_with(
+        &self,
+        all: &[&Sql],
+        scope: Scope<'_>,
+        more: Vec<(Arc<Field>, Expr)>,
+    ) -> Result<Compiled> {
+        let is_more = |column: &Column| {
+            let own = more.iter().find(|(field, _)| *field.name() == column.name);
+            column.relation.is_none() && own.is_some()
         };
         let mut positions = Vec::new();
-        for column in e.column_refs() {
-            if parts.iter().all(|(part, _)| part != column) {
+        for e in all {
+            if has_subquery(e) {
+                return Err(Error::Unsupported(format!("the expression {e}")));
+            }
+            for column in e.column_refs().into_iter().filter(|own| !is_more(own)) {
                 positions.push(scope.schema.index_of_column(column).map_err(failed)?);
             }
         }
         positions.sort_unstable();
         positions.dedup();
-        let own = positions.iter().map(|p| {
-            let (table, field) = scope.schema.qualified_field(*p);
+        let fields = positions.iter().map(|position| {
+            let (table, field) = scope.schema.qualified_field(*position);
             (table.cloned(), Arc::clone(field))
         });
-        let of_parts = parts.iter().map(|(part, found)| {
-            let field = Field::new(&part.name, found.ty.data.clone(), true);
-            (None, Arc::new(field))
-        });
-        let fields = own.chain(of_parts).collect();
-        let schema = DFSchema::new_with_metadata(fields, Default::default()).map_err(failed)?;
-        // The rules for plans have given all of `e` its types: to look for them again at each level takes the fourth power of the
-        // number of levels in time.
-        let expr = create_physical_expr(
-            e,
-            &schema,
+        let fields = fields.chain(more.iter().map(|(field, _)| (None, Arc::clone(field))));
+        let schema = DFSchema::new_with_metadata(fields.collect(), Default::default());
+        let schema = schema.map_err(failed)?;
+        // The rules for plans have given all of an expression its types: to look for them again at each level takes the fourth power
+        // of the number of levels in time.
+        let (props, context) = (
             self.state.execution_props(),
-            &PhysicalPlanningContext::default(),
-        )
-        .map_err(failed)?;
+            PhysicalPlanningContext::default(),
+        );
+        let exprs = all
+            .iter()
+            .map(|e| create_physical_expr(e, &schema, props, &context).map_err(failed));
         // A cast that changes no number leaves the vector what it was; the function wants what the schema says.
-        let arg = |p: &usize| {
-            let mut arg = self.query.expr(scope.vars[*p]);
-            arg.ty.data = scope.schema.field(*p).data_type().clone();
+        let arg = |position: &usize| {
+            let mut arg = self.query.expr(scope.vars[*position]);
+            arg.ty.data = scope.schema.field(*position).data_type().clone();
             arg
         };
-        let parts = parts.iter().map(|(_, found)| found.clone());
-        let args: Vec<Expr> = positions.iter().map(arg).chain(parts).collect();
-        let fields: Vec<Field> = schema
-            .fields()
-            .iter()
-            .map(|f| f.as_ref().clone().with_nullable(true))
-            .collect();
-        let call = Function {
-            expr,
+        let nullable = |field: &Arc<Field>| field.as_ref().clone().with_nullable(true);
+        let fields: Vec<Field> = schema.fields().iter().map(nullable).collect();
+        Ok(Compiled {
+            args: positions
+                .iter()
+                .map(arg)
+                .chain(more.into_iter().map(|(_, value)| value))
+                .collect(),
+            exprs: exprs.collect::<Result<_>>()?,
             schema: Arc::new(Schema::new(fields)),
-        };
-        engine::call(args, Arc::new(call), &data)
+        })
     }
 
     /// The vector of `e`. If `e` is not a vector yet, a new one is added, and to `exprs` how to compute it.

@@ -7,6 +7,9 @@
 //!
 //! Distinct values are keys of the finest level, which all sets merge then: values that are distinct among its groups are
 //! distinct among the rows.
+//!
+//! Of some functions, such as `stddev` and `string_agg`, the results of groups do not tell those of coarser ones. Then the rows are kept,
+//! and each set groups them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Aggregate, Expr as Sql, GroupingSet};
-use engine::{Expr, Fold, Function, Literal, Merged, Node, Part, Rel, Result, Type, Var};
+use engine::{Error, Expr, Fold, Function, Literal, Merged, Node, Part, Rel, Result, Type, Var};
 
 use crate::lower::aggregate::addable;
 use crate::lower::expr::Scope;
@@ -84,9 +87,13 @@ impl Lowering<'_> {
         }
         self.narrow(&once(&keys));
         let folds = self.folds(aggregate, scope, &keys, &mut computed)?;
-        let merging = self.merging(folds)?;
         let ids = ids(&sets, all.len(), fields[all.len()].data_type())?;
-        let (levels, of) = self.levels(mapped(rel, computed.exprs), &keys, &sets, &merging);
+        let rows = mapped(rel, computed.exprs);
+        let (levels, of) = match self.merging(&folds) {
+            Ok(merging) => self.levels(rows, &keys, &sets, &merging),
+            Err(Error::Unsupported(_)) => self.levels_of_rows(rows, &keys, &sets, &folds)?,
+            Err(e) => return Err(e),
+        };
         let mut inputs = Vec::with_capacity(sets.len());
         for ((set, level), id) in sets.iter().zip(of).zip(&ids) {
             inputs.push(self.branch(&levels[level], &keys, set, id)?);
@@ -105,7 +112,7 @@ impl Lowering<'_> {
             self.query
                 .add(fields[all.len()].name(), ty.within((low, high))),
         );
-        vars.extend(merging.folds.iter().map(|fold| fold.var));
+        vars.extend(folds.iter().map(|fold| fold.var));
         let rel = Rel::Union {
             inputs,
             vars: vars.clone(),
@@ -114,10 +121,13 @@ impl Lowering<'_> {
     }
 
     /// What levels keep to compute `folds`.
-    fn merging(&self, folds: Vec<Fold>) -> Result<Merging> {
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the results of groups do not tell those of coarser ones.
+    fn merging(&self, folds: &[Fold]) -> Result<Merging> {
         let (mut merged, mut distinct) = (Vec::with_capacity(folds.len()), Vec::new());
         let mut parts = Vec::new();
-        for fold in &folds {
+        for fold in folds {
             merged.push(match (fold.function, fold.arg) {
                 (
                     Function::CountDistinct | Function::SumDistinct | Function::AvgDistinct,
@@ -135,7 +145,7 @@ impl Lowering<'_> {
             });
         }
         Ok(Merging {
-            folds,
+            folds: folds.to_vec(),
             merged,
             parts,
             distinct: once(&distinct),
@@ -174,6 +184,55 @@ impl Lowering<'_> {
             });
         }
         (levels, of)
+    }
+
+    /// The levels of all sets, each made of the rows, which are kept for that, and the place of each set's.
+    fn levels_of_rows(
+        &mut self,
+        rows: Rel,
+        keys: &[Var],
+        sets: &[Vec<usize>],
+        folds: &[Fold],
+    ) -> Result<(Vec<Level>, Vec<usize>)> {
+        // Their orders leave out the keys of the groups, which coarser groups have not got.
+        if folds.iter().any(|fold| fold.function.order().is_some()) {
+            return unsupported("the first row of grouping sets");
+        }
+        let mut vars = Vec::new();
+        rows.each_var(&mut |var| vars.push((var, var)));
+        let rows = Arc::new(rows);
+        let mut levels: Vec<Level> = Vec::new();
+        let mut of = Vec::with_capacity(sets.len());
+        for set in sets {
+            let wanted = once(&set.iter().map(|at| keys[*at]).collect::<Vec<_>>());
+            let same = |level: &Level| level.keys.len() == wanted.len() && level.has(&wanted);
+            if let Some(known) = levels.iter().position(same) {
+                of.push(known);
+                continue;
+            }
+            let own = folds.iter().map(|fold| Fold {
+                var: self.again(fold.var),
+                ..*fold
+            });
+            let own: Vec<Fold> = own.collect();
+            let results = own.iter().map(|fold| fold.var).collect();
+            let level = Rel::Fold {
+                input: Box::new(Rel::Shared {
+                    input: Arc::clone(&rows),
+                    vars: vars.clone(),
+                }),
+                keys: wanted.clone(),
+                folds: own,
+            };
+            of.push(levels.len());
+            levels.push(Level {
+                rel: Arc::new(level),
+                keys: wanted.into_iter().map(|key| (key, key)).collect(),
+                partials: vec![],
+                results: Some(results),
+            });
+        }
+        Ok((levels, of))
     }
 
     /// Groups `rows` by `keys`.

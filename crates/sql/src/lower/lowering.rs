@@ -3,22 +3,27 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::execution::SessionState;
+use datafusion::execution::{SessionState, TaskContext};
 use engine::{Error, Expr, Query, Rel, Result, Var};
 
+use crate::lower::outside::Outside;
 use crate::lower::source::Source;
 use crate::lower::subplans::Common;
 use crate::scan::files::external::Files;
 
 /// Lowers one plan. Its methods are in [`rel`](super::rel), [`join`](super::join), [`aggregate`](super::aggregate),
-/// [`grouping_sets`](super::grouping_sets), [`window`](super::window), [`shared`](super::shared) and
-/// [`expr`](super::expr).
+/// [`grouping_sets`](super::grouping_sets), [`window`](super::window), [`shared`](super::shared),
+/// [`unnest`](super::unnest), [`each_time`](super::each_time) and [`expr`](super::expr).
 pub(crate) struct Lowering<'a> {
     pub(super) state: &'a SessionState,
     /// By the address of their scan in the plan, which stays in place while the plan is borrowed.
     pub(super) sources: &'a HashMap<usize, Arc<Source>>,
     /// External scans, by the same address.
     pub(super) files: &'a HashMap<usize, Arc<Files>>,
+    /// What other code makes the rows of, by the same address, or that of a recursive query.
+    pub(super) outside: &'a HashMap<usize, Arc<Outside>>,
+    /// What that code, and functions, run with.
+    pub(super) task: &'a Arc<TaskContext>,
     /// The column of such a scan that a vector is.
     pub(super) external: HashMap<Var, (Arc<Files>, usize)>,
     /// What the plan has more than once.

@@ -6,7 +6,8 @@
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`extremes`], [`grouping_sets`],
 //! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`] and [`documents`] its methods. [`refusal`] tells at first sight what is refused, and
-//! [`subplans`] what a plan has more than once; [`source`] and [`series`] are what scans read.
+//! [`subplans`] what a plan has more than once; [`source`], [`series`] and [`outside`] are what scans read. [`unnest`] and
+//! [`each_time`] make functions of rows.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
@@ -14,6 +15,7 @@ mod aggregate;
 mod aggregate_call;
 mod call;
 mod documents;
+mod each_time;
 mod expr;
 mod extremes;
 mod first_rows;
@@ -23,6 +25,7 @@ pub(crate) mod hybrid;
 mod join;
 mod kernels;
 mod lowering;
+mod outside;
 pub(crate) mod plan;
 mod refusal;
 mod rel;
@@ -30,4 +33,5 @@ mod series;
 mod shared;
 mod source;
 mod subplans;
+mod unnest;
 mod window;

@@ -5,18 +5,20 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use datafusion::datasource::source_as_provider;
-use datafusion::execution::SessionState;
+use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use engine::{Error, Output, Prepared, Query, Result};
 
 use crate::lower::call::failed;
 use crate::lower::lowering::Lowering;
+use crate::lower::outside::Outside;
 use crate::lower::refusal::FirstSight;
 use crate::lower::series::Series;
-use crate::lower::source::{Source, scans, source};
+use crate::lower::source::{Leaf, Source, leaves, source};
 use crate::lower::subplans::{Common, Subplans};
 use crate::scan::files::external::Files;
 use crate::scan::files::table::FileTable;
+use crate::scan::provider::Provider;
 
 /// What has been found out of a plan, all or parts of which are lowered.
 pub(crate) struct Findings<'p> {
@@ -26,20 +28,26 @@ pub(crate) struct Findings<'p> {
     /// The scans that a part needed so far, by their addresses in the plan.
     sources: HashMap<usize, Arc<Source>>,
     files: HashMap<usize, Arc<Files>>,
+    /// What other code makes the rows of, by the same addresses.
+    outside: HashMap<usize, Arc<Outside>>,
+    /// What that code, and functions, run with.
+    task: Arc<TaskContext>,
 }
 
 impl<'p> Findings<'p> {
-    /// Looks through `plan`, but at no table.
+    /// Looks through `plan`, but at no table. What DataFusion runs for the engine runs with `task`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if DataFusion must run all of it.
-    pub(crate) fn of(plan: &'p LogicalPlan) -> Result<Findings<'p>> {
+    pub(crate) fn of(plan: &'p LogicalPlan, task: Arc<TaskContext>) -> Result<Findings<'p>> {
         Ok(Findings {
             sight: FirstSight::of(plan).map_err(failed)?,
             // What cannot be compared is computed each time.
             subplans: Subplans::of(plan).unwrap_or_default(),
             sources: HashMap::new(),
             files: HashMap::new(),
+            outside: HashMap::new(),
+            task,
         })
     }
 
@@ -49,33 +57,46 @@ impl<'p> Findings<'p> {
     }
 
     /// Compiles the filters of those scans of `plan` that no part needed before, and reads what has to be known of their
-    /// tables. Returns whether one is of files, or a series.
+    /// tables. Returns whether one is of anything but a stored table.
     async fn prepare(
         &mut self,
         state: &SessionState,
         plan: &LogicalPlan,
         common: &Common<'_>,
     ) -> Result<bool> {
-        let mut reads_files = false;
-        for (address, scan) in scans(plan, common)? {
-            let provider = source_as_provider(&scan.source).map_err(failed)?;
-            match provider.downcast_ref::<FileTable>() {
-                Some(table) => {
-                    reads_files = true;
-                    if let Entry::Vacant(place) = self.files.entry(address) {
-                        let files = Files::of(state, &scan, table).map_err(failed)?;
-                        place.insert(Arc::new(files));
+        let mut reads_others = false;
+        for (address, leaf) in leaves(plan, common)? {
+            let scan = match leaf {
+                Leaf::Scan(scan) => scan,
+                Leaf::Recursion(query) => {
+                    reads_others = true;
+                    if let Entry::Vacant(place) = self.outside.entry(address) {
+                        let own = Outside::of_recursion(state, &query, &self.task).await?;
+                        place.insert(Arc::new(own));
                     }
+                    continue;
                 }
-                None if Series::of(&provider).is_some() => reads_files = true,
-                None if self.sources.contains_key(&address) => {}
-                None => {
-                    let source = source(state, &scan).await?;
-                    self.sources.insert(address, Arc::new(source));
+            };
+            let provider = source_as_provider(&scan.source).map_err(failed)?;
+            if let Some(table) = provider.downcast_ref::<FileTable>() {
+                reads_others = true;
+                if let Entry::Vacant(place) = self.files.entry(address) {
+                    let files = Files::of(state, &scan, table).map_err(failed)?;
+                    place.insert(Arc::new(files));
                 }
+            } else if Series::of(&provider).is_some() {
+                reads_others = true;
+            } else if provider.downcast_ref::<Provider>().is_none() {
+                reads_others = true;
+                if let Entry::Vacant(place) = self.outside.entry(address) {
+                    let own = Outside::of_scan(state, &scan, &provider, &self.task).await?;
+                    place.insert(Arc::new(own));
+                }
+            } else if let Entry::Vacant(place) = self.sources.entry(address) {
+                place.insert(Arc::new(source(state, &scan).await?));
             }
         }
-        Ok(reads_files)
+        Ok(reads_others)
     }
 }
 
@@ -92,16 +113,18 @@ pub(crate) async fn lower(
         return Err(Error::Unsupported(why.into()));
     }
     let common = findings.subplans.common(plan);
-    let reads_files = findings.prepare(state, plan, &common).await?;
-    if reads_files && is_only_read(plan) {
+    let reads_others = findings.prepare(state, plan, &common).await?;
+    if reads_others && is_only_read(plan) {
         return Err(Error::Unsupported(
-            "files whose rows are all that is wanted: they are delivered as they are read".into(),
+            "rows that are all that is wanted: they are delivered as they are read".into(),
         ));
     }
     let mut lowering = Lowering {
         state,
         sources: &findings.sources,
         files: &findings.files,
+        outside: &findings.outside,
+        task: &findings.task,
         external: HashMap::new(),
         common,
         shared: HashMap::new(),
@@ -119,7 +142,7 @@ pub(crate) async fn lower(
 fn is_only_read(plan: &LogicalPlan) -> bool {
     fn streams(plan: &LogicalPlan, limited: bool) -> bool {
         match plan {
-            LogicalPlan::TableScan(_) => true,
+            LogicalPlan::TableScan(_) | LogicalPlan::RecursiveQuery(_) => true,
             LogicalPlan::Projection(p) => streams(&p.input, limited),
             LogicalPlan::SubqueryAlias(a) => streams(&a.input, limited),
             LogicalPlan::Limit(l) => streams(&l.input, true),

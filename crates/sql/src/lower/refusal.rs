@@ -8,7 +8,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 
-use crate::lower::source::is_readable;
+use crate::lower::outside::is_readable;
 use crate::lower::subplans::address;
 
 /// What is known of the subplans of a plan, by their addresses.
@@ -45,10 +45,15 @@ impl FirstSight {
                 | LogicalPlan::Distinct(_)
                 | LogicalPlan::Window(_)
         );
+        // The rounds of a recursive query are computed by themselves.
+        let is_recursion = matches!(plan, LogicalPlan::RecursiveQuery(_));
         for input in plan.inputs() {
             self.look(input)?;
-            why = why.or_else(|| self.refusal(input).map(str::to_owned));
+            if is_recursion {
+                continue;
+            }
             is_worthwhile |= self.is_worthwhile(input);
+            why = why.or_else(|| self.refusal(input).map(str::to_owned));
         }
         plan.apply_subqueries(|subquery| {
             for input in subquery.inputs() {
@@ -72,8 +77,6 @@ impl FirstSight {
 /// Why the engine has nothing that does what `plan` does with its inputs; `None` if it has.
 fn why_refused(plan: &LogicalPlan) -> Result<Option<String>> {
     let unknown = match plan {
-        LogicalPlan::RecursiveQuery(_) => Some("a recursive query".to_owned()),
-        LogicalPlan::Unnest(_) => Some("`unnest`".to_owned()),
         LogicalPlan::Extension(extension) => Some(extension.node.name().to_owned()),
         LogicalPlan::Distinct(Distinct::On(_)) => Some("`distinct on`".to_owned()),
         // A scan has filters that it can test.
@@ -82,7 +85,7 @@ fn why_refused(plan: &LogicalPlan) -> Result<Option<String>> {
             let is_readable = table.is_ok_and(|table| is_readable(&table));
             return Ok((!is_readable).then(|| {
                 format!(
-                    "rows that are not in the store ({})",
+                    "rows that are there only once ({})",
                     scan.table_name.table()
                 )
             }));
@@ -92,6 +95,14 @@ fn why_refused(plan: &LogicalPlan) -> Result<Option<String>> {
     if unknown.is_some() {
         return Ok(unknown);
     }
+    // They compute what differs each time once for each row.
+    let is_of_rows = matches!(
+        plan,
+        LogicalPlan::Projection(_)
+            | LogicalPlan::Filter(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Aggregate(_)
+    );
     let mut found = None;
     plan.apply_expressions(|e| {
         e.apply(|e| {
@@ -101,7 +112,7 @@ fn why_refused(plan: &LogicalPlan) -> Result<Option<String>> {
                 | Expr::SetComparison(_)
                 | Expr::OuterReferenceColumn(..) => true,
                 Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
-                e if e.is_volatile_node() => {
+                e if e.is_volatile_node() && !is_of_rows => {
                     found = Some(format!("a value that differs each time ({e})"));
                     return Ok(TreeNodeRecursion::Stop);
                 }

@@ -7,16 +7,20 @@ use arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType, Sort, SortExpr,
-    TableScan, Union, Values,
+    ColumnarValue, Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType,
+    Sort, SortExpr, TableScan, Union, Values,
 };
+use datafusion::physical_expr::create_physical_expr;
 use engine::{Error, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
 use table::{ROW_COLUMN, Zone};
 
 use crate::lower::call::failed;
-use crate::lower::expr::Scope;
+use crate::lower::expr::{Scope, has_subquery};
 use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
+use crate::lower::outside::Outside;
 use crate::lower::series::Series;
 use crate::lower::source::Source;
 use crate::scan::files::external::Files;
@@ -55,6 +59,14 @@ impl Lowering<'_> {
             LogicalPlan::Window(window) => self.window(window),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Values(values) => self.values(values),
+            LogicalPlan::RecursiveQuery(query) => {
+                let key = std::ptr::from_ref(query) as usize;
+                match self.outside.get(&key) {
+                    Some(outside) => self.outside(outside, plan.schema().as_arrow()),
+                    None => unsupported("a recursive query that was not prepared"),
+                }
+            }
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
             LogicalPlan::EmptyRelation(empty) if !empty.produce_one_row => {
                 let batch = RecordBatch::new_empty(empty.schema.inner().clone());
                 self.given(batch)
@@ -77,7 +89,9 @@ impl Lowering<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Lowered> {
-        if let Some(lowered) = self.first_rows(filter)? {
+        if !filter.predicate.is_volatile()
+            && let Some(lowered) = self.first_rows(filter)?
+        {
             return Ok(lowered);
         }
         let (mut rel, vars) = self.rel(&filter.input)?;
@@ -85,8 +99,14 @@ impl Lowering<'_> {
             schema: filter.input.schema(),
             vars: &vars,
         };
-        for predicate in self.conjuncts(&filter.predicate, scope)? {
-            rel = filtered(rel, predicate);
+        let parts = split_conjunction(&filter.predicate);
+        let (each_time, plain): (Vec<&Sql>, Vec<&Sql>) =
+            parts.into_iter().partition(|part| part.is_volatile());
+        for predicate in plain {
+            rel = filtered(rel, self.expr(predicate, scope)?);
+        }
+        for predicate in each_time {
+            rel = self.chosen_each_time(rel, predicate, scope)?;
         }
         Ok((rel, vars))
     }
@@ -97,11 +117,36 @@ impl Lowering<'_> {
             schema: projection.input.schema(),
             vars: &vars,
         };
+        let (rel, out) = self.projected(rel, projection, &[], scope)?;
+        Ok((rel, out.into_iter().flatten().collect()))
+    }
+
+    /// `rel` with what `projection` computes of it, but for the expressions at the places `without`, and the vector of each of the
+    /// others.
+    pub(super) fn projected(
+        &mut self,
+        rel: Rel,
+        projection: &Projection,
+        without: &[usize],
+        scope: Scope<'_>,
+    ) -> Result<(Rel, Vec<Option<Var>>)> {
+        let wanted = (0..projection.expr.len()).filter(|place| !without.contains(place));
+        let wanted: Vec<usize> = wanted.collect();
+        let own: Vec<&Sql> = wanted
+            .iter()
+            .map(|place| &projection.expr[*place])
+            .collect();
+        let (rel, each_time) = self.each_time(rel, &own, scope)?;
         let mut exprs = Vec::new();
-        let mut out = Vec::with_capacity(projection.expr.len());
-        for (e, field) in projection.expr.iter().zip(projection.schema.fields()) {
-            let lowered = self.expr(e, scope)?;
-            out.push(self.var(lowered, field.name(), &mut exprs));
+        let mut out = vec![None; projection.expr.len()];
+        for ((place, e), known) in wanted.into_iter().zip(own).zip(each_time) {
+            out[place] = Some(match known {
+                Some(var) => var,
+                None => {
+                    let lowered = self.expr(e, scope)?;
+                    self.var(lowered, projection.schema.field(place).name(), &mut exprs)
+                }
+            });
         }
         Ok((mapped(rel, exprs), out))
     }
@@ -126,9 +171,9 @@ impl Lowering<'_> {
         let fields = values.schema.fields();
         let mut columns = Vec::with_capacity(fields.len());
         for (position, field) in fields.iter().enumerate() {
-            let value = |row: &Vec<Sql>| match &row[position] {
-                Sql::Literal(value, _) => value.cast_to(field.data_type()).map_err(failed),
-                other => unsupported(format!("the value {other}")),
+            let value = |row: &Vec<Sql>| {
+                let value = self.constant(&row[position])?;
+                value.cast_to(field.data_type()).map_err(failed)
             };
             let values = values.values.iter().map(value);
             let values = values.collect::<Result<Vec<_>>>()?;
@@ -136,6 +181,32 @@ impl Lowering<'_> {
         }
         let schema = values.schema.inner().clone();
         self.given(RecordBatch::try_new(schema, columns)?)
+    }
+
+    /// The value of an expression that reads nothing.
+    fn constant(&self, e: &Sql) -> Result<ScalarValue> {
+        let e = match e {
+            Sql::Alias(alias) => &alias.expr,
+            e => e,
+        };
+        if let Sql::Literal(value, _) = e {
+            return Ok(value.clone());
+        }
+        if e.is_volatile() || has_subquery(e) || e.any_column_refs() {
+            return unsupported(format!("the value {e}"));
+        }
+        let (schema, props) = (DFSchema::empty(), self.state.execution_props());
+        let context = PhysicalPlanningContext::default();
+        let computed = create_physical_expr(e, &schema, props, &context).and_then(|e| {
+            let options = RecordBatchOptions::new().with_row_count(Some(1));
+            let row = RecordBatch::try_new_with_options(Schema::empty().into(), vec![], &options)?;
+            match e.evaluate(&row)? {
+                ColumnarValue::Scalar(value) => Ok(value),
+                ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0),
+            }
+        });
+        // Whoever runs it reports what is wrong with it.
+        computed.map_err(failed)
     }
 
     /// The rows of `batch`.
@@ -206,6 +277,24 @@ impl Lowering<'_> {
         Ok((Rel::Read(reading), vars))
     }
 
+    /// Rows that other code makes, which have the columns of `schema`.
+    fn outside(&mut self, outside: &Arc<Outside>, schema: &Schema) -> Result<Lowered> {
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for (position, field) in schema.fields().iter().enumerate() {
+            let Some(ty) = Type::of(field.data_type(), true) else {
+                return unsupported(format!("values of type {}", field.data_type()));
+            };
+            columns.push((self.query.add(field.name(), ty), position));
+        }
+        let vars = columns.iter().map(|(var, _)| *var).collect();
+        let reading = ExternalScan {
+            rows: outside.rows,
+            source: Arc::clone(outside) as _,
+            columns,
+        };
+        Ok((Rel::Read(reading), vars))
+    }
+
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
         // A fetch of the scan is only a hint: the limit stands above it.
         let key = std::ptr::from_ref(scan) as usize;
@@ -215,6 +304,9 @@ impl Lowering<'_> {
         let provider = source_as_provider(&scan.source).map_err(failed)?;
         if let Some(series) = Series::of(&provider) {
             return self.series(series, scan);
+        }
+        if let Some(outside) = self.outside.get(&key) {
+            return self.outside(outside, scan.projected_schema.as_arrow());
         }
         let Some(source) = self.sources.get(&key).cloned() else {
             return unsupported("a scan that was not prepared");
@@ -307,12 +399,20 @@ impl Lowering<'_> {
     }
 
     fn keys(&mut self, rel: Rel, sorts: &[SortExpr], scope: Scope<'_>) -> Result<(Rel, Vec<Key>)> {
+        let own: Vec<&Sql> = sorts.iter().map(|sort| &sort.expr).collect();
+        let (rel, each_time) = self.each_time(rel, &own, scope)?;
         let mut exprs = Vec::new();
         let mut keys = Vec::with_capacity(sorts.len());
-        for sort in sorts {
-            let e = self.expr(&sort.expr, scope)?;
+        for (sort, known) in sorts.iter().zip(each_time) {
+            let var = match known {
+                Some(var) => var,
+                None => {
+                    let e = self.expr(&sort.expr, scope)?;
+                    self.var(e, sort.expr.to_string(), &mut exprs)
+                }
+            };
             keys.push(Key {
-                var: self.var(e, sort.expr.to_string(), &mut exprs),
+                var,
                 descending: !sort.asc,
                 nulls_first: sort.nulls_first,
             });

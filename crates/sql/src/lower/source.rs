@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
@@ -12,9 +11,7 @@ use engine::{Error, Result};
 use table::{Dictionary, Filter, Form};
 
 use crate::lower::call::failed;
-use crate::lower::series::Series;
 use crate::lower::subplans::Common;
-use crate::scan::files::table::FileTable;
 use crate::scan::provider::Provider;
 
 /// The table of a scan, with what can only be found by reading it.
@@ -32,15 +29,31 @@ pub(crate) struct Source {
     pub labels: HashMap<usize, Arc<Dictionary>>,
 }
 
-/// All scans of a plan, also those in subqueries, with their addresses; but not of what is computed elsewhere.
-pub(super) fn scans(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usize, TableScan)>> {
+/// What a plan reads: a table, or the rows of a recursive query.
+pub(super) enum Leaf {
+    Scan(TableScan),
+    Recursion(LogicalPlan),
+}
+
+/// All that a plan reads, also in subqueries, with the addresses of its scans and recursive queries; but not what is computed
+/// elsewhere.
+pub(super) fn leaves(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usize, Leaf)>> {
     let mut found = Vec::new();
     let mut visit = |plan: &LogicalPlan| {
         if common.is_elsewhere(plan) {
             return Ok(TreeNodeRecursion::Jump);
         }
-        if let LogicalPlan::TableScan(scan) = plan {
-            found.push((std::ptr::from_ref(scan) as usize, scan.clone()));
+        match plan {
+            LogicalPlan::TableScan(scan) => {
+                let address = std::ptr::from_ref(scan) as usize;
+                found.push((address, Leaf::Scan(scan.clone())));
+            }
+            LogicalPlan::RecursiveQuery(query) => {
+                let address = std::ptr::from_ref(query) as usize;
+                found.push((address, Leaf::Recursion(plan.clone())));
+                return Ok(TreeNodeRecursion::Jump);
+            }
+            _ => {}
         }
         Ok(TreeNodeRecursion::Continue)
     };
@@ -49,13 +62,6 @@ pub(super) fn scans(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usiz
         plan.apply_with_subqueries(&mut visit).map_err(failed)?;
     }
     Ok(found)
-}
-
-/// Whether the engine reads such tables: those in the store, files, and series of numbers.
-pub(super) fn is_readable(table: &Arc<dyn TableProvider>) -> bool {
-    table.downcast_ref::<Provider>().is_some()
-        || table.downcast_ref::<FileTable>().is_some()
-        || Series::of(table).is_some()
 }
 
 /// Compiles the filters of `scan` and reads the dictionaries of its table.

@@ -40,7 +40,6 @@ pub(crate) mod origins;
 pub(crate) mod output;
 mod privileges;
 pub(crate) mod query;
-pub(crate) mod read_once;
 mod reads;
 mod resolver;
 pub(crate) mod row_form;

@@ -97,7 +97,7 @@ pub(crate) async fn prepare(context: &StatementContext, plan: &LogicalPlan) -> R
         native: None,
         refusals: vec![why],
     };
-    let mut findings = match Findings::of(plan) {
+    let mut findings = match Findings::of(plan, context.task()) {
         Ok(findings) => findings,
         Err(Error::Unsupported(why)) => return Ok(none(why)),
         Err(e) => return Err(e.into()),

@@ -18,5 +18,6 @@ mod point;
 mod predicate;
 pub(crate) mod provider;
 mod ranges;
+pub(crate) mod read_once;
 mod runs;
 mod wide;

@@ -7,6 +7,7 @@ pub(crate) mod bounds;
 mod compute;
 pub(crate) mod frame;
 pub(crate) mod layout;
+pub(super) mod shifts;
 
 use std::sync::Arc;
 

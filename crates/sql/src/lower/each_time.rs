@@ -1,0 +1,305 @@
+//! Values that differ each time, such as `random()`: computed once for each row that gets there.
+//!
+//! A [`RowFunction`] of the engine is neither moved nor called again, whatever runs around it. What counts or changes something as it
+//! goes, as `nextval` does, must see rows one after the other in their order: the engine has several workers, and refuses it.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Aggregate, Expr as Sql, LogicalPlan, Projection};
+use datafusion::physical_expr::PhysicalExpr;
+use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type, Var};
+
+use crate::lower::call::failed;
+use crate::lower::expr::{Compiled, Scope};
+use crate::lower::lowering::{Lowering, unsupported};
+use crate::optimize::checked::type_of;
+
+/// The functions whose values differ each time but depend on no order.
+const FREE: [&str; 6] = [
+    "random",
+    "uuid",
+    "gen_random_uuid",
+    "uuid_generate_v4",
+    "clock_timestamp",
+    "timeofday",
+];
+
+/// Refuses expressions that must be computed for one row after the other.
+pub(super) fn refuse_ordered(all: &[&Sql]) -> Result<()> {
+    match all.iter().find_map(|e| ordered_function(e)) {
+        None => Ok(()),
+        Some(name) => unsupported(format!("{name}(), which sees rows one after the other")),
+    }
+}
+
+/// The name of a function in `e` whose calls must come one after the other, if there is one.
+fn ordered_function(e: &Sql) -> Option<String> {
+    let mut found = None;
+    // The closure does not fail.
+    let _ = e.apply(|e| {
+        if let Sql::ScalarFunction(call) = e
+            && e.is_volatile_node()
+            && !FREE.contains(&call.func.name())
+        {
+            found = Some(call.func.name().to_owned());
+            return Ok(TreeNodeRecursion::Stop);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// Computes expressions for each row.
+#[derive(Debug)]
+struct Computed {
+    exprs: Vec<Arc<dyn PhysicalExpr>>,
+    schema: SchemaRef,
+    /// How `explain` shows it.
+    name: String,
+}
+
+/// Keeps the rows for which a condition is true.
+#[derive(Debug)]
+struct Chosen(Computed);
+
+impl Computed {
+    fn values(&self, args: &[ArrayRef], rows: usize) -> Made<Vec<ArrayRef>> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        let batch = RecordBatch::try_new_with_options(schema, args.to_vec(), &options)?;
+        let mut columns = Vec::with_capacity(self.exprs.len());
+        for expr in &self.exprs {
+            columns.push(expr.evaluate(&batch)?.into_array(rows)?);
+        }
+        Ok(columns)
+    }
+}
+
+impl RowFunction for Computed {
+    fn call(&self, args: &[ArrayRef], rows: usize, most: usize) -> Made<RowPieces> {
+        let columns = self.values(args, rows)?;
+        let pieces = (0..rows).step_by(most.max(1)).map(move |start| {
+            let count = most.min(rows - start);
+            Ok(MadeRows {
+                of: (start as u32..(start + count) as u32).collect(),
+                columns: columns.iter().map(|all| all.slice(start, count)).collect(),
+            })
+        });
+        Ok(Box::new(pieces))
+    }
+
+    fn is_volatile(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+}
+
+impl RowFunction for Chosen {
+    fn call(&self, args: &[ArrayRef], rows: usize, most: usize) -> Made<RowPieces> {
+        let mut picks = Vec::new();
+        for condition in self.0.values(args, rows)? {
+            let condition = condition.as_boolean();
+            let own = condition.iter().enumerate();
+            picks = own
+                .filter(|(_, is_true)| *is_true == Some(true))
+                .map(|(row, _)| row as u32)
+                .collect();
+        }
+        let picks = UInt32Array::from(picks);
+        let count = picks.len();
+        let pieces = (0..count).step_by(most.max(1)).map(move |start| {
+            let own = picks.slice(start, most.min(count - start));
+            Ok(MadeRows {
+                of: own.values().to_vec(),
+                columns: vec![],
+            })
+        });
+        Ok(Box::new(pieces))
+    }
+
+    fn is_volatile(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> String {
+        self.0.name.clone()
+    }
+}
+
+impl Lowering<'_> {
+    /// `rel` with the values of those of `all` that differ each time, which are computed together. Returns the vector of each of them.
+    ///
+    /// # Errors
+    /// [`engine::Error::Unsupported`] if one of them must be computed for one row after the other.
+    pub(super) fn each_time(
+        &mut self,
+        rel: Rel,
+        all: &[&Sql],
+        scope: Scope<'_>,
+    ) -> Result<(Rel, Vec<Option<Var>>)> {
+        let is_volatile: Vec<bool> = all.iter().map(|e| e.is_volatile()).collect();
+        let own = all.iter().zip(&is_volatile).filter(|(_, own)| **own);
+        let own: Vec<&Sql> = own.map(|(e, _)| *e).collect();
+        if own.is_empty() {
+            return Ok((rel, vec![None; all.len()]));
+        }
+        let (args, computed) = self.computed(&own, scope)?;
+        let mut vars = Vec::with_capacity(own.len());
+        for e in &own {
+            let data = type_of(e, scope.schema).map_err(failed)?;
+            let Some(ty) = Type::of(&data, true) else {
+                return unsupported(format!("values of type {data}"));
+            };
+            vars.push(self.query.add(e.schema_name().to_string(), ty));
+        }
+        let rel = Rel::Expand {
+            input: Box::new(rel),
+            function: Arc::new(computed),
+            args,
+            vars: vars.clone(),
+        };
+        let mut vars = vars.into_iter();
+        let found = is_volatile
+            .into_iter()
+            .map(|own| if own { vars.next() } else { None });
+        Ok((rel, found.collect()))
+    }
+
+    /// The rows of `rel` for which a condition is true that differs each time.
+    ///
+    /// # Errors
+    /// As [`each_time`](Self::each_time).
+    pub(super) fn chosen_each_time(
+        &mut self,
+        rel: Rel,
+        condition: &Sql,
+        scope: Scope<'_>,
+    ) -> Result<Rel> {
+        let (args, computed) = self.computed(&[condition], scope)?;
+        Ok(Rel::Expand {
+            input: Box::new(rel),
+            function: Arc::new(Chosen(computed)),
+            args,
+            vars: vec![],
+        })
+    }
+
+    /// `aggregate` over a projection that computes what it reads and what differs each time; `None` if nothing does.
+    ///
+    /// # Errors
+    /// [`engine::Error::Unsupported`] for grouping sets, and if DataFusion cannot make such a plan.
+    pub(super) fn each_time_below(&self, aggregate: &Aggregate) -> Result<Option<Aggregate>> {
+        let all = aggregate.group_expr.iter().chain(&aggregate.aggr_expr);
+        if !all.clone().any(Sql::is_volatile) {
+            return Ok(None);
+        }
+        if let [Sql::GroupingSet(_)] = &aggregate.group_expr[..] {
+            return unsupported("grouping sets of values that differ each time");
+        }
+        let mut below: Vec<Sql> = aggregate
+            .input
+            .schema()
+            .columns()
+            .into_iter()
+            .map(Sql::Column)
+            .collect();
+        let mut named = |e: Sql| {
+            if !e.is_volatile() {
+                return e;
+            }
+            let name = format!("each time {}", below.len());
+            below.push(e.alias(&name));
+            Sql::Column(Column::from_name(name))
+        };
+        let groups = aggregate
+            .group_expr
+            .iter()
+            .cloned()
+            .map(&mut named)
+            .collect();
+        let mut calls = Vec::with_capacity(aggregate.aggr_expr.len());
+        for call in &aggregate.aggr_expr {
+            let replaced = call.clone().transform_down(|e| match e {
+                Sql::AggregateFunction(mut call) => {
+                    let params = &mut call.params;
+                    params.args = std::mem::take(&mut params.args)
+                        .into_iter()
+                        .map(&mut named)
+                        .collect();
+                    params.filter = params.filter.take().map(|filter| Box::new(named(*filter)));
+                    for key in &mut params.order_by {
+                        key.expr = named(key.expr.clone());
+                    }
+                    Ok(Transformed::new(
+                        Sql::AggregateFunction(call),
+                        true,
+                        TreeNodeRecursion::Jump,
+                    ))
+                }
+                other => Ok(Transformed::no(other)),
+            });
+            calls.push(replaced.map_err(failed)?.data);
+        }
+        let input = Projection::try_new(below, Arc::clone(&aggregate.input)).map_err(failed)?;
+        let input = Arc::new(LogicalPlan::Projection(input));
+        let schema = Arc::clone(&aggregate.schema);
+        let made = Aggregate::try_new_with_schema(input, groups, calls, schema);
+        made.map(Some).map_err(failed)
+    }
+
+    fn computed(&self, all: &[&Sql], scope: Scope<'_>) -> Result<(Vec<engine::Expr>, Computed)> {
+        refuse_ordered(all)?;
+        let Compiled {
+            args,
+            exprs,
+            schema,
+        } = self.compiled(all, scope)?;
+        let names: Vec<String> = exprs.iter().map(ToString::to_string).collect();
+        let computed = Computed {
+            exprs,
+            schema,
+            name: names.join(", "),
+        };
+        Ok((args, computed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, BooleanArray, Int64Array};
+    use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::physical_expr::expressions::Column as Physical;
+
+    use super::*;
+
+    fn pieces(function: &dyn RowFunction, values: ArrayRef) -> Vec<Vec<u32>> {
+        let rows = values.len();
+        let made = function.call(&[values], rows, 2).unwrap();
+        made.map(|piece| piece.unwrap().of).collect()
+    }
+
+    fn of(data: DataType) -> Computed {
+        Computed {
+            exprs: vec![Arc::new(Physical::new("a", 0))],
+            schema: Arc::new(Schema::new(vec![Field::new("a", data, true)])),
+            name: "a".into(),
+        }
+    }
+
+    #[test]
+    fn rows_come_in_their_order_and_in_pieces() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        assert_eq!(pieces(&of(DataType::Int64), numbers), [vec![0, 1], vec![2]]);
+        let chosen = Chosen(of(DataType::Boolean));
+        let some = vec![Some(true), None, Some(true), Some(false), Some(true)];
+        let some: ArrayRef = Arc::new(BooleanArray::from(some));
+        assert_eq!(pieces(&chosen, some), [vec![0, 2], vec![4]]);
+    }
+}
