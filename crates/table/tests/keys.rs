@@ -514,7 +514,7 @@ fn a_load_in_no_order_is_indexed_by_several_threads() {
         let pages = parts.iter().find(|(part, _)| *part == Part::Key(0));
         let pages = pages.map_or(0, |(_, pages)| pages.len());
         assert!((137..160).contains(&pages), "{pages}");
-        drop(tx);
+        std::mem::drop(tx);
         // One that is there among many new ones, and one that comes twice.
         let mut others: Vec<i64> = (0..90_000).map(|id| id * 3 + 1).collect();
         random.shuffle(&mut others);

@@ -157,6 +157,10 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
     for name in ["file_row_index", "input_file_name"] {
         state.deregister_udf(name)?;
     }
+    register_aggregates(state)
+}
+
+fn register_aggregates(state: &mut SessionState) -> Result<()> {
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
     let aggregates = aggregates.chain(deviations::all(state));
     for function in aggregates.chain([sum::sum(), mean::mean(), between_values::quantile()]) {

@@ -385,6 +385,18 @@ fn field(text: &str) -> Option<(Field, &str)> {
     Some((field, after))
 }
 
+/// The century of a year, of which those before 1 are counted from 0 down.
+fn century(year: i32, bare: bool) -> String {
+    let (century, sign) = if year > 0 {
+        ((year + 99) / 100, 0)
+    } else {
+        // A sign takes a place of its own, but in the last year before Christ.
+        (year / 100 - 1, usize::from(year < 0))
+    };
+    let digits = if bare { 0 } else { 2 + sign };
+    format!("{century:0digits$}")
+}
+
 impl Field {
     /// The text of this field of `at`, without padding if `bare`. Long because it is a table of all fields.
     fn format(self, at: NaiveDateTime, bare: bool, zone: Option<&Shown>) -> String {
@@ -418,16 +430,7 @@ impl Field {
             }
             Field::Year(digits, false) => last_digits(year(date.year()), digits, bare),
             Field::IsoYear(digits) => last_digits(year(date.iso_week().year()), digits, bare),
-            Field::Century if date.year() <= 0 => {
-                // A sign takes a place of its own, but in the last year before Christ.
-                let digits = if bare {
-                    0
-                } else {
-                    2 + usize::from(date.year() < 0)
-                };
-                format!("{:0digits$}", date.year() / 100 - 1)
-            }
-            Field::Century => padded((year(date.year()) + 99) / 100, 2),
+            Field::Century => century(date.year(), bare),
             Field::Quarter => (date.month0() / 3 + 1).to_string(),
             Field::Month => padded(date.month().into(), 2),
             Field::MonthName(letters) => named(month_name, letters, 9),

@@ -69,7 +69,8 @@ impl Gathering<'_> {
             let more = COPIES * footprint(&batch);
             let fits =
                 count + batch.num_rows() <= MOST && bytes + more <= self.budget.limit() / PART;
-            if !some.is_empty() && !(fits && held.more(more).is_ok()) {
+            let joins = some.is_empty() || fits && held.more(more).is_ok();
+            if !joins {
                 self.next.push_back(Ok(batch));
                 break;
             }
