@@ -5,7 +5,8 @@
 //! there waits for ever. So plans with joins that are made by partition have no such filters.
 //!
 //! The filters compare as Arrow does, which is not how joins, groups and sorts compare everything: an array with a NULL among
-//! its items is compared to nothing, and -0.0 is not 0.0. Rows would be lost, so keys of such types make no filters.
+//! its items is compared to nothing, and -0.0 is not 0.0. Rows would be lost, so keys of such types make no filters. Nor do several
+//! extremes at once: a column that had only NULLs yet takes no part in their filter, which drops the rows that have its first value.
 
 use std::sync::Arc;
 
@@ -62,6 +63,7 @@ impl Without {
                 }
             } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
                 let schema = aggregate.input_schema();
+                without.aggregates |= aggregate.aggr_expr().len() > 1;
                 for expr in aggregate.aggr_expr() {
                     for argument in expr.expressions() {
                         without.aggregates |= argument.data_type(&schema)?.is_nested();
