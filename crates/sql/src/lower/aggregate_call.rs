@@ -45,6 +45,25 @@ struct Aggregate {
     memory: Arc<dyn MemoryPool>,
 }
 
+/// Fails if the texts of a list are longer together than a value may be. Equal texts may lie in one place, so that memory does
+/// not tell.
+fn is_no_more_than_a_value(value: &ScalarValue) -> Called<()> {
+    if let ScalarValue::List(list) = value
+        && let Some(texts) = list.values().as_string_view_opt()
+    {
+        // The first 32 bits of a view are the length of its text.
+        let bytes: u64 = texts
+            .views()
+            .iter()
+            .map(|view| u64::from(*view as u32))
+            .sum();
+        if bytes > present::MAX_VALUE as u64 {
+            present::fits(bytes as usize)?;
+        }
+    }
+    Ok(())
+}
+
 /// Rows that an accumulator gets at a time: between them its memory is looked at.
 const PIECE: usize = 8_192;
 
@@ -169,6 +188,7 @@ impl AggregateCall for Aggregate {
             self.ordered(&mut own, group.len())?;
             self.accumulate(accumulator.as_mut(), &own, group.len(), (&held, made))?;
             let result = accumulator.evaluate()?;
+            is_no_more_than_a_value(&result)?;
             made += result.size();
             held.try_resize(made)?;
             results.push(result);

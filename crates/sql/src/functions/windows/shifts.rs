@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 
 /// Both functions.
-pub(in crate::functions) fn all(state: &SessionState) -> Vec<Arc<WindowUDF>> {
+pub(crate) fn all(state: &SessionState) -> Vec<Arc<WindowUDF>> {
     let all = ["lag", "lead"].into_iter().filter_map(|name| {
         let inner = Arc::clone(state.window_functions().get(name)?);
         Some(Arc::new(WindowUDF::new_from_impl(Shift { inner })))
