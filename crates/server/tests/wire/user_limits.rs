@@ -15,8 +15,8 @@ use crate::http_client::{JSON, request, send};
 /// A query that takes long before its first row.
 const LONG: &str = "select count(*) from generate_series(1, 3000000) a(x), generate_series(1, 100000) b(y) where x * y % 7 = 3";
 
-/// Rows that are kept in memory as they are read twice and may differ each time, some twenty megabytes of them.
-const LARGE: &str = "with t as (select random() as x, repeat('reef', 50) as r from generate_series(1, 100000)) select count(*) from t a, t b where a.x = b.x";
+/// Texts that an aggregate keeps in memory, some ten megabytes of them.
+const LARGE: &str = "select array_length(array_agg(x), 1) from (select repeat(md5(g::text), 3) as x from generate_series(1, 100000) g(g)) t";
 
 /// A server with users of the password `reef`: Root, who is a superuser, Ann and Bob. They are connected since before there
 /// were roles.
