@@ -432,14 +432,9 @@ fn the_memory_limit_spills_what_can_and_names_itself_for_what_cannot() {
     );
     assert!(!text.contains("datafusion"), "{text}");
     // A constant is as large in each row that an aggregate gets: 10 GB, of which few rows are made at a time.
-    for aggregate in [
-        "array_agg(repeat('y', 100000))",
-        "array_agg(repeat('y', 100000) order by x)",
-        "string_agg(repeat('y', 100000), '' order by x)",
-    ] {
-        let text = format!("select {aggregate} from generate_series(1, 100000) g(x)");
-        assert!(f.sql(&text).is_err(), "{text}");
-    }
+    let repeated = "select string_agg(repeat('y', 100000), '' order by x) from generate_series(1, 100000) g(x)";
+    let e = f.sql(repeated).unwrap_err();
+    assert!(matches!(e, Error::Memory { .. }), "{e:?}");
     assert_eq!(f.rows("select 1"), 1);
 }
 
