@@ -147,7 +147,6 @@ mod tests {
             ("create table t (a int) without rowid", "without rowid"),
             ("create table t (a int) engine = memory", "engine"),
             ("create table t (a int) comment 'x'", "comment"),
-            ("create table t (a int) order by a", "order by"),
             ("select quantile(0.9)(a) from t", "(0.9)(...)"),
             ("select a:b from t", "a:b"),
             ("select a collate \"de_DE\" from t", "collate"),
