@@ -192,6 +192,14 @@ fn reworded(text: &str) -> Option<Told> {
             ..Told::of(format!("function {name} does not exist"))
         });
     }
+    if let Some((call, hint)) = text.split_once(") does not exist: ")
+        && text.starts_with("function ")
+    {
+        return Some(Told {
+            hint: Some(sentence(hint)),
+            ..Told::of(format!("{call}) does not exist"))
+        });
+    }
     if let Some(view) = text.strip_prefix("there is no view ") {
         return Some(Told::of(format!("view {view} does not exist")));
     }
@@ -208,6 +216,13 @@ fn reworded(text: &str) -> Option<Told> {
             "column \"{column}\" must appear in the GROUP BY clause or be used in an aggregate function"
         ))
     })
+}
+
+/// A hint, which stands by itself, from what stood behind a colon.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).chain(['.']).collect()
 }
 
 /// Which numbers a decimal has room for, in PostgreSQL's words, from Arrow's: `1.0000 is too large to store in a decimal
@@ -360,6 +375,9 @@ mod tests {
             found.message,
             "column \"t.a\" must appear in the GROUP BY clause or be used in an aggregate function"
         );
+        let found = told("function abs() does not exist: it takes 1 argument, not 0");
+        assert_eq!(found.message, "function abs() does not exist");
+        assert_eq!(found.hint.as_deref(), Some("It takes 1 argument, not 0."));
         let syntax = |message: &str| {
             Error::Syntax {
                 message: message.into(),

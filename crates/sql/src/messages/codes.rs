@@ -20,6 +20,8 @@ const PLAN: Words = &[
     ("could not determine actual enum type", "42804"),
     ("cannot cast type", "42846"),
     ("no function", "42883"),
+    ("at least one argument", "42883"),
+    ("a part of json is an array of texts", "42883"),
     ("invalid function", "42883"),
     ("does not take arguments of these types", "42883"),
     ("ambiguous", "42702"),

@@ -2,6 +2,7 @@
 //!
 //! Uses `error` only.
 
+mod calls;
 mod codes;
 mod convert;
 pub(crate) mod hidden;

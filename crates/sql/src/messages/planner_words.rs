@@ -79,6 +79,18 @@ const SAID: &[(&str, &str)] = &[
         "function '$1' does not take arguments of these types",
     ),
     (
+        r"(?i)(?:the )?function '(\w+)' expected zero arguments? but received \d+",
+        "function '$1' takes no arguments",
+    ),
+    (
+        r"(?i)for function 'nullif' (.+) and (.+) is not comparable",
+        "operator does not exist: $1 = $2",
+    ),
+    (
+        r"(?i)failed to coerce types (.+) and (.+) in BETWEEN expression",
+        "operator does not exist: $1 >= $2",
+    ),
+    (
         r"(?i)\bmin/max was called with (\d+) arguments?\. It requires only (\d+)",
         "the function takes $2 arguments, not $1",
     ),
@@ -170,6 +182,14 @@ mod tests {
             (
                 "min/max was called with 2 arguments. It requires only 1",
                 "the function takes 1 argument, not 2",
+            ),
+            (
+                "The function 'now' expected zero argument but received 1",
+                "function 'now' takes no arguments",
+            ),
+            (
+                "For function 'nullif' bigint and boolean is not comparable",
+                "operator does not exist: bigint = boolean",
             ),
             (
                 "greatest was called without any arguments. It requires at least 1",

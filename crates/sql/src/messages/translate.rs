@@ -12,6 +12,7 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::error::{Error, Position};
+use crate::messages::calls;
 use crate::messages::codes;
 use crate::messages::hidden::is_hidden;
 use crate::messages::nearest::unknown_function;
@@ -47,6 +48,9 @@ impl From<Error> for DataFusionError {
 
 /// How a message about the memory limit begins: operators wrap it in sentences of their own.
 pub(crate) const MEMORY_LIMIT: &str = "memory limit";
+
+/// How the planner says that the sides of `between` do not go together.
+const COERCED: &str = "Failed to coerce types ";
 
 /// The innermost cause of `e` as an [`Error`].
 pub(crate) fn translate(e: &DataFusionError) -> Error {
@@ -93,6 +97,8 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
                 }
             }
         }
+        // It is the planner that takes types which do not go together for a defect here.
+        DataFusionError::Internal(message) if message.contains(COERCED) => plan(message),
         DataFusionError::Internal(message) => Error::Defect {
             message: tidy(message),
         },
@@ -319,8 +325,11 @@ fn memory(message: &str) -> Error {
     }
 }
 
-fn plan(message: &str) -> Error {
-    let message = tidy(message);
+fn plan(whole: &str) -> Error {
+    let message = tidy(whole);
+    if let Some(message) = calls::message(whole, &message) {
+        return Error::coded("42883", message);
+    }
     if message.contains("Column count doesn't match insert query") {
         return Error::coded(
             "42601",

@@ -58,6 +58,8 @@ struct Clauses {
     ordered: bool,
     nulls: Option<NullTreatment>,
     everything: bool,
+    /// How many arguments there are.
+    arguments: usize,
     /// `t.*`, which an outer join may leave without a row.
     of_table: bool,
 }
@@ -73,6 +75,7 @@ fn clauses(function: &Function) -> Clauses {
         clauses,
     }) = &function.args
     {
+        found.arguments = args.len();
         found.distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
         for clause in clauses {
             match clause {
@@ -99,6 +102,19 @@ fn clauses(function: &Function) -> Clauses {
     found
 }
 
+/// Refuses `count(a, b)`, of which the planner would count the rows without NULL in any argument.
+fn check_count(name: &str, arguments: usize) -> Result<()> {
+    if name != "count" || arguments < 2 {
+        return Ok(());
+    }
+    Err(Error::coded(
+        "42883",
+        format!(
+            "the function \"count\" takes one argument, not {arguments}: count rows of them, count((a, b))"
+        ),
+    ))
+}
+
 impl Calls<'_> {
     /// Whether a function of this name gives a value for each row.
     fn is_scalar(&self, name: &str) -> bool {
@@ -121,6 +137,7 @@ impl Calls<'_> {
             return Err(Error::unsupported(*why));
         }
         let clauses = clauses(function);
+        check_count(&name, clauses.arguments)?;
         let refused = |what: &str| {
             Err(Error::coded(
                 "42809",
