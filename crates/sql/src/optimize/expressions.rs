@@ -61,6 +61,18 @@ pub(crate) fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
 }
 
+/// [`fitted`], with a NULL without a type as one of type `to`: Arrow's kernels compare no others, and give values of the type of
+/// the first.
+///
+/// # Errors
+/// As there.
+pub(super) fn compared_with(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
+    match expr.get_type(schema) {
+        Ok(DataType::Null) => Ok(cast(expr, to.clone())),
+        _ => fitted(expr, to, schema),
+    }
+}
+
 /// `expr` as one of type `to`.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ use crate::functions::lists::types::{
 use crate::functions::{special, unknown};
 use crate::messages::types::type_name;
 use crate::optimize::enums;
-use crate::optimize::expressions::{fitted, rewritten};
+use crate::optimize::expressions::{compared_with, fitted, rewritten};
 use crate::optimize::json_keys::{is_jsonb, keyed};
 use crate::optimize::sort_keys::ordered;
 
@@ -545,7 +545,9 @@ fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<
         if func.name() != "coalesce" && (has_json(&to) || has_parts(&to)) {
             return plan_err!("not supported: {} of type {}", func.name(), type_name(&to));
         }
-        let args = args.into_iter().map(|arg| fitted(arg, &to, schema));
+        let compares = func.name() == "nullif" && !is_enum(&to);
+        let fit = if compares { compared_with } else { fitted };
+        let args = args.into_iter().map(|arg| fit(arg, &to, schema));
         let args = args.collect::<Result<Vec<_>>>()?;
         if func.name() != "coalesce" && is_enum(&to) {
             let args = args.into_iter().map(place).collect();

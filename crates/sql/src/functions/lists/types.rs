@@ -223,7 +223,7 @@ pub(crate) fn list_argument(name: &str, types: &[DataType], at: usize) -> Result
     }
 }
 
-/// An array and an item of it, of one type: `(array, item)`.
+/// An array and an item of it, of one type: `(array, item)`. What the array is not known to be, the item says.
 ///
 /// # Errors
 /// If they do not go together.
@@ -232,6 +232,10 @@ pub(crate) fn list_and_item(
     list: &DataType,
     value: &DataType,
 ) -> Result<(DataType, DataType)> {
+    if *list == DataType::Null && *value != DataType::Null {
+        let item = plain(value);
+        return Ok((list_of(item.clone()), item));
+    }
     let list = list_argument(name, std::slice::from_ref(list), 0)?;
     let own = item(&list).cloned().unwrap_or(DataType::Null);
     if is_text(value) && !is_text(&own) {
