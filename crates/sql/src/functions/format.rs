@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
 
 use crate::error::Error;
-use crate::functions::arguments::{TEXT, is_text, strings};
+use crate::functions::arguments::{TEXT, is_bytea, is_text};
 use crate::functions::own::Own;
 use crate::functions::present;
-use crate::functions::texts::literal;
+use crate::functions::texts::{literal, shown};
 use crate::messages::keywords::identifier;
 
 pub(super) fn all() -> Vec<Own> {
@@ -20,13 +20,32 @@ pub(super) fn all() -> Vec<Own> {
 
 fn takes(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [first, ..] if is_text(first) => Ok(vec![DataType::Utf8; types.len()]),
+        [first, ..] if is_text(first) => Ok(types.iter().map(taken).collect()),
         _ => plan_err!("format takes a text with %s, %I or %L, and the values to put there"),
     }
 }
 
+/// What values of a type are taken as. Those that a cast would write in another way than PostgreSQL does here come as they are.
+fn taken(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Boolean => DataType::Boolean,
+        ty if is_bytea(ty) => DataType::Binary,
+        _ => DataType::Utf8,
+    }
+}
+
+/// Values as texts. What is true is `t`, as in answers, and not `true`, as in casts.
+fn written(values: &ArrayRef) -> Result<StringArray> {
+    if *values.data_type() != DataType::Boolean {
+        return shown(values);
+    }
+    let letter = |truth: bool| if truth { "t" } else { "f" };
+    let truths = values.as_boolean().iter();
+    Ok(truths.map(|truth| truth.map(letter)).collect())
+}
+
 fn format(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let columns: Vec<StringArray> = args.iter().map(strings).collect::<Result<_>>()?;
+    let columns: Vec<StringArray> = args.iter().map(written).collect::<Result<_>>()?;
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
         let value = |column: &StringArray| {

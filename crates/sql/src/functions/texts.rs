@@ -12,7 +12,7 @@ use md5::{Digest, Md5};
 use regex::Regex;
 
 use crate::error::Error;
-use crate::functions::arguments::{TEXT, is_text, strings, texts};
+use crate::functions::arguments::{TEXT, is_bytea, is_text, strings, texts};
 use crate::functions::own::Own;
 use crate::messages::keywords::identifier;
 
@@ -29,7 +29,7 @@ pub(super) fn all() -> Vec<Own> {
             |types| texts("unistr", types, 1..=1),
             |_| Ok(TEXT),
             |args, _| {
-                let texts = strings(&args[0])?;
+                let texts = shown(&args[0])?;
                 let found = texts.iter().map(|text| text.map(unistr).transpose());
                 Ok(Arc::new(found.collect::<Result<StringArray>>()?))
             },
@@ -40,7 +40,11 @@ pub(super) fn all() -> Vec<Own> {
             "quote_literal",
             one_value,
             |_| Ok(TEXT),
-            |args, _| mapped(&args[0], literal),
+            |args, _| {
+                let texts = shown(&args[0])?;
+                let found: StringArray = texts.iter().map(|text| text.map(literal)).collect();
+                Ok(Arc::new(found))
+            },
         ),
         Own::new(
             "quote_nullable",
@@ -84,12 +88,28 @@ pub(super) fn quoted(text: &str, quote: char) -> String {
 
 fn one_value(types: &[DataType]) -> Result<Vec<DataType>> {
     match types {
-        [ty] if is_text(ty) || ty.is_integer() || *ty == DataType::Date32 => {
-            Ok(vec![DataType::Utf8])
-        }
-        [_] => plan_err!("quote_literal and quote_nullable take a text, a whole number or a date"),
+        [ty] if is_bytea(ty) => Ok(vec![DataType::Binary]),
+        [_] => Ok(vec![DataType::Utf8]),
         _ => plan_err!("quote_literal and quote_nullable take one value"),
     }
+}
+
+/// Values as texts: bytes as PostgreSQL writes them, which casts of Arrow's read as texts.
+pub(super) fn shown(values: &ArrayRef) -> Result<StringArray> {
+    if *values.data_type() != DataType::Binary {
+        return strings(values);
+    }
+    let hex = |bytes: &[u8]| {
+        let mut text = String::with_capacity(2 + 2 * bytes.len());
+        text.push_str("\\x");
+        for byte in bytes {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    };
+    let bytes = values.as_binary::<i32>();
+    Ok(bytes.iter().map(|value| value.map(hex)).collect())
 }
 
 /// `text` as a constant. Backslashes are doubled, behind an `E` that says so.
