@@ -1,6 +1,7 @@
 //! Bracket expressions: `[a-z]`, `[^[:alpha:]_]`, `[\w.]`.
 
 use crate::error::Result;
+use crate::functions::regular::collating::element;
 use crate::functions::regular::letters::{Class, escaped, named, variants};
 use crate::functions::regular::options::invalid;
 use crate::functions::regular::reader::Parser;
@@ -91,11 +92,8 @@ fn item(parser: &mut Parser<'_>) -> Result<Item> {
             let own = own.ok_or_else(|| invalid("invalid character class"))?;
             return Ok(Item::Class(own.to_string()));
         }
-        let mut letters = name.chars();
-        return match (letters.next(), letters.next()) {
-            (Some(letter), None) => Ok(Item::Letter(letter)),
-            _ => Err(invalid("invalid collating element")),
-        };
+        let letter = element(name).ok_or_else(|| invalid("invalid collating element"))?;
+        return Ok(Item::Letter(letter));
     }
     let letter = parser.next().ok_or_else(unbalanced)?;
     if letter != '\\' {

@@ -5,6 +5,7 @@
 
 mod automaton;
 mod brackets;
+mod collating;
 mod divided;
 mod letters;
 mod options;
