@@ -4,7 +4,7 @@
 use chrono::{Datelike, Days, NaiveDate};
 
 use crate::functions::pattern_parts::{Read, number, out_of_range, word, wrong};
-use crate::functions::patterns::{DAYS, Field, MONTHS};
+use crate::functions::patterns::{DAYS, Field, MONTHS, ROMAN};
 
 /// What was read of a date.
 #[derive(Debug, Default)]
@@ -62,6 +62,10 @@ impl Parts {
             Field::Month => (&mut self.month, digits(2, "MM")?),
             Field::MonthName(_) => (&mut self.month, named(rest, &MONTHS, None, "Month")?),
             Field::MonthShort(_) => (&mut self.month, named(rest, &MONTHS, Some(3), "Mon")?),
+            Field::MonthRoman(_) => {
+                let (name, back, after) = named(rest, &ROMAN, None, "RM")?;
+                (&mut self.month, (name, 13 - back, after))
+            }
             Field::Day => (&mut self.day, digits(2, "DD")?),
             Field::DayOfYear => (&mut self.day_of_year, digits(3, "DDD")?),
             Field::IsoDayOfYear => (&mut self.day_of_year, digits(3, "IDDD")?),
@@ -99,6 +103,7 @@ impl Parts {
             | Field::Month
             | Field::MonthName(_)
             | Field::MonthShort(_)
+            | Field::MonthRoman(_)
             | Field::Day
             | Field::DayOfYear
             | Field::Week

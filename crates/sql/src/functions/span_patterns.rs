@@ -7,7 +7,7 @@ use datafusion::common::{Result, exec_err};
 use crate::error::Error;
 use crate::functions::arguments::strings;
 use crate::functions::lengthened::Made;
-use crate::functions::patterns::{Field, Pattern, marked};
+use crate::functions::patterns::{Field, Letters, Pattern, ROMAN, marked};
 
 /// The texts of intervals by patterns.
 ///
@@ -62,6 +62,21 @@ fn part(field: Field, of: IntervalMonthDayNano, bare: bool) -> std::result::Resu
         Field::Quarter if month == 0 => String::new(),
         Field::Quarter => ((month - 1) / 3 + 1).to_string(),
         Field::Month => padded(month, 2),
+        Field::MonthRoman(_) if years == 0 && month == 0 => String::new(),
+        Field::MonthRoman(letters) => {
+            let back = match month {
+                0 if years > 0 => 0,
+                0 => 11,
+                ..0 => -1 - month,
+                _ => 12 - month,
+            };
+            let number = ROMAN[back as usize];
+            let width = if bare { 0 } else { 4 };
+            match letters {
+                Letters::Lower => format!("{:width$}", number.to_lowercase()),
+                _ => format!("{number:width$}"),
+            }
+        }
         Field::Day if bare => of.days.to_string(),
         Field::Day => format!("{:02}", of.days),
         Field::Hour24 => padded(hours, 2),
@@ -111,6 +126,10 @@ mod tests {
             (of(2, 1, 0.0), "FMDD FMMM FMHH24 DDth", "1 2 0 01st"),
             (of(-27, 0, 0.0), "YYYY MM", "-0002 -03"),
             (hours(130.0), "HH", "10"),
+            (of(3, 0, 0.0), "RM|rm|FMRM", "III |iii |III"),
+            (of(-3, 0, 0.0), "RM", "X   "),
+            (of(12, 0, 0.0), "RM", "XII "),
+            (of(0, 1, 0.0), "RM", ""),
         ] {
             let own = Pattern::parse(pattern).unwrap();
             let found = own.written(|field, bare| part(field, interval, bare));
