@@ -30,7 +30,7 @@ enum Part {
 }
 
 /// How messages of PostgreSQL begin which have more behind `: `, and what that is.
-const OPENINGS: [(&str, Part); 25] = [
+const OPENINGS: [(&str, Part); 26] = [
     (
         "duplicate key value violates unique constraint ",
         Part::Detail,
@@ -64,6 +64,7 @@ const OPENINGS: [(&str, Part); 25] = [
         Part::Hint,
     ),
     ("numeric field overflow: ", Part::Detail),
+    ("source string too short for ", Part::Detail),
     ("MERGE command cannot affect row a second time", Part::Hint),
     ("materialized view ", Part::Hint),
     ("date/time field value out of range: ", Part::Hint),

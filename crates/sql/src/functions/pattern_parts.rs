@@ -32,6 +32,30 @@ pub(super) fn number<'t>(rest: &'t str, most: usize, field: &str) -> Read<(i64, 
     }
 }
 
+/// The same of a number that runs on into the next one if `runs_on`, and so has that many digits and no fewer.
+pub(super) fn running<'t>(
+    rest: &'t str,
+    digits: usize,
+    field: &str,
+    runs_on: bool,
+) -> Read<(i64, &'t str)> {
+    if !runs_on || digits == usize::MAX {
+        return number(rest, usize::MAX, field);
+    }
+    let start: String = rest.chars().take(digits).collect();
+    let there = start.chars().count();
+    if there < digits {
+        return Err(wrong(format!(
+            "source string too short for \"{field}\" formatting field: Field requires {digits} characters, but only {there} remain."
+        )));
+    }
+    let (value, after) = number(rest, digits, field)?;
+    if rest.len() - after.len() < digits {
+        return Err(wrong(format!("invalid value \"{start}\" for \"{field}\"")));
+    }
+    Ok((value, after))
+}
+
 /// The start of a text, for messages.
 pub(super) fn word(text: &str) -> String {
     text.chars()

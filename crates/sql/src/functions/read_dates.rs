@@ -3,7 +3,7 @@
 
 use chrono::{Datelike, Days, NaiveDate};
 
-use crate::functions::pattern_parts::{Read, number, out_of_range, word, wrong};
+use crate::functions::pattern_parts::{Read, number, out_of_range, running, word, wrong};
 use crate::functions::patterns::{DAYS, Field, MONTHS, ROMAN};
 
 /// What was read of a date.
@@ -41,8 +41,7 @@ impl Parts {
     ) -> Read<Option<&'t str>> {
         self.convention(field)?;
         let digits = |most: usize, name: &'static str| {
-            let most = if runs_on { most } else { usize::MAX };
-            number(rest, most, name).map(|(value, after)| (name, value, after))
+            running(rest, most, name, runs_on).map(|(value, after)| (name, value, after))
         };
         let (place, read) = match field {
             Field::Year(_, true) => {

@@ -11,7 +11,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use crate::error::Error;
 use crate::functions::arguments::{UTC, is_text};
 use crate::functions::own::Own;
-use crate::functions::pattern_parts::{Read, number, out_of_range, word, wrong};
+use crate::functions::pattern_parts::{Read, number, out_of_range, running, word, wrong};
 use crate::functions::patterns::{Field, Pattern, Piece};
 use crate::functions::read_dates;
 use crate::functions::temporal::local::Local;
@@ -116,13 +116,15 @@ fn read(pieces: &[Piece], text: &str) -> Read<Found> {
                     rest = beyond(rest, c);
                 }
             }
-            Piece::Field(field, _, ordinal) => {
+            Piece::Field(field, bare, ordinal) => {
                 rest = rest.trim_start();
                 if rest.is_empty() {
                     break;
                 }
-                // Digits that run into those of the next field are cut at their number.
-                let runs_on = matches!(pieces.get(at + 1), Some(Piece::Field(next, _, _)) if next.is_number());
+                // Digits that run into those of the next field are cut at their number, but for those of `FM`.
+                let next = pieces.get(at + 1);
+                let runs_on =
+                    !bare && matches!(next, Some(Piece::Field(next, _, _)) if next.is_number());
                 rest = parts.take(*field, rest, runs_on, text)?;
                 if ordinal.is_there() {
                     rest = rest.get(2..).unwrap_or_default();
@@ -160,16 +162,16 @@ impl Parts {
         match self.date.take(field, rest, runs_on)? {
             Some(after) => Ok(after),
             None if matches!(field, Field::Hour24 | Field::Hour12) => {
-                let most = if runs_on { 2 } else { usize::MAX };
-                self.take_hour(field == Field::Hour12, rest, most)
+                self.take_hour(field == Field::Hour12, rest, runs_on)
             }
             None => self.take_clock(field, rest, runs_on, text),
         }
     }
 
     /// The same of an hour, of a clock that shows twelve or all.
-    fn take_hour<'t>(&mut self, twelve: bool, rest: &'t str, most: usize) -> Read<&'t str> {
-        let (hour, after) = number(rest, most, if twelve { "HH12" } else { "HH24" })?;
+    fn take_hour<'t>(&mut self, twelve: bool, rest: &'t str, runs_on: bool) -> Read<&'t str> {
+        let name = if twelve { "HH12" } else { "HH24" };
+        let (hour, after) = running(rest, 2, name, runs_on)?;
         if twelve {
             if !(1..=12).contains(&hour) {
                 return Err(wrong(format!(
@@ -189,10 +191,7 @@ impl Parts {
         runs_on: bool,
         text: &str,
     ) -> Read<&'t str> {
-        let digits = |most: usize, name: &str| {
-            let most = if runs_on { most } else { usize::MAX };
-            number(rest, most, name)
-        };
+        let digits = |most: usize, name: &str| running(rest, most, name, runs_on);
         let rest = match field {
             Field::HalfDay(_, points) => {
                 let wanted = if points {
