@@ -96,6 +96,7 @@ pub use logical::window::{
 };
 pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
 pub use physical::explain::{PipelineOutline, StageOutline};
+pub use physical::sampling::sample;
 pub use profile::ProfileCollector;
 pub use vector::strings::Strings;
 pub use vector::value::{Kind, Type, Values, Var, Vector};

@@ -286,6 +286,17 @@ impl Probe {
         &self.groups
     }
 
+    /// Stands before the first match of keys of which the groups are known, of a table with one partition.
+    pub fn found(&mut self, groups: &[u32]) {
+        self.groups.clear();
+        self.groups.extend_from_slice(groups);
+        // Of one partition no hash is looked at.
+        self.hashes.clear();
+        self.hashes.resize(groups.len(), 0);
+        self.row = 0;
+        self.taken = 0;
+    }
+
     /// Makes keys that are not valid find nothing.
     ///
     /// # Panics

@@ -22,7 +22,8 @@ use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
 use crate::options::{Execution, NumaPolicy};
 use crate::physical::analysis::{
-    barriers, expected_probes, expected_rows, groups, last_uses, may_be_partitioned, ordered,
+    barriers, expected_probes, expected_rows, groups, last_transfers, last_uses,
+    may_be_partitioned, ordered,
 };
 use crate::physical::program::{Program, Sink, Source, Stage};
 use crate::profile::Record;
@@ -98,7 +99,7 @@ async fn drive(
             _ => None,
         },
     };
-    let last = last_uses(program);
+    let (last, transfers) = (last_uses(program), last_transfers(program));
     for (number, stage) in program.stages.iter().enumerate() {
         run.run_stage(number, stage, number == program.answer)
             .await?;
@@ -107,8 +108,7 @@ async fn drive(
                 run.parameters[parameter] = Some(run.single(number, *var)?);
             }
         }
-        let over = last.iter().enumerate().filter(|(_, last)| **last == number);
-        over.for_each(|(stage, _)| run.forget(stage));
+        run.forget_read(number, &last, &transfers);
     }
     // Absent if the rows were sent while they were computed.
     if let Some(answer) = run.rows[program.answer].take() {

@@ -5,8 +5,11 @@
 //! not in it, so a scan may drop them first: by its zone maps whole blocks and pages, which are then not read at all,
 //! and the others by testing stored values. A filter of keys that lets most rows through is skipped after the first
 //! block, by its gauge.
+//!
+//! A scan also takes the keys of join tables that others probe, where the planner found that rows without them are of
+//! no use there ([predicate transfer](crate::physical::transfer)).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use algebra::dot::Keys;
@@ -17,7 +20,7 @@ use table::{Filter, Form, Gauge, Test};
 use crate::execute::query_state::QueryState;
 use crate::logical::relation::Scan;
 use crate::operators::join_table::JoinTable;
-use crate::physical::program::{JoinKind, Operator, Probe};
+use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Transfer};
 use crate::vector::value::{Kind, Values, Vector};
 
 /// Keys of up to this many rows are given as ranges if they are [`FEW_RANGES`] at most: comparing takes less than
@@ -26,10 +29,16 @@ const FEW_ROWS: usize = 64;
 const FEW_RANGES: usize = 4;
 /// A build side's keys are looked at one by one, for their extremes, if it has at most this share of the scan's rows.
 const SCANNED: usize = 4;
+/// A scan takes so many filters of one column from join tables that others probe, those with the fewest rows.
+const MOST_TRANSFERS: usize = 2;
+/// And only from tables that have at most this many times as many rows as one that its pipeline probes by the column.
+const WIDER: usize = 2;
 
 /// A filter that a finished join table gives to a scan.
 pub(crate) struct KeyFilter {
     pub filter: Filter,
+    /// The column, the join table and the number of the key.
+    from: Transfer,
     /// What it is, such as `scan of lineitem: l_partkey among the keys of stage 2`.
     pub shown: String,
 }
@@ -45,12 +54,20 @@ impl KeyFilter {
 }
 
 impl QueryState {
-    /// The filters that the finished join tables probed by `operators` give to `scan`.
-    pub(crate) fn key_filters(&self, scan: &Scan, operators: &[Operator]) -> Vec<KeyFilter> {
+    /// The filters that finished join tables give to the `scan` of `pipeline`: those that it probes, and those whose
+    /// keys are passed on to it.
+    pub(crate) fn key_filters(&self, scan: &Scan, pipeline: &Pipeline) -> Vec<KeyFilter> {
         let mut filters = Vec::new();
         if scan.table.rows() <= algebra::VECTOR_ROWS as u64 {
             return filters;
         }
+        self.probed(scan, &pipeline.operators, &mut filters);
+        self.passed_on(scan, pipeline, &mut filters);
+        filters
+    }
+
+    /// Adds the filters of the join tables that `operators` probe.
+    fn probed(&self, scan: &Scan, operators: &[Operator], filters: &mut Vec<KeyFilter>) {
         for operator in operators {
             let Operator::Probe(probe) = operator else {
                 continue;
@@ -63,13 +80,46 @@ impl QueryState {
                 continue;
             }
             if let Some(join_table) = &self.join_tables[probe.stage] {
-                self.filters_of(probe, join_table, scan, &mut filters);
+                self.filters_of(probe, join_table, scan, filters);
             }
             if probe.marks {
                 break;
             }
         }
-        filters
+    }
+
+    /// Adds the filters of join tables whose keys are passed on to the scan.
+    fn passed_on(&self, scan: &Scan, pipeline: &Pipeline, filters: &mut Vec<KeyFilter>) {
+        let mut columns: BTreeMap<usize, Vec<(&JoinTable, Transfer)>> = BTreeMap::new();
+        for transfer in &pipeline.transfers {
+            let Some(join_table) = self.join_tables[transfer.stage].as_deref() else {
+                continue;
+            };
+            let own = filters
+                .iter()
+                .filter(|own| own.from.column == transfer.column);
+            let mut own = own.filter_map(|own| {
+                let rows = self.join_tables[own.from.stage].as_ref()?.rows;
+                Some(own.from == *transfer || join_table.rows > rows.saturating_mul(WIDER))
+            });
+            // A part of a table says nothing of the rows that others compare with the rest.
+            let is_whole = join_table.numbers.is_none() && join_table.pass.is_none();
+            if is_whole && !own.any(|is_enough| is_enough) {
+                let all = columns.entry(transfer.column).or_default();
+                all.push((join_table, *transfer));
+            }
+        }
+        for mut tables in columns.into_values() {
+            tables.sort_by_key(|(join_table, _)| join_table.rows);
+            tables.dedup_by_key(|(_, from)| *from);
+            let found = tables.into_iter().filter_map(|(join_table, from)| {
+                let mut is_own = false;
+                pipeline.tables(&mut |stage| is_own |= stage == from.stage);
+                let whose = if is_own { "" } else { " that others probe" };
+                key_filter(join_table, from, scan, whose)
+            });
+            filters.extend(found.take(MOST_TRANSFERS));
+        }
     }
 
     fn filters_of(
@@ -85,38 +135,55 @@ impl QueryState {
             let Some((_, column)) = column.filter(|_| whole) else {
                 continue;
             };
-            let keys = join_table.keys().filter(|_| probe.keys.len() == 1);
-            let many = join_table.rows * SCANNED > scan.table.rows() as usize;
-            let form = match (few(join_table, place), keys) {
-                (Some(ranges), _) => Form::Ranges(ranges.into()),
-                (None, Some(keys)) => Form::Keys(keys),
-                (None, None) if many => continue,
-                (None, None) => match extremes(join_table, place) {
-                    Some(range) => Form::Ranges(range.into()),
-                    None => continue,
-                },
+            let from = Transfer {
+                column: *column,
+                stage: probe.stage,
+                place,
             };
-            let schema = scan.table.schema();
-            let name = schema.field(*column).name();
-            let test: Arc<dyn Test> = match &form {
-                Form::Keys(keys) => Arc::new(AmongKeys(keys.clone())),
-                Form::Ranges(ranges) => Arc::new(AmongRanges(ranges.clone())),
-                _ => continue,
-            };
-            filters.push(KeyFilter {
-                filter: Filter {
-                    columns: vec![*column],
-                    test,
-                    form,
-                    gauge: Some(Arc::new(Gauge::default())),
-                },
-                shown: format!(
-                    "scan of {}: {name} among the keys of stage {}",
-                    scan.alias, probe.stage
-                ),
-            });
+            filters.extend(key_filter(join_table, from, scan, ""));
         }
     }
+}
+
+/// The filter that a join table gives to a column of `scan`, if it has one. `whose` is shown behind its stage.
+fn key_filter(
+    join_table: &JoinTable,
+    from: Transfer,
+    scan: &Scan,
+    whose: &str,
+) -> Option<KeyFilter> {
+    let Transfer {
+        column,
+        stage,
+        place,
+    } = from;
+    let many = join_table.rows * SCANNED > scan.table.rows() as usize;
+    let form = match (few(join_table, place), join_table.keys()) {
+        (Some(ranges), _) => Form::Ranges(ranges.into()),
+        (None, Some(keys)) => Form::Keys(keys),
+        (None, None) if many => return None,
+        (None, None) => Form::Ranges(extremes(join_table, place)?.into()),
+    };
+    let schema = scan.table.schema();
+    let name = schema.field(column).name();
+    let test: Arc<dyn Test> = match &form {
+        Form::Keys(keys) => Arc::new(AmongKeys(keys.clone())),
+        Form::Ranges(ranges) => Arc::new(AmongRanges(ranges.clone())),
+        _ => return None,
+    };
+    Some(KeyFilter {
+        filter: Filter {
+            columns: vec![column],
+            test,
+            form,
+            gauge: Some(Arc::new(Gauge::default())),
+        },
+        from,
+        shown: format!(
+            "scan of {}: {name} among the keys of stage {stage}{whose}",
+            scan.alias
+        ),
+    })
 }
 
 /// The values that a join table has of its key number `place`, NULLs left out; `None` if they are not whole numbers.

@@ -94,6 +94,20 @@ impl QueryState {
         budget.used() > budget.limit() / 4 * 3
     }
 
+    /// After stage `number`: drops what nobody reads any more. `last` says for each stage who reads it last, and `keys`
+    /// which scan takes the keys of its join table last. A join table of which only the keys are still wanted stays while a
+    /// quarter of the memory is used at most.
+    pub fn forget_read(&mut self, number: usize, last: &[usize], keys: &[usize]) {
+        let budget = &self.runtime.budget;
+        let is_short = budget.used() > budget.limit() / 4;
+        for (stage, (last, keys)) in last.iter().zip(keys).enumerate() {
+            let is_over = *last <= number && (is_short || *keys <= number);
+            if is_over && *last.max(keys) >= number {
+                self.forget(stage);
+            }
+        }
+    }
+
     /// Drops the rows and the join table of a stage and releases their memory.
     pub fn forget(&mut self, number: usize) {
         self.join_tables[number] = None;

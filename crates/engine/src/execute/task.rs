@@ -133,7 +133,7 @@ impl QueryState {
         if let (Source::Scan(scan), OpenSource::Scan { filters, .. }) =
             (&pipeline.source, &mut source)
         {
-            key_filters = self.key_filters(scan, &pipeline.operators);
+            key_filters = self.key_filters(scan, pipeline);
             filters.extend(key_filters.iter().map(|own| own.filter.clone()));
             // Keys are looked up in less time than texts are read.
             filters.sort_by_key(|filter| reads_texts(filter, &scan.table));

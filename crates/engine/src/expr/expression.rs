@@ -113,6 +113,11 @@ pub trait Call: Any + Send + Sync + fmt::Debug {
     fn together(&self, _calls: &[Arc<dyn Call>]) -> Option<Arc<dyn Calls>> {
         None
     }
+
+    /// Whether it may do something, or give something else, each time it is called: then it is called for rows of the answer only.
+    fn is_volatile(&self) -> bool {
+        false
+    }
 }
 
 /// Several functions of one argument that are computed at once.
@@ -211,30 +216,44 @@ impl Expr {
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match &self.node {
             Node::Var(var) => f(*var),
-            Node::Literal(_) | Node::Parameter(_) => {}
+            _ => self.each_operand(&mut |e| e.each_var(f)),
+        }
+    }
+
+    /// Calls `f` with each expression that this one is directly computed from.
+    fn each_operand(&self, f: &mut dyn FnMut(&Expr)) {
+        match &self.node {
+            Node::Var(_) | Node::Literal(_) | Node::Parameter(_) => {}
             Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
-                a.each_var(f);
-                b.each_var(f);
+                f(a);
+                f(b);
             }
-            Node::And(all) | Node::Or(all) | Node::Call(all, _) => {
-                all.iter().for_each(|e| e.each_var(f));
-            }
-            Node::Not(e) | Node::IsNull(e) | Node::In(e, _) | Node::Widen(e) => e.each_var(f),
-            Node::Scale(e, _) | Node::Float(e, _) | Node::Year(e) | Node::Labels(e, _) => {
-                e.each_var(f)
-            }
+            Node::And(all) | Node::Or(all) | Node::Call(all, _) => all.iter().for_each(f),
+            Node::Not(e) | Node::IsNull(e) | Node::In(e, _) | Node::Widen(e) => f(e),
+            Node::Scale(e, _) | Node::Float(e, _) | Node::Year(e) | Node::Labels(e, _) => f(e),
             Node::Ranged(ranged) => {
-                ranged.of.each_var(f);
-                ranged.otherwise.iter().for_each(|e| e.each_var(f));
+                f(&ranged.of);
+                ranged.otherwise.iter().for_each(f);
             }
             Node::Case(branches, last) => {
                 for (when, then) in branches {
-                    when.each_var(f);
-                    then.each_var(f);
+                    f(when);
+                    f(then);
                 }
-                last.each_var(f);
+                f(last);
             }
         }
+    }
+
+    /// Whether it calls a function that may do something, or give something else, each time it is called.
+    pub(crate) fn is_volatile(&self) -> bool {
+        let mut found = match &self.node {
+            Node::Call(_, call) => call.is_volatile(),
+            Node::Labels(_, per) => per.call.is_volatile(),
+            _ => false,
+        };
+        self.each_operand(&mut |e| found |= e.is_volatile());
+        found
     }
 
     /// The same expression, of vectors with the numbers that `to` gives for those that it reads.

@@ -11,12 +11,13 @@ use arrow::datatypes::SchemaRef;
 
 use crate::expr::Expr;
 use crate::logical::aggregate_call::AggregateCall;
+pub use crate::logical::as_of::AsOf;
 use crate::logical::external::ExternalScan;
 use crate::logical::row_function::RowFunction;
+use crate::logical::samples::Samples;
 pub use crate::logical::scan::Scan;
 use crate::logical::window::WindowFold;
 use crate::vector::value::{Type, Var};
-use algebra::filter::Op as Compare;
 
 pub use crate::logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
 
@@ -29,6 +30,10 @@ pub struct Query {
     pub parameters: Vec<(Rel, Var)>,
     /// Aggregate functions of others; [`Function::Call`] is an index into them.
     pub aggregates: Vec<Arc<dyn AggregateCall>>,
+    /// What samples of its tables tell, for estimates.
+    pub(crate) samples: Samples,
+    /// A seed by which inner joins get any order instead of a good one, for tests.
+    pub any_order: Option<u64>,
 }
 
 /// Name and type of a vector.
@@ -62,6 +67,15 @@ impl Query {
         if narrow.kind == own.kind {
             *own = narrow;
         }
+    }
+
+    /// If joins get any order: a number below `many`.
+    pub(crate) fn draw(&mut self, many: usize) -> Option<usize> {
+        let seed = self.any_order.as_mut()?;
+        *seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        Some((*seed >> 33) as usize % many.max(1))
     }
 
     /// An expression that reads the vector.
@@ -278,7 +292,7 @@ impl Rel {
     }
 
     /// Calls `f` with each relation that this one reads.
-    pub(crate) fn each_input(&self, f: &mut dyn FnMut(&Rel)) {
+    pub(crate) fn each_input<'r>(&'r self, f: &mut dyn FnMut(&'r Rel)) {
         match self {
             Rel::Scan(_) | Rel::Read(_) | Rel::Values { .. } => {}
             Rel::Filter { input, .. }
@@ -307,30 +321,4 @@ impl Rel {
         self.each_var(&mut |other| found |= other == var);
         found
     }
-}
-
-/// An as-of join: of the rows of `right` with the same keys as a row of `left`, the one whose number `of` is nearest to the number `at`
-/// on one side of it. Numbers are of 64 bits, whole ones or floats, and both of one kind. What is NULL matches nothing.
-#[derive(Clone, Debug)]
-pub struct AsOf {
-    /// The rows that look for another one.
-    pub left: Box<Rel>,
-    /// The rows that are looked for.
-    pub right: Box<Rel>,
-    /// Pairs (of `left`, of `right`) that must be equal and not NULL.
-    pub equal: Vec<(Var, Var)>,
-    /// The number of `right`.
-    pub of: Var,
-    /// How it must compare with `at`: the greatest number is taken that is less (or equal), or the least that is greater (or equal).
-    pub op: Compare,
-    /// The number of `left`.
-    pub at: Var,
-    /// What else must hold of the number that is found, with other numbers of `left`: how far off it may lie.
-    pub bounds: Vec<(Compare, Var)>,
-    /// Which of several rows with that number is taken: the first of this order, any if it does not say.
-    pub ties: Vec<Key>,
-    /// Whether rows of `left` without a match are kept, with NULLs.
-    pub keeps: bool,
-    /// For each vector of `right` that is read: that vector, and the one that holds its value, or NULL.
-    pub outer: Vec<(Var, Var)>,
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use algebra::dot::{Direct, Hashed, Keys, NONE, Ranked};
 use algebra::lift::Bounds;
+use arrow::datatypes::DataType;
+use table::Dictionary;
 
 use crate::error::{Error, Result};
 use crate::operators::ordered_rows::OrderedRows;
@@ -16,7 +18,8 @@ use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
 use crate::vector::radix::LoadedPartitions;
 use crate::vector::rows::Materialized;
-use crate::vector::value::{Type, Var, Vector};
+use crate::vector::strings::Strings;
+use crate::vector::value::{Type, Values, Var, Vector};
 
 /// The index is an array by key if there are at most this many integers for each row between the least and the
 /// greatest key.
@@ -46,6 +49,10 @@ pub(crate) struct JoinTable {
     pub unique: bool,
     /// The rows in the order of a vector that a band is of, from the first probe by one on; `None` in it if they have no order.
     pub(super) ordered: OnceLock<Option<OrderedRows>>,
+    /// What each label of a dictionary of probing texts finds, from the first probe by it on.
+    by_code: OnceLock<(Arc<Dictionary>, Vec<u32>)>,
+    /// About how many rows will probe it.
+    expected_probes: u64,
     /// How many pairs of rows with the same keys probes by a band have found so far.
     pub(super) tried: AtomicU64,
     marks: Vec<AtomicBool>,
@@ -145,6 +152,8 @@ impl JoinTable {
             index,
             unique,
             ordered: OnceLock::new(),
+            by_code: OnceLock::new(),
+            expected_probes,
             tried: AtomicU64::new(0),
             marks: std::iter::repeat_with(AtomicBool::default)
                 .take(marks)
@@ -165,6 +174,8 @@ impl JoinTable {
             index: Index::All,
             unique,
             ordered: OnceLock::new(),
+            by_code: OnceLock::new(),
+            expected_probes: 0,
             tried: AtomicU64::new(0),
             marks: vec![],
             memory: 0,
@@ -233,6 +244,11 @@ impl JoinTable {
                 layout,
                 interners,
             } => {
+                if let ([vector], [key]) = (&vectors[..], keys)
+                    && self.coded(vector, &types[*key], first, probe)?
+                {
+                    return Ok(());
+                }
                 let mut texts = StringKeys::Known(interners);
                 let own: Vec<&Type> = keys.iter().map(|key| &types[*key]).collect();
                 layout.encode_as(
@@ -247,6 +263,79 @@ impl JoinTable {
             }
         }
         Ok(())
+    }
+
+    /// Probes by a text that is a code of a dictionary: what each of its labels finds is looked up once, if they are fewer than the
+    /// rows that probe. Returns whether it did.
+    fn coded(
+        &self,
+        vector: &Vector,
+        ty: &Type,
+        first: &mut Vec<u32>,
+        probe: &mut algebra::dot::Probe,
+    ) -> Result<bool> {
+        let (Values::Code(codes), Some(labels)) = (&vector.values, &ty.labels) else {
+            return Ok(false);
+        };
+        if labels.len() as u64 > self.expected_probes {
+            return Ok(false);
+        }
+        let mut failed = None;
+        let (of, found) = self.by_code.get_or_init(|| {
+            let found = self.labels(labels);
+            let found = found.unwrap_or_else(|error| {
+                failed = Some(error);
+                vec![]
+            });
+            (Arc::clone(labels), found)
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if !Arc::ptr_eq(of, labels) {
+            return Ok(false);
+        }
+        first.clear();
+        // The code of a NULL may be any number.
+        let row = |code: &u32| found.get(*code as usize).copied().unwrap_or(NONE);
+        first.extend(codes.iter().map(row));
+        if let Some(valid) = &vector.valid {
+            algebra::dot::exclude(first, valid);
+        }
+        if !self.unique {
+            probe.found(first);
+        }
+        Ok(true)
+    }
+
+    /// What each label of a dictionary finds: its only row, or its group.
+    fn labels(&self, labels: &Dictionary) -> Result<Vec<u32>> {
+        let Index::KeyWords {
+            hashed,
+            layout,
+            interners,
+        } = &self.index
+        else {
+            return Err(Error::internal("texts in an index of numbers"));
+        };
+        let texts = Vector::new(Values::Text(Strings::new(labels.labels().clone())));
+        let ty = Type::of(&DataType::Utf8View, false);
+        let ty = ty.ok_or_else(|| Error::internal("no type of texts"))?;
+        let (mut words, mut known) = (KeyWords::default(), StringKeys::Known(interners));
+        layout.encode_as(&[&ty], &[&texts], labels.len(), &mut known, &mut words)?;
+        let (mut first, mut probe) = (Vec::new(), algebra::dot::Probe::new());
+        self.hashed(
+            hashed,
+            &words,
+            words.valid.as_deref(),
+            &mut first,
+            &mut probe,
+        );
+        Ok(if self.unique {
+            first
+        } else {
+            probe.groups().to_vec()
+        })
     }
 
     fn hashed(

@@ -86,7 +86,8 @@ pub(crate) fn expected_rows(program: &Program) -> Vec<u64> {
                 if let Operator::Probe(probe) = operator
                     && matches!(probe.kind, JoinKind::Inner | JoinKind::Semi)
                 {
-                    left *= share(rows[probe.stage]).min(1.0);
+                    let known = program.shares.get(&probe.stage).copied();
+                    left *= known.unwrap_or_else(|| share(rows[probe.stage])).min(1.0);
                 }
             }
             own = (own.0 + left, own.1 + all);
@@ -116,6 +117,17 @@ pub(crate) fn last_uses(program: &Program) -> Vec<usize> {
         }
     }
     last[program.answer] = usize::MAX;
+    last
+}
+
+/// For each stage, the last stage of which a scan takes the keys of its join table.
+pub(crate) fn last_transfers(program: &Program) -> Vec<usize> {
+    let mut last: Vec<usize> = vec![0; program.stages.len()];
+    for (number, stage) in program.stages.iter().enumerate() {
+        for transfer in stage.pipelines.iter().flat_map(|p| &p.transfers) {
+            last[transfer.stage] = number;
+        }
+    }
     last
 }
 

@@ -22,6 +22,11 @@ impl Classes {
         self.0.push(class);
     }
 
+    /// The vectors that equal `var`, if there are others.
+    pub fn of(&self, var: Var) -> Option<&BTreeSet<Var>> {
+        self.0.iter().find(|class| class.contains(&var))
+    }
+
     /// Whether the equality follows from those that were added.
     pub fn has(&self, (a, b): (Var, Var)) -> bool {
         self.0
@@ -41,6 +46,7 @@ mod tests {
             classes.join(pair);
         }
         assert!(classes.has((1, 4)) && classes.has((4, 1)) && classes.has((5, 6)));
+        assert_eq!(classes.of(2), Some(&BTreeSet::from([1, 2, 3, 4])));
         assert!(!classes.has((1, 5)) && !classes.has((7, 8)));
     }
 }

@@ -16,7 +16,9 @@ use crate::expr::{Expr, Literal, Node, is_fallible};
 use crate::logical::parts::{Merged, Part};
 use crate::logical::relation::{Fold, Function, Query, Rel};
 use crate::physical::copies::can_group;
-use crate::physical::statistics::{ONE, expected, expected_of_join, fan_out};
+use crate::physical::statistics::{
+    ONE, expected, expected_of_join, fan_out, reached, values, values_left,
+};
 use crate::vector::value::{Kind, Var};
 
 /// A relation is joined to groups if at least so many of their keys are its vectors, or if groups are much fewer than rows.
@@ -266,7 +268,8 @@ impl Join<'_> {
             if others.is_empty() && links.iter().all(|(_, key)| mine.contains(key)) {
                 return None;
             }
-            self.pays(query, place, &mine, &others).then_some(Late {
+            let pays = self.pays(query, place, &links, (&mine, &others));
+            pays.then_some(Late {
                 place,
                 links,
                 cases,
@@ -346,28 +349,54 @@ impl Join<'_> {
         }
     }
 
-    /// Whether groups by the key of the relation at `place` are few beside the rows, and, if they are not very few, less costly than
-    /// and as many as those by its vectors `mine`.
-    fn pays(&self, query: &Query, place: usize, mine: &[Var], others: &[Var]) -> bool {
-        let (left, base) = expected(&self.inputs[place]);
-        let values = |var: &Var| query.ty(*var).most_values();
-        if left < base * WHOLE {
-            return false;
-        }
+    /// Whether groups by the key of the relation at `place`, which `links` find, are few beside the rows, and, if they are not very
+    /// few, less costly than and as many as those by its vectors `mine`.
+    fn pays(
+        &self,
+        query: &Query,
+        place: usize,
+        links: &[(Var, Var)],
+        (mine, others): (&[Var], &[Var]),
+    ) -> bool {
+        let own = &self.inputs[place];
+        let (left, base) = expected(query, own);
         let rest = self.inputs.iter().enumerate();
         let rest: Vec<&Rel> = rest
             .filter(|(i, _)| *i != place)
             .map(|(_, rel)| rel)
             .collect();
-        let of_key = |var: &Var| {
-            let of = rest.iter().find(|rel| rel.gives(*var));
-            let (left, base) = of.map_or((f64::MAX, f64::MAX), |rel| expected(rel));
-            (values(var) * (left / base).min(1.0)).min(left).max(1.0)
+        let given = |(here, _): &(Var, Var)| rest.iter().find(|rel| rel.gives(*here));
+        let parent = links.first().and_then(given);
+        let share = parent.and_then(|parent| reached(query, parent, own, links));
+        if share.unwrap_or(left / base) < WHOLE {
+            return false;
+        }
+        let groups_of = |rel: &&Rel| {
+            let keys = others.iter().copied().filter(|key| rel.gives(*key));
+            let keys: Vec<Var> = keys.collect();
+            if keys.is_empty() {
+                1.0
+            } else {
+                values_left(query, rel, &keys, &self.pairs_with(rel))
+            }
         };
-        let groups = base * others.iter().map(of_key).product::<f64>();
-        let rows = expected_of_join(&rest).0;
-        let are_wide = mine.len() >= KEYS && mine.iter().map(values).product::<f64>() >= base;
+        let here: Vec<Var> = links.iter().map(|(here, _)| *here).collect();
+        let found = base.min(values(query, &here));
+        let groups = found * rest.iter().map(groups_of).product::<f64>();
+        let rows = expected_of_join(query, &rest, self.equal).0;
+        let are_wide = mine.len() >= KEYS && values(query, mine) >= base * WHOLE;
         !mine.is_empty() && (groups <= MUCH * rows || (are_wide && groups <= GROUPED * rows))
+    }
+
+    /// The pairs (of another relation, of `rel`) that must be equal.
+    fn pairs_with(&self, rel: &Rel) -> Vec<(Var, Var)> {
+        let pairs = self.equal.iter();
+        let pairs = pairs.filter_map(|(a, b)| match (rel.gives(*a), rel.gives(*b)) {
+            (true, false) => Some((*b, *a)),
+            (false, true) => Some((*a, *b)),
+            _ => None,
+        });
+        pairs.collect()
     }
 }
 

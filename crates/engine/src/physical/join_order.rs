@@ -5,28 +5,28 @@
 //! dimension of a dimension reduces that dimension before the root is read. A relation hangs where it is found by a
 //! key of its own, if there is such a place: elsewhere each row could have many matches (fan-out), and equalities that
 //! are left over would remove them again. The join tables that let the smallest share of rows through, their matches
-//! counted, are probed first. A build side that is much larger than its parent is reduced by the keys of the parent's rows.
+//! counted, are probed first. Where few rows of a parent are left, a large build side is reduced by
+//! their keys first ([`backward`](crate::physical::backward)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
-use crate::physical::band::Band;
+use crate::physical::backward::{Pair, REDUCING, Reduction, cost_again, shares};
+use crate::physical::build_side::{BuildSide, band_of, semi_probe};
 use crate::physical::classes::Classes;
 use crate::physical::copies::{self, Copies};
+use crate::physical::join_tree::{Edges, Matches, any_relation, next_relation, pair};
 use crate::physical::one_side::computed_before;
 use crate::physical::outer_join::drop_unmatched;
 use crate::physical::planner::Planner;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
-use crate::physical::statistics::{ONE, expected, fan_out};
+use crate::physical::statistics::{ONE, expected, fan_out, groups_below, reached, share_found};
 use crate::vector::value::Var;
 
 /// Another relation is the root if it is expected to keep this many times as many rows as the largest relation.
 const FEW: f64 = 8.0;
-/// A build side is reduced by a join table that its parent probes by the same keys, if that table lets at most this
-/// share of rows through.
-const REDUCING: f64 = 0.5;
 
 /// A relation of the join, and its place in the tree.
 struct Node {
@@ -35,41 +35,14 @@ struct Node {
     parent: Option<(usize, Vec<(Var, Var)>)>,
     vars: BTreeSet<Var>,
     expected: (f64, f64),
+    /// The same rows to choose the root by: groups are there by then, and have no predicates that a scan could test.
+    size: (f64, f64),
+    /// The share of its matches that its predicates leave for the keys that its parent has, if that is told.
+    reached: Option<f64>,
     /// How many of its rows, without its predicates, are expected to match a row of its parent.
     fan_out: f64,
-}
-
-/// Equalities, each as two vectors and the relations that have them.
-type Edges = Vec<((usize, Var), (usize, Var))>;
-
-/// For each relation those that equalities connect it with, by their numbers, each with the rows of it that are expected to match
-/// a row of the relation.
-type Matches = Vec<Vec<(usize, f64)>>;
-
-/// The vectors of `parent` and of `child` that an equality compares, if it is one of these two.
-fn pair((a, b): &((usize, Var), (usize, Var)), parent: usize, child: usize) -> Option<(Var, Var)> {
-    match (a.0 == parent && b.0 == child, b.0 == parent && a.0 == child) {
-        (true, _) => Some((a.1, b.1)),
-        (_, true) => Some((b.1, a.1)),
-        _ => None,
-    }
-}
-
-/// The relations that equalities connect with those that are `reached`, not by way of `without`.
-fn connected(reached: &[usize], edges: &Edges, without: usize) -> BTreeSet<usize> {
-    let mut all: BTreeSet<usize> = reached.iter().copied().collect();
-    loop {
-        let before = all.len();
-        for (a, b) in edges {
-            let ends = [a.0, b.0];
-            if !ends.contains(&without) && ends.iter().any(|end| all.contains(end)) {
-                all.extend(ends);
-            }
-        }
-        if all.len() == before {
-            return all;
-        }
-    }
+    /// What reduces its rows beside its own predicates and what is below it.
+    reductions: Vec<Reduction>,
 }
 
 /// Plans the pipelines of an inner join. Where `copies` are counted and a relation is worth it, the planner's `numbers` say for how
@@ -90,73 +63,37 @@ pub(crate) fn join(
         rel.each_var(&mut |var| {
             vars.insert(var);
         });
+        let (left, base) = expected(planner.query, &rel);
+        let groups = groups_below(planner.query, &rel);
         Node {
-            expected: expected(&rel),
+            expected: (left, base),
+            size: (left, groups.unwrap_or(base)),
             rel: Some(rel),
             parent: None,
+            reached: None,
             vars,
             fan_out: 1.0,
+            reductions: vec![],
         }
     });
     let mut graph = Graph {
         nodes: nodes.collect(),
+        equal: Classes::default(),
         conditions: residual,
         copies,
     };
-    let root = graph.root();
+    let any = planner.query.draw(graph.nodes.len());
+    let root = any.unwrap_or_else(|| graph.root(planner, &equal));
     graph.build_tree(planner, root, equal)?;
     let (pipelines, numbers) = graph.pipelines(planner, root, required, vec![])?;
     planner.numbers = numbers;
     Ok(pipelines)
 }
 
-/// The relation to hang next, below one that is `reached`: the first that is found by a key of its own. If there is none, one
-/// that no relation still to come finds so, with the fewest matches; a relation that hangs below it itself is none that comes
-/// before. Returns its parent and it.
-fn next_relation(
-    reached: &[usize],
-    is_open: &[bool],
-    matches: &Matches,
-    edges: &Edges,
-) -> Option<(usize, usize)> {
-    for parent in reached {
-        let mut open = matches[*parent].iter().filter(|(child, _)| is_open[*child]);
-        if let Some((child, _)) = open.find(|(_, fan_out)| *fan_out < ONE) {
-            return Some((*parent, *child));
-        }
-    }
-    // For each relation those still to come that find it.
-    let mut finders: Vec<Vec<usize>> = vec![Vec::new(); is_open.len()];
-    let open = matches.iter().enumerate();
-    for (other, found) in open.filter(|(other, _)| is_open[*other]) {
-        for (child, fan_out) in found.iter().filter(|(child, _)| *child != other) {
-            if *fan_out < ONE {
-                finders[*child].push(other);
-            }
-        }
-    }
-    let mut is_found_later: Vec<Option<bool>> = vec![None; is_open.len()];
-    let mut best: Option<((bool, f64), (usize, usize))> = None;
-    for parent in reached {
-        for (child, fan_out) in matches[*parent].iter().filter(|(child, _)| is_open[*child]) {
-            let is_later = *is_found_later[*child].get_or_insert_with(|| {
-                let finders = &finders[*child];
-                !finders.is_empty() && {
-                    let others = connected(reached, edges, *child);
-                    finders.iter().any(|other| others.contains(other))
-                }
-            });
-            let rank = (is_later, *fan_out);
-            if best.is_none_or(|(least, _)| rank < least) {
-                best = Some((rank, (*parent, *child)));
-            }
-        }
-    }
-    best.map(|(_, next)| next)
-}
-
 struct Graph {
     nodes: Vec<Node>,
+    /// The vectors that the equalities of the tree make equal.
+    equal: Classes,
     /// Further predicates. Each is applied, and removed, as soon as the vectors it reads are there.
     conditions: Vec<Expr>,
     /// What becomes of several matches of one row.
@@ -164,9 +101,10 @@ struct Graph {
 }
 
 impl Graph {
-    /// The relation with the most rows, unless its own predicates leave so few that it is the better build side.
-    fn root(&self) -> usize {
-        let size = |i: usize| self.nodes[i].expected;
+    /// The relation with the most rows, unless its own predicates and the relations that it finds by keys leave so few of them that it
+    /// is the better build side.
+    fn root(&self, planner: &Planner<'_>, equal: &[(Var, Var)]) -> usize {
+        let size = |i: usize| self.nodes[i].size;
         let all = 0..self.nodes.len();
         let base = |a: &usize, b: &usize| {
             let (a, b) = (size(*a), size(*b));
@@ -175,7 +113,14 @@ impl Graph {
         let largest = all.clone().max_by(base).unwrap_or(0);
         let left = all.max_by(|a, b| size(*a).0.total_cmp(&size(*b).0));
         match left {
-            Some(left) if size(left).0 > FEW * size(largest).0 => left,
+            Some(left) if left != largest => {
+                let of = self.nodes[largest].rel.as_ref();
+                let others = (0..self.nodes.len()).filter(|i| ![largest, left].contains(i));
+                let others: Vec<&Rel> = others.filter_map(|i| self.nodes[i].rel.as_ref()).collect();
+                let found = of.map_or(1.0, |of| share_found(planner.query, of, &others, equal));
+                let is_better = size(left).0 > FEW * (size(largest).0 * found).max(1.0);
+                if is_better { left } else { largest }
+            }
             _ => largest,
         }
     }
@@ -189,7 +134,7 @@ impl Graph {
     /// time, the relation with the fewest matches. Equalities that the tree does not use become conditions.
     fn build_tree(
         &mut self,
-        planner: &Planner<'_>,
+        planner: &mut Planner<'_>,
         root: usize,
         equal: Vec<(Var, Var)>,
     ) -> Result<()> {
@@ -201,9 +146,14 @@ impl Graph {
         let mut reached = vec![root];
         let mut is_open = vec![true; self.nodes.len()];
         is_open[root] = false;
-        let mut equal = Classes::default();
         while reached.len() < self.nodes.len() {
-            let (parent, child) = match next_relation(&reached, &is_open, &matches, &edges) {
+            let next = match planner.query.any_order {
+                None => next_relation(&reached, &is_open, &matches, &edges),
+                Some(_) => any_relation(&reached, &is_open, &matches, |many| {
+                    planner.query.draw(many).unwrap_or_default()
+                }),
+            };
+            let (parent, child) = match next {
                 Some(next) => next,
                 None => {
                     // A relation that no equality connects: cross product.
@@ -222,15 +172,16 @@ impl Graph {
                 .iter()
                 .filter_map(|edge| pair(edge, parent, child))
                 .collect();
-            pairs.iter().for_each(|pair| equal.join(*pair));
+            pairs.iter().for_each(|pair| self.equal.join(*pair));
             self.nodes[child].fan_out = self.fan_out(planner, child, &pairs);
+            self.nodes[child].reached = self.reached(planner, (parent, child), &pairs);
             self.nodes[child].parent = Some((parent, pairs));
             reached.push(child);
             is_open[child] = false;
         }
         // What follows from the equalities of the tree need not be looked at.
         let open = edges.into_iter().map(|((_, a), (_, b))| (a, b));
-        for (a, b) in open.filter(|pair| !equal.has(*pair)) {
+        for (a, b) in open.filter(|pair| !self.equal.has(*pair)) {
             let (a, b) = (planner.query.expr(a), planner.query.expr(b));
             self.conditions.push(crate::expr::build::equal(a, b)?);
         }
@@ -262,6 +213,27 @@ impl Graph {
         rel.map_or(1.0, |rel| fan_out(planner.query, rel, &own))
     }
 
+    /// The share of a relation's matches that its predicates leave for the keys of its parent.
+    fn reached(
+        &self,
+        planner: &Planner<'_>,
+        (parent, child): (usize, usize),
+        pairs: &[(Var, Var)],
+    ) -> Option<f64> {
+        let (parent, child) = (&self.nodes[parent].rel, &self.nodes[child].rel);
+        reached(planner.query, parent.as_ref()?, child.as_ref()?, pairs)
+    }
+
+    /// The share of its rows that the predicates of a relation leave, of those that its parent looks for.
+    fn own_share(&self, of: usize) -> f64 {
+        let Node {
+            expected: (rows, base),
+            reached,
+            ..
+        } = self.nodes[of];
+        reached.unwrap_or(rows / base).min(1.0)
+    }
+
     fn children(&self, of: usize) -> Vec<usize> {
         let is_child = |i: &usize| {
             self.nodes[*i]
@@ -274,13 +246,12 @@ impl Graph {
 
     /// The share of rows that a relation, with everything below it, lets through.
     fn share(&self, of: usize) -> f64 {
-        let (rows, base) = self.nodes[of].expected;
         let below: f64 = self
             .children(of)
             .into_iter()
             .map(|child| self.share(child))
             .product();
-        (rows / base).min(1.0) * below
+        self.own_share(of) * below
     }
 
     /// The vectors of a relation and of everything below it.
@@ -299,8 +270,7 @@ impl Graph {
             .into_iter()
             .map(|child| self.matches(child))
             .product();
-        let (rows, base) = self.nodes[of].expected;
-        (rows / base).min(1.0) * self.nodes[of].fan_out * below
+        self.own_share(of) * self.nodes[of].fan_out * below
     }
 
     /// The children of a relation, those that leave the fewest rows first, where the vectors `wanted` are read after the joins.
@@ -349,13 +319,15 @@ impl Graph {
     }
 
     /// Plans the stage that builds the join table of `child`, which its parent probes. `wanted` are the vectors
-    /// that are read after the join, `probes` the build sides of the same parent that are probed earlier.
+    /// that are read after the join, `probes` the build sides of the same parent that are probed earlier, and `above`
+    /// what the parent's own rows go through.
     fn build_side(
         &mut self,
         planner: &mut Planner<'_>,
         child: usize,
         wanted: &Required,
         probes: &[BuildSide],
+        above: &[Operator],
     ) -> Result<BuildSide> {
         let share = self.share(child);
         let (parent, pairs) = match &mut self.nodes[child].parent {
@@ -370,16 +342,10 @@ impl Graph {
         let is_bare = self.is_bare(child, wanted);
         let (fan_out, matches) = (self.nodes[child].fan_out, self.matches(child));
         inner.extend(&there);
-        let reducing = probes.iter().filter(|other| other.share <= REDUCING);
-        let reducing = reducing.filter_map(|other| {
-            let keys = other.same_keys(&here, &there)?;
-            Some(semi_probe(other.stage, keys))
-        });
-        let mut reducing: Vec<Operator> = reducing.collect();
-        if let Some(parent) = parent.filter(|parent| self.is_selective(*parent, child))
-            && let Some(stage) = self.keys_stage(planner, parent, &here)?
-        {
-            reducing.push(semi_probe(stage, there.clone()));
+        let mut reducing = Vec::new();
+        if let Some(parent) = parent {
+            let both = (&here[..], &there[..]);
+            reducing = self.reducing(planner, (parent, child), both, probes, above)?;
         }
         let (mut pipelines, mut numbers) = self.pipelines(planner, child, &inner, reducing)?;
         let is_counted =
@@ -405,8 +371,10 @@ impl Graph {
         // A key finds one row anyway, and groups may be found by the rows of an inner join.
         let is_semi =
             self.copies == Copies::Ignored && is_bare && fan_out > 1.0 && !here.is_empty();
+        let stage = planner.stage(pipelines, sink);
+        planner.shares.insert(stage, share);
         Ok(BuildSide {
-            stage: planner.stage(pipelines, sink),
+            stage,
             share,
             keys: here,
             kind: if is_semi {
@@ -420,30 +388,104 @@ impl Graph {
         })
     }
 
-    /// Whether a relation is small beside one below it, and its own predicates leave few of its rows: then its keys are
-    /// worth a second look at it.
-    fn is_selective(&self, parent: usize, child: usize) -> bool {
-        let ((left, base), (there, _)) = (self.nodes[parent].expected, self.nodes[child].expected);
-        left <= base * REDUCING && base * FEW <= there
+    /// The semi joins that reduce `child` before it is joined with anything: with the join tables that its parent probes
+    /// earlier by the same keys, and with the keys of its parent.
+    fn reducing(
+        &mut self,
+        planner: &mut Planner<'_>,
+        (parent, child): (usize, usize),
+        (here, there): (&[Var], &[Var]),
+        probes: &[BuildSide],
+        above: &[Operator],
+    ) -> Result<Vec<Operator>> {
+        let few = probes.iter().filter(|other| other.share <= REDUCING);
+        let found = few.filter_map(|other| {
+            let keys = other.same_keys(here, there)?;
+            Some(semi_probe(other.stage, keys))
+        });
+        let mut reducing: Vec<Operator> = found.collect();
+        let keys = self.backward(planner, (parent, child), (here, there), probes, above)?;
+        reducing.extend(keys.map(|stage| semi_probe(stage, there.to_vec())));
+        Ok(reducing)
     }
 
-    /// The stage of a join table of the `keys` that the rows of a relation have, without what is below it; `None` if it is
-    /// no plain scan.
+    /// Notes what reduces `child` from above, by the vectors `there` that its parent's `here` are compared with. Where
+    /// it is worth it the parent's keys are collected first: returns the stage of their join table.
+    fn backward(
+        &mut self,
+        planner: &mut Planner<'_>,
+        (parent, child): (usize, usize),
+        (here, there): (&[Var], &[Var]),
+        probes: &[BuildSide],
+        above: &[Operator],
+    ) -> Result<Option<usize>> {
+        let mut reductions = self.nodes[parent].reductions.clone();
+        reductions.extend(probes.iter().map(|other| Reduction {
+            keys: other.keys.clone(),
+            share: other.share,
+        }));
+        let (passed_on, others) = shares(&reductions, here, &self.equal);
+        let again = self.nodes[parent].rel.as_ref().and_then(cost_again);
+        let rows = (self.rows_by(child, there), self.nodes[child].expected.1);
+        let pair = again.map(|again| Pair {
+            parent: self.nodes[parent].expected,
+            child: rows,
+            again,
+        });
+        let gain = pair.and_then(|pair| pair.gains((passed_on, others)));
+        let gain = gain.filter(|_| !here.is_empty());
+        let stage = match gain {
+            Some(_) => self.keys_stage(planner, parent, here, probes, above)?,
+            None => None,
+        };
+        let share = passed_on.min(gain.unwrap_or(1.0));
+        if share < 1.0 {
+            let keys = there.to_vec();
+            self.nodes[child].reductions.push(Reduction { keys, share });
+        }
+        Ok(stage)
+    }
+
+    /// The rows that the predicates of a relation leave, and of those below it that are found by one of its vectors
+    /// `keys`: what reduces it by these reduces them, too.
+    fn rows_by(&self, of: usize, keys: &[Var]) -> f64 {
+        let is_key = |var: &Var| {
+            let mut keys = keys.iter();
+            keys.any(|key| key == var || self.equal.has((*key, *var)))
+        };
+        let below = self.children(of).into_iter().filter(|child| {
+            let parent = self.nodes[*child].parent.as_ref();
+            parent.is_some_and(|(_, pairs)| pairs.iter().any(|(here, _)| is_key(here)))
+        });
+        let below = below.map(|child| self.rows_by(child, keys));
+        self.nodes[of].expected.0 + below.sum::<f64>()
+    }
+
+    /// The stage of a join table of the `keys` that the rows of a relation have which pass the operators `above` and have
+    /// matches in those of `probes` that leave few.
     fn keys_stage(
         &self,
         planner: &mut Planner<'_>,
         of: usize,
         keys: &[Var],
+        probes: &[BuildSide],
+        above: &[Operator],
     ) -> Result<Option<usize>> {
-        let mut plain = self.nodes[of].rel.as_ref();
-        while let Some(Rel::Filter { input, .. }) = plain {
-            plain = Some(input);
-        }
-        let (Some(Rel::Scan(_)), Some(rel)) = (plain, &self.nodes[of].rel) else {
+        let Some(rel) = &self.nodes[of].rel else {
             return Ok(None);
         };
-        let wanted = keys.iter().copied().collect();
-        let pipelines = planner.pipelines(rel.clone(), &wanted)?;
+        let few = |other: &&BuildSide| other.share <= REDUCING && !other.keys.is_empty();
+        let matched = probes.iter().filter(few);
+        let matched = matched.map(|other| semi_probe(other.stage, other.keys.clone()));
+        let operators: Vec<Operator> = above.iter().cloned().chain(matched).collect();
+        let mut wanted: Required = keys.iter().copied().collect();
+        for operator in &operators {
+            operator.reads(&mut |var| _ = wanted.insert(var));
+        }
+        let mut pipelines = planner.pipelines(rel.clone(), &wanted)?;
+        for operator in operators {
+            pipelines = then(pipelines, operator);
+        }
         let sink = Sink::Table {
             keys: keys.to_vec(),
             vars: vec![],
@@ -471,8 +513,14 @@ impl Graph {
         let children = self.probe_order(children, &wanted);
         let mut probes: Vec<BuildSide> = Vec::with_capacity(children.len());
         for child in children {
-            let build_side = self.build_side(planner, child, &wanted, &probes)?;
+            let build_side = self.build_side(planner, child, &wanted, &probes, &reducing)?;
             probes.push(build_side);
+        }
+        // Any order, if tests ask for one.
+        for last in (1..probes.len()).rev() {
+            if let Some(other) = planner.query.draw(last + 1) {
+                probes.swap(last, other);
+            }
         }
         let mut own: Required = wanted.intersection(&self.nodes[at].vars).copied().collect();
         own.extend(probes.iter().flat_map(|build_side| &build_side.keys));
@@ -518,54 +566,6 @@ impl Graph {
         }
         Ok((pipelines, numbers))
     }
-}
-
-/// The join table of a relation below another one.
-struct BuildSide {
-    stage: usize,
-    /// The share of its relation's rows that are in it.
-    share: f64,
-    /// The vectors of the parent that probe it.
-    keys: Vec<Var>,
-    kind: JoinKind,
-    build_outputs: Vec<(Var, Var)>,
-    /// The vector that says for how many rows each of its rows stands.
-    numbers: Option<Var>,
-    /// All vectors of the relation and of everything below it.
-    below: BTreeSet<Var>,
-}
-
-impl BuildSide {
-    /// The vectors of another relation that match this table's keys. `here` and `there` are that relation's pairs
-    /// with the common parent; they must include the keys by which the parent probes this table.
-    fn same_keys(&self, here: &[Var], there: &[Var]) -> Option<Vec<Var>> {
-        let same = |key: &Var| here.iter().position(|h| h == key).map(|i| there[i]);
-        let keys: Option<Vec<Var>> = self.keys.iter().map(same).collect();
-        keys.filter(|keys| !keys.is_empty())
-    }
-}
-
-/// A semi join that keeps the rows with a match in `stage`'s join table.
-fn semi_probe(stage: usize, keys: Vec<Var>) -> Operator {
-    Operator::Probe(Probe {
-        stage,
-        keys,
-        band: None,
-        nearest: None,
-        kind: JoinKind::Semi,
-        marks: false,
-        residual: vec![],
-        build_outputs: vec![],
-        row: None,
-    })
-}
-
-/// What the conditions say of a number of a build side.
-fn band_of(build_side: &BuildSide, conditions: &[Expr], there: &BTreeSet<Var>) -> Option<Band> {
-    let both = |var: &Var| there.contains(var) || build_side.below.contains(var);
-    let known = conditions.iter().filter(|e| e.vars().iter().all(both));
-    let known: Vec<Expr> = known.cloned().collect();
-    Band::of(&known, |var| build_side.below.contains(&var))
 }
 
 /// Applies the conditions whose vectors are all in `there`.

@@ -16,7 +16,11 @@ pub(crate) fn computed_before(
     keys: bool,
 ) -> Vec<Rel> {
     let mut exprs: Vec<Vec<(Var, Expr)>> = vec![Vec::new(); inputs.len()];
-    let rows = |input: &usize| inputs.get(*input).map_or(0.0, |input| expected(input).1);
+    let rows = |input: &usize| {
+        inputs
+            .get(*input)
+            .map_or(0.0, |input| expected(query, input).1)
+    };
     let largest = (0..inputs.len()).max_by(|a, b| rows(a).total_cmp(&rows(b)));
     for condition in conditions {
         let Node::Compare(_, a, b) = &mut condition.node else {

@@ -39,7 +39,8 @@ pub(crate) fn left(
     let given = |rel: &Rel| read.iter().copied().filter(|var| rel.gives(*var)).collect();
     let (mut ours, mut others): (Required, Required) = (given(&left), given(&right));
     others.extend(outer.iter().map(|(from, _)| *from));
-    if residual.is_empty() && expected(&right).0 <= expected(&left).0 {
+    if residual.is_empty() && expected(planner.query, &right).0 <= expected(planner.query, &left).0
+    {
         let vars: Vec<Var> = outer.iter().map(|(from, _)| *from).collect();
         others.extend(&theirs);
         let pipelines = planner.pipelines(right, &others)?;

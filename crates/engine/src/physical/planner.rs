@@ -13,6 +13,8 @@ use crate::physical::program::{
     Expand, JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline,
     then,
 };
+use crate::physical::statistics::expected_after_all;
+use crate::physical::transfer::transfer;
 use crate::physical::{early_groups, join_order, outer_join, semi_join, together};
 use crate::vector::value::Var;
 
@@ -34,6 +36,7 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         copies: Copies::Kept,
         numbers: None,
         is_last: false,
+        shares: HashMap::new(),
     };
     let mut parameters = Vec::new();
     for (rel, var) in std::mem::take(&mut planner.query.parameters) {
@@ -52,12 +55,15 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
             together::computed(planner.query, &mut pipeline.operators);
         }
     }
-    Ok(Program {
+    let mut program = Program {
         stages: planner.stages,
+        shares: planner.shares,
         aggregates: std::mem::take(&mut planner.query.aggregates).into(),
         parameters,
         answer,
-    })
+    };
+    transfer(&mut program, &planner.query.vars);
+    Ok(program)
 }
 
 /// The vectors that are read of shared relations, by the addresses of these.
@@ -91,6 +97,8 @@ pub(crate) struct Planner<'q> {
     /// Whether the rows of the relation that is planned next reach the sink of their stage once each. Each relation takes it, and only
     /// those that compare rows with no others hand it on.
     is_last: bool,
+    /// By the stages of join tables: the share of rows that is expected to have a match there, if that was estimated.
+    pub shares: HashMap<usize, f64>,
 }
 
 impl Planner<'_> {
@@ -133,8 +141,10 @@ impl Planner<'_> {
         let is_last = std::mem::take(&mut self.is_last);
         match rel {
             Rel::Scan(mut scan) => {
+                let expected = expected_after_all(self.query, &scan);
                 scan.columns.retain(|(var, _)| required.contains(var));
                 scan.row_ids = scan.row_ids.filter(|var| required.contains(var));
+                scan.expected = expected;
                 Ok(vec![pipeline(Source::Scan(scan))])
             }
             Rel::Read(mut reading) => {
@@ -319,6 +329,7 @@ impl Planner<'_> {
                 Pipeline {
                     source: Source::Rows(stage),
                     operators,
+                    ..
                 },
             ] if operators.is_empty() => *stage,
             _ => self.stage(

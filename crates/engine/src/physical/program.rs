@@ -4,7 +4,7 @@
 //! cut at pipeline breakers, where all rows must be there before the next operator may start: a join table, an
 //! aggregation, a sort. A stage reads only the results of stages before it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -23,6 +23,8 @@ use crate::vector::value::Var;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub stages: Vec<Stage>,
+    /// By the stages of join tables: the share of rows that is expected to have a match there, if that was estimated.
+    pub shares: HashMap<usize, f64>,
     /// The aggregate functions that the engine has no accumulator for.
     pub aggregates: Arc<[Arc<dyn AggregateCall>]>,
     /// The stage that gives the value of each scalar subquery, and the vector of the value.
@@ -42,6 +44,19 @@ pub(crate) struct Stage {
 pub(crate) struct Pipeline {
     pub source: Source,
     pub operators: Vec<Operator>,
+    /// The join tables whose keys a scan takes, whether the pipeline probes them or others do.
+    pub transfers: Vec<Transfer>,
+}
+
+/// A scan drops the rows whose value of a column is not among the keys of a join table: they matter to nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// The position of the column in the table that is scanned.
+    pub column: usize,
+    /// The stage of the join table.
+    pub stage: usize,
+    /// The number of the key.
+    pub place: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -185,6 +200,7 @@ pub(crate) fn pipeline(source: Source) -> Pipeline {
     Pipeline {
         source,
         operators: vec![],
+        transfers: vec![],
     }
 }
 

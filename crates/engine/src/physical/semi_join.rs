@@ -50,7 +50,8 @@ pub(crate) fn semi(
         read,
         anti,
     };
-    if expected(&join.input).0 * 2.0 <= expected(&join.other).0 {
+    let rows = |rel| expected(planner.query, rel).0;
+    if rows(&join.input) * 2.0 <= rows(&join.other) {
         join.build_input(planner, required)
     } else {
         join.build_other(planner, required)

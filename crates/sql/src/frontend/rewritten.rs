@@ -21,7 +21,9 @@ pub(crate) fn rewritten(
     let tokens = rewrite::locks(rewrite::unnest(tokens));
     let tokens = rewrite::array_types(tokens);
     let tokens = rewrite::quotes(rewrite::continued(table_as::logged(tokens))?);
-    let tokens = rewrite::subscripts(ways::inserts(rewrite::using_alias(tokens)));
+    let tokens = rewrite::subscripts(ways::inserts(rewrite::using_alias(rewrite::as_of_joins(
+        tokens,
+    ))));
     let tokens = rewrite::laterals(rewrite::questions(operators::mark(tokens)));
     let tokens = rewrite::numbers(&tokens)?;
     let tokens = rewrite::all_parts(rewrite::bare_select(tokens));

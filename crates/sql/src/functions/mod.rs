@@ -10,6 +10,7 @@ pub(crate) mod advisory;
 pub(crate) mod aggregates;
 mod angles;
 pub(crate) mod arguments;
+mod as_of;
 mod between_values;
 mod binary;
 pub(crate) mod bytes;
@@ -110,6 +111,7 @@ pub(crate) fn register(state: &mut SessionState) -> Result<()> {
         .chain(bytes::all())
         .chain(binary::all())
         .chain(angles::all())
+        .chain(as_of::all())
         .chain(numeric::all())
         .chain([decimals::bare::function()])
         .chain(number_texts::all())

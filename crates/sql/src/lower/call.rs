@@ -8,6 +8,7 @@ use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use engine::{Call, Error};
 
 /// A DataFusion expression over the columns of `schema`.
@@ -31,6 +32,10 @@ impl Call for Function {
 
     fn name(&self) -> String {
         self.expr.to_string()
+    }
+
+    fn is_volatile(&self) -> bool {
+        is_volatile(&self.expr)
     }
 }
 

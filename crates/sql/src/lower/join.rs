@@ -12,7 +12,7 @@ use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 
 /// The vectors of two sides whose values a join compares.
-type Keys = Vec<(Var, Var)>;
+pub(super) type Keys = Vec<(Var, Var)>;
 
 impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {
@@ -88,7 +88,7 @@ impl Lowering<'_> {
     }
 
     /// Both sides with the keys that the join compares as vectors, and the pairs of these vectors.
-    fn keys_of(
+    pub(super) fn keys_of(
         &mut self,
         join: &Join,
         (left, left_vars): (Rel, &[Var]),
@@ -300,7 +300,7 @@ impl Lowering<'_> {
     }
 
     /// A new nullable vector for each of `vars`.
-    fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
+    pub(super) fn or_null(&mut self, vars: &[Var]) -> Vec<(Var, Var)> {
         let mut outer: Vec<(Var, Var)> = Vec::with_capacity(vars.len());
         for var in once(vars) {
             let ty = self.query.ty(var).clone().nullable(true);
@@ -372,7 +372,7 @@ fn or_nothing(e: Expr) -> Result<Expr> {
 }
 
 /// The vector that stands for each of `vars` in `outer`.
-fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
+pub(super) fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
     vars.iter()
         .filter_map(|var| outer.iter().find(|(from, _)| from == var))
         .map(|(_, to)| *to)

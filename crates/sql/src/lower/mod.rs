@@ -13,6 +13,7 @@
 
 mod aggregate;
 mod aggregate_call;
+mod as_of;
 mod call;
 mod documents;
 mod each_time;

@@ -119,23 +119,27 @@ pub(crate) async fn lower(
             "rows that are all that is wanted: they are delivered as they are read".into(),
         ));
     }
-    let mut lowering = Lowering {
-        state,
-        sources: &findings.sources,
-        files: &findings.files,
-        outside: &findings.outside,
-        task: &findings.task,
-        external: HashMap::new(),
-        common,
-        shared: HashMap::new(),
-        query: Query::default(),
+    let (mut query, root, output) = {
+        let mut lowering = Lowering {
+            state,
+            sources: &findings.sources,
+            files: &findings.files,
+            outside: &findings.outside,
+            task: &findings.task,
+            external: HashMap::new(),
+            common,
+            shared: HashMap::new(),
+            query: Query::default(),
+        };
+        let (root, vars) = lowering.rel(plan)?;
+        let output = Output {
+            vars,
+            schema: Arc::new(plan.schema().as_arrow().clone()),
+        };
+        (lowering.query, root, output)
     };
-    let (root, vars) = lowering.rel(plan)?;
-    let output = Output {
-        vars,
-        schema: Arc::new(plan.schema().as_arrow().clone()),
-    };
-    engine::prepare(lowering.query, root, output)
+    engine::sample(&mut query, &root).await;
+    engine::prepare(query, root, output)
 }
 
 /// Whether the plan only delivers rows, or some of them, as they are read.

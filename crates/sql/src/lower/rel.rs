@@ -89,12 +89,24 @@ impl Lowering<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Lowered> {
+        if let Some(lowered) = self.as_of(filter)? {
+            return Ok(lowered);
+        }
         if !filter.predicate.is_volatile()
             && let Some(lowered) = self.first_rows(filter)?
         {
             return Ok(lowered);
         }
-        let (mut rel, vars) = self.rel(&filter.input)?;
+        let input = self.rel(&filter.input)?;
+        self.filtered(filter, input)
+    }
+
+    /// The rows of a filter of these.
+    pub(super) fn filtered(
+        &mut self,
+        filter: &Filter,
+        (mut rel, vars): Lowered,
+    ) -> Result<Lowered> {
         let scope = Scope {
             schema: filter.input.schema(),
             vars: &vars,
@@ -112,18 +124,27 @@ impl Lowering<'_> {
     }
 
     fn projection(&mut self, projection: &Projection) -> Result<Lowered> {
-        let (rel, vars) = self.rel(&projection.input)?;
+        let input = self.rel(&projection.input)?;
+        self.projected(projection, input)
+    }
+
+    /// What a projection makes of these rows.
+    pub(super) fn projected(
+        &mut self,
+        projection: &Projection,
+        (rel, vars): Lowered,
+    ) -> Result<Lowered> {
         let scope = Scope {
             schema: projection.input.schema(),
             vars: &vars,
         };
-        let (rel, out) = self.projected(rel, projection, &[], scope)?;
+        let (rel, out) = self.projected_without(rel, projection, &[], scope)?;
         Ok((rel, out.into_iter().flatten().collect()))
     }
 
     /// `rel` with what `projection` computes of it, but for the expressions at the places `without`, and the vector of each of the
     /// others.
-    pub(super) fn projected(
+    pub(super) fn projected_without(
         &mut self,
         rel: Rel,
         projection: &Projection,

@@ -267,7 +267,7 @@ impl Lowering<'_> {
                     schema: projection.input.schema(),
                     vars: &vars,
                 };
-                let (rel, all) = self.projected(rel, projection, &places, scope)?;
+                let (rel, all) = self.projected_without(rel, projection, &places, scope)?;
                 let lists = places.iter().map(|place| &projection.expr[*place]);
                 let lists: Vec<&Sql> = lists.collect();
                 let arrays = self.elements(&lists, unnest, scope)?;

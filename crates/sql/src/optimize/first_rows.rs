@@ -20,6 +20,8 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use engine::RowNumbers;
 
+use crate::optimize::as_of::known::Known;
+
 /// Most columns of a row that are found this way: beyond, sorting is as fast.
 const MOST: usize = 64;
 
@@ -101,6 +103,11 @@ fn first_of_groups(filter: &Filter, window: &Window) -> Result<Option<LogicalPla
     else {
         return Ok(None);
     };
+    let params = &numbered.function.params;
+    if Known::of(window, &params.partition_by, &params.order_by).is_some() {
+        // The engine finds these without numbers.
+        return Ok(None);
+    }
     let Numbered { number, others, .. } = numbered;
     let inner = window.input.schema();
     let groups = &numbered.function.params.partition_by;

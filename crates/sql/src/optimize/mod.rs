@@ -12,6 +12,7 @@
 //!
 //! Uses `functions` and the layers below it.
 
+pub(crate) mod as_of;
 pub(crate) mod casts;
 pub(crate) mod checked;
 pub(crate) mod comparisons;

@@ -12,6 +12,7 @@ mod deferred;
 mod dialect;
 mod documents;
 mod domains;
+mod estimates;
 mod files;
 mod first_rows;
 #[path = "../fixture/mod.rs"]

@@ -8,6 +8,7 @@ use roaring::RoaringBitmap;
 use store::Snapshot;
 
 use crate::catalog::row_index;
+use crate::catalog::sample::{SAMPLE_ROWS, SampleSlot};
 use crate::catalog::table::{Body, DictionarySlot, Stored};
 use crate::error::Result;
 use crate::format::block::Block;
@@ -71,7 +72,7 @@ pub(crate) fn body(
         .ok_or_else(|| damaged("the record of a dictionary"))?;
     let row_indexes = row_index::row_indexes(snapshot, space, definition.foreign_keys.len())
         .ok_or_else(|| damaged("the record of a row index"))?;
-    Ok(Arc::new(Body {
+    let mut body = Body {
         space,
         schema: definition.schema(),
         definition,
@@ -82,7 +83,32 @@ pub(crate) fn body(
         dictionaries,
         row_indexes,
         statistics: OnceLock::new(),
-    }))
+        sample: SampleSlot::default(),
+    };
+    if let Some(before) = before.filter(|before| is_nearly(before, &body)) {
+        body.sample = before.sample.taken_over();
+    }
+    Ok(Arc::new(body))
+}
+
+/// Whether a sample of the rows of `before` is one of the rows of `body`: the same blocks, of which few rows were deleted, and few rows
+/// that are in none.
+fn is_nearly(before: &Body, body: &Body) -> bool {
+    let mut both = before.blocks.iter().zip(&body.blocks);
+    let types = |body: &Body| {
+        let columns = body.definition.columns.iter();
+        columns.map(|c| c.data_type.clone()).collect::<Vec<_>>()
+    };
+    let has_few_others = |body: &Body| {
+        let rows = body.piece_rows();
+        let deleted: u64 = body.deleted.values().map(|d| d.value.len()).sum();
+        rows.stored() > SAMPLE_ROWS && rows.are_few(deleted + rows.in_tail() as u64)
+    };
+    has_few_others(before)
+        && has_few_others(body)
+        && before.blocks.len() == body.blocks.len()
+        && both.all(|(old, new)| Arc::ptr_eq(&old.value, &new.value))
+        && types(before) == types(body)
 }
 
 /// All records under `prefix`, decoded; those that stand in `before` are taken from there.

@@ -6,6 +6,7 @@ pub(crate) mod extremes;
 pub(crate) mod parts;
 pub(crate) mod rights;
 pub(crate) mod row_index;
+pub(crate) mod sample;
 pub(crate) mod setting;
 pub(crate) mod space;
 pub(crate) mod statistics;

@@ -9,6 +9,7 @@ use buffer::PageId;
 use roaring::RoaringBitmap;
 use store::Snapshot;
 
+use crate::catalog::sample::{PieceRows, Sample, SampleSlot};
 use crate::catalog::statistics::ColumnStatistics;
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
@@ -60,6 +61,7 @@ pub(crate) struct Body {
     /// Pages of the row indexes that an earlier version left, by foreign key.
     pub row_indexes: BTreeMap<usize, Vec<PageId>>,
     pub statistics: OnceLock<Vec<ColumnStatistics>>,
+    pub sample: SampleSlot,
 }
 
 /// A decoded record beside the bytes it came from: equal pointers spare decoding it again.
@@ -95,6 +97,26 @@ impl Body {
     /// Whether the table that has this stamp now has not changed since.
     pub(crate) fn is_of(&self, stamp: Option<&Arc<[u8]>>) -> bool {
         matches!((&self.stamp, stamp), (Some(mine), Some(now)) if Arc::ptr_eq(mine, now))
+    }
+
+    /// How many rows its pieces have.
+    pub(crate) fn piece_rows(&self) -> PieceRows {
+        let (blocks, tail) = (self.blocks.iter(), self.tail.iter());
+        PieceRows {
+            blocks: blocks.map(|block| block.value.rows as usize).collect(),
+            tail: tail.map(|chunk| chunk.value.num_rows()).collect(),
+        }
+    }
+
+    /// Its sample, chosen on the first call.
+    pub(crate) fn sample(&self) -> &Arc<Sample> {
+        let deleted = |index: usize| {
+            let key = self.blocks.get(index)?.key;
+            self.deleted.get(&key).map(|deleted| &*deleted.value)
+        };
+        let columns = self.definition.columns.len();
+        self.sample
+            .get_or_init(|| Sample::choose(&self.piece_rows(), columns, deleted))
     }
 }
 

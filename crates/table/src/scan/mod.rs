@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `open` | what to read, and opening one piece of it |
 //! | `read` | whole rows, without a filter |
+//! | `sample` | some rows of a table, for planners |
 //! | `ahead` | pages of the blocks that are opened next |
 //! | `filter` | what rows are wanted |
 //! | `mask`, `rows` | rows of a block, as bits and as positions |
@@ -22,6 +23,7 @@ mod mask;
 mod open;
 mod read;
 mod rows;
+mod sample;
 mod vectors;
 
 pub use cursor::Cursor;

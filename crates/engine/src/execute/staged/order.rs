@@ -180,6 +180,7 @@ impl Orders {
         let pipeline = Pipeline {
             source: self.pipeline.source.clone(),
             operators,
+            transfers: self.pipeline.transfers.clone(),
         };
         let order = Order {
             filters: filter_numbers

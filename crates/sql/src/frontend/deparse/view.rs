@@ -263,6 +263,9 @@ impl Laying<'_> {
     fn from(&self, from: &TableWithJoins) -> Option<String> {
         let mut text = self.factor(&from.relation)?;
         for join in &from.joins {
+            if join.global {
+                return None;
+            }
             let (word, on) = match &join.join_operator {
                 JoinOperator::Join(JoinConstraint::On(on))
                 | JoinOperator::Inner(JoinConstraint::On(on)) => ("JOIN", Some(on)),

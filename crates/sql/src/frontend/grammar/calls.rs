@@ -102,8 +102,15 @@ fn clauses(function: &Function) -> Clauses {
     found
 }
 
-/// Refuses `count(a, b)`, of which the planner would count the rows without NULL in any argument.
-fn check_count(name: &str, arguments: usize) -> Result<()> {
+/// Refuses `t.*` of a table that is not in the same query, and `count(a, b)`, of which the planner would count the rows without
+/// NULL in any argument.
+fn check_arguments(name: &str, clauses: &Clauses) -> Result<()> {
+    if clauses.of_table {
+        return Err(Error::unsupported(
+            "`t.*` as an argument is supported of tables and queries in the `from` of the same query: write the name `t`, or a column of it",
+        ));
+    }
+    let arguments = clauses.arguments;
     if name != "count" || arguments < 2 {
         return Ok(());
     }
@@ -137,7 +144,7 @@ impl Calls<'_> {
             return Err(Error::unsupported(*why));
         }
         let clauses = clauses(function);
-        check_count(&name, clauses.arguments)?;
+        check_arguments(&name, &clauses)?;
         let refused = |what: &str| {
             Err(Error::coded(
                 "42809",
@@ -146,11 +153,6 @@ impl Calls<'_> {
         };
         if clauses.everything && name != "count" {
             return refused("`*`");
-        }
-        if clauses.of_table {
-            return Err(Error::unsupported(
-                "`t.*` as an argument is supported of tables and queries in the `from` of the same query: write the name `t`, or a column of it",
-            ));
         }
         let window = function.over.is_some();
         let aggregate = self.state.aggregate_functions().contains_key(&name);

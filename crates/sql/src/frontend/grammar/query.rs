@@ -340,7 +340,7 @@ fn join(join: &Join) -> Result<()> {
         global,
         join_operator,
     } = join;
-    none_of(&[(*global, "global join")])?;
+    none_of(&[(*global, "asof join in this place")])?;
     use JoinOperator::{
         Anti, ArrayJoin, AsOf, CrossApply, CrossJoin, FullOuter, Inner, InnerArrayJoin, Left,
         LeftAnti, LeftArrayJoin, LeftOuter, LeftSemi, OuterApply, Right, RightAnti, RightOuter,
@@ -377,7 +377,10 @@ fn join(join: &Join) -> Result<()> {
         AsOf {
             match_condition: _,
             constraint: _,
-        } => Err(refused("asof join")),
+        } => Err(refused_for(
+            "asof join ... match_condition",
+            "use `asof join ... on`, with the comparison among the conditions",
+        )),
         StraightJoin(_) => Err(refused_for("straight_join", "use `join`")),
         ArrayJoin | LeftArrayJoin | InnerArrayJoin => Err(refused("array join")),
     }

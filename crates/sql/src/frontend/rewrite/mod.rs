@@ -4,6 +4,7 @@
 //! same as others ([`shape`]), names of output columns ([`columns`]), and calls and operators that stand for others
 //! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
 
+mod as_of;
 mod assignments;
 mod bare_select;
 mod calls;
@@ -48,6 +49,7 @@ mod tables;
 mod tokens;
 mod tree;
 
+pub(crate) use as_of::as_of_joins;
 pub(crate) use bare_select::bare_select;
 pub(crate) use calls::names;
 pub(crate) use fetched::fetched;

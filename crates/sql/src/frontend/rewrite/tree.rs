@@ -5,14 +5,15 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    assignments, calls, catalog, columns, expanded, folders, grouping, introspection, objects,
-    parts, qualified, queried, row_sets, rows, samples, series, sets, shape,
+    as_of, assignments, calls, catalog, columns, expanded, folders, grouping, introspection,
+    objects, parts, qualified, queried, row_sets, rows, samples, series, sets, shape,
 };
 use crate::frontend::walk::WalkMut;
 
 /// Rewrites a statement; the order of its steps matters.
 pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.walk_mut(&mut folders::Folders))?;
+    outcome(statement.walk_mut(&mut as_of::Marks))?;
     outcome(statement.walk_mut(&mut rows::Tuples))?;
     outcome(statement.walk_mut(&mut row_sets::RowSets))?;
     assignments::spread(statement)?;
@@ -40,6 +41,7 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
 /// Rewrites a query that is not part of a statement.
 pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.walk_mut(&mut folders::Folders))?;
+    outcome(query.walk_mut(&mut as_of::Marks))?;
     outcome(query.walk_mut(&mut rows::Tuples))?;
     outcome(query.walk_mut(&mut row_sets::RowSets))?;
     objects::shown(query);

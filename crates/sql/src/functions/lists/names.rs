@@ -41,6 +41,8 @@ pub(crate) const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 pub(crate) const SHARE: &str = "share of a sample";
 /// What the name begins with that `using (a) as x` has among its columns in the place of `as x`.
 pub(crate) const USING_ALIAS: &str = "alias of using: ";
+/// The name of the function that marks the condition of an `asof join`, or the rows of its right side.
+pub(crate) const AS_OF: &str = "as of";
 /// The name of the function below the rows of `_pg_expandarray`.
 pub(crate) const EXPANDED: &str = "array expanded";
 /// The name by which `(_pg_expandarray(a)).n` is called until it becomes rows.

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
 
 use crate::error::Error;
 use crate::functions::single::single;
+use crate::optimize::as_of::AsOf;
 use crate::optimize::correlated;
 use crate::optimize::correlated::Place;
 use crate::optimize::membership::find::{has_dependent, has_member};
@@ -122,6 +123,13 @@ impl<'n> Below<'n> {
     /// The value of the only row of `subquery`, which depends on the row outside.
     fn scalar(&mut self, subquery: &Subquery) -> Result<Expr> {
         let plan = subquery.subquery.as_ref();
+        if let Some(found) = AsOf::of(plan, self.rows.schema(), self.names)? {
+            let name = self.names.next("__scalar");
+            let input = std::mem::replace(&mut self.input, nothing(false));
+            let called = Column::new(Some(name.as_str()), VALUE);
+            self.input = found.joined(input, JoinType::Left, &[called])?;
+            return Ok(column(&name, VALUE));
+        }
         let value = Expr::Column(Column::from(plan.schema().qualified_field(0)));
         let made = unnest::unnested(plan, &self.rows, self.names)?;
         let name = self.names.next("__scalar");

@@ -33,6 +33,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::optimize::as_of::written;
 use crate::optimize::correlated;
 use crate::optimize::correlated::Place;
 use crate::optimize::membership::below::Below;
@@ -88,6 +89,10 @@ fn rewritten(node: LogicalPlan, names: &AliasGenerator) -> Result<Transformed<Lo
             let node = lateral::unnested(join, names)?;
             return Ok(Transformed::yes(node));
         }
+        LogicalPlan::Join(join) => match written::joined(&join, names)? {
+            Some(node) => return Ok(Transformed::yes(node)),
+            None => LogicalPlan::Join(join),
+        },
         node => node,
     };
     if !has_subquery(&node) {

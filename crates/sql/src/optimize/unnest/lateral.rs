@@ -8,10 +8,11 @@ use datafusion::common::{Column, DFSchema, ExprSchema, JoinType};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr,
+    Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 
 use crate::error::Error;
+use crate::optimize::as_of::{AsOf, right_columns};
 use crate::optimize::outer;
 use crate::optimize::unnest::{self, Unnested};
 
@@ -35,6 +36,11 @@ pub(crate) fn unnested(join: Join, names: &AliasGenerator) -> Result<LogicalPlan
     {
         let own = subquery.subquery.schema().columns();
         return each_row(&join, made, &own);
+    }
+    let is_plain = join.on.is_empty() && join.filter.iter().all(|e| *e == lit(true));
+    if is_plain && let Some(found) = AsOf::of(&subquery.subquery, join.left.schema(), names)? {
+        let left = join.left.as_ref().clone();
+        return found.joined(left, join.join_type, &right_columns(&join));
     }
     let columns = join.schema.columns();
     let own = subquery.subquery.schema().columns();

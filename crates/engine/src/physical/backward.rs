@@ -1,0 +1,131 @@
+//! Backward reduction of a join: when the keys that the rows of a relation have are worth a look at it before a relation
+//! below it is read.
+//!
+//! A relation drops the rows that no relation below it matches: reduction forward, from the leaves of the tree to the
+//! root. A large relation below one of which few rows are left would still make a join table of all of its own. So the
+//! keys of what is left are collected first, by the predicates of the upper relation and by the join tables below it that
+//! are complete, and the lower relation is reduced by them.
+
+use crate::logical::relation::Rel;
+use crate::physical::classes::Classes;
+use crate::vector::value::Var;
+
+/// A relation is reduced by what lets at most this share of rows through.
+pub(crate) const REDUCING: f64 = 0.5;
+
+/// What a row costs in a join table, in rows that a scan tests.
+const BUILT: f64 = 8.0;
+/// What a row costs in a scan whose predicates read more than stored numbers and codes.
+const COMPUTED: f64 = 4.0;
+/// The estimated gain is so many times the cost. Estimates err.
+const GAIN: f64 = 2.0;
+
+/// What reduces the rows of a relation: the vectors of it that must be among some keys, and the share of rows that are.
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
+    pub keys: Vec<Var>,
+    pub share: f64,
+}
+
+/// The shares of rows of a relation that its reductions leave: of those whose vectors are all equal to some of `keys`,
+/// which reach the relation below it by themselves, and of the others.
+pub(crate) fn shares(all: &[Reduction], keys: &[Var], equal: &Classes) -> (f64, f64) {
+    let (mut passed_on, mut others) = (1.0f64, 1.0f64);
+    for reduction in all {
+        let is_same = |var: &Var| keys.iter().any(|key| key == var || equal.has((*key, *var)));
+        let share = reduction.share.min(1.0);
+        if !reduction.keys.is_empty() && reduction.keys.iter().all(is_same) {
+            passed_on = passed_on.min(share);
+        } else {
+            others *= share;
+        }
+    }
+    (passed_on, others)
+}
+
+/// Two relations of a join, one below the other, each with the rows that its predicates leave and all of its rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    pub parent: (f64, f64),
+    pub child: (f64, f64),
+    /// What it takes to read a row of the parent again.
+    pub again: f64,
+}
+
+impl Pair {
+    /// The share of the child's rows that the keys of the parent are expected to leave, if it is worth it to collect
+    /// these first. `passed_on` and `others` are the [`shares`] of the parent's rows.
+    pub fn gains(&self, (passed_on, others): (f64, f64)) -> Option<f64> {
+        let own = (self.parent.0 / self.parent.1.max(1.0)).min(1.0) * others;
+        let keys = self.parent.1.min(self.child.1).max(1.0);
+        let share = (self.parent.1 * own / keys).min(1.0);
+        let gain = BUILT * self.child.0 * passed_on * (1.0 - share);
+        let cost = self.again * self.parent.1 + BUILT * self.parent.1 * own * passed_on;
+        (own <= REDUCING && gain >= GAIN * cost).then_some(share)
+    }
+}
+
+/// What it takes to read a row of a relation once more, in rows that a scan tests; `None` if it cannot be read again
+/// without computing all of it again.
+pub(crate) fn cost_again(rel: &Rel) -> Option<f64> {
+    match rel {
+        Rel::Scan(scan) => {
+            let is_stored = |filter: &table::Filter| !matches!(filter.form, table::Form::Any);
+            let all = scan.filters.iter().all(is_stored);
+            Some(if all { 1.0 } else { COMPUTED })
+        }
+        Rel::Values { .. } | Rel::Shared { .. } => Some(1.0),
+        Rel::Filter { input, .. } | Rel::Map { input, .. } => {
+            Some(cost_again(input)?.max(COMPUTED))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(parent: (f64, f64), child: (f64, f64)) -> Pair {
+        Pair {
+            parent,
+            child,
+            again: 1.0,
+        }
+    }
+
+    #[test]
+    fn keys_are_collected_where_they_save_more_than_they_cost() {
+        // A tenth of the posts, and the comments of all posts.
+        let posts = pair((1_000.0, 10_000.0), (20_000.0, 20_000.0));
+        assert!(posts.gains((1.0, 1.0)).is_some_and(|share| share < 0.11));
+        // All posts.
+        let posts = pair((10_000.0, 10_000.0), (20_000.0, 20_000.0));
+        assert_eq!(posts.gains((1.0, 1.0)), None);
+        // But few that another relation leaves.
+        assert!(posts.gains((1.0, 0.05)).is_some());
+        // What reduces both anyway is no reason.
+        assert_eq!(posts.gains((0.05, 1.0)), None);
+        // A few countries below many sales.
+        let sales = pair((1_000.0, 1_000_000.0), (50.0, 50.0));
+        assert_eq!(sales.gains((1.0, 1.0)), None);
+    }
+
+    #[test]
+    fn reductions_by_equal_keys_pass_on() {
+        let mut equal = Classes::default();
+        equal.join((1, 2));
+        let reduction = |keys: &[Var], share| Reduction {
+            keys: keys.to_vec(),
+            share,
+        };
+        let all = [
+            reduction(&[1], 0.5),
+            reduction(&[2], 0.25),
+            reduction(&[3], 0.5),
+            reduction(&[], 0.5),
+        ];
+        assert_eq!(shares(&all, &[2], &equal), (0.25, 0.25));
+        assert_eq!(shares(&all, &[3], &equal), (0.5, 0.0625));
+    }
+}
