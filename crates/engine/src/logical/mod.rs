@@ -3,7 +3,6 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod aggregate_call;
-pub(crate) mod as_of;
 pub(crate) mod external;
 pub(crate) mod parts;
 pub(crate) mod relation;
