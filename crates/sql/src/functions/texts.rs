@@ -51,7 +51,7 @@ pub(super) fn all() -> Vec<Own> {
             one_value,
             |_| Ok(TEXT),
             |args, _| {
-                let texts = strings(&args[0])?;
+                let texts = shown(&args[0])?;
                 let found = texts
                     .iter()
                     .map(|text| text.map_or_else(|| "NULL".into(), literal));
