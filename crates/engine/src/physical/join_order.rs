@@ -273,6 +273,15 @@ impl Graph {
         self.own_share(of) * self.nodes[of].fan_out * below
     }
 
+    /// How many rows one key of a relation's join table is expected to have, with everything below it. Unlike the matches of a row,
+    /// keys that the table has not got do not count: few keys of many rows each are rows worth counting.
+    fn rows_of_key(&self, of: usize) -> f64 {
+        let (rows, base) = self.nodes[of].expected;
+        let below = self.children(of).into_iter();
+        let below: f64 = below.map(|child| self.matches(child)).product();
+        (rows / base).min(1.0) * self.nodes[of].fan_out * below
+    }
+
     /// The children of a relation, those that leave the fewest rows first, where the vectors `wanted` are read after the joins.
     fn probe_order(&self, children: Vec<usize>, wanted: &Required) -> Vec<usize> {
         let matches = |of| {
@@ -340,7 +349,7 @@ impl Graph {
         let mut build_outputs: Vec<(Var, Var)> = inner.iter().map(|var| (*var, *var)).collect();
         let mut vars: Vec<Var> = inner.iter().copied().collect();
         let is_bare = self.is_bare(child, wanted);
-        let (fan_out, matches) = (self.nodes[child].fan_out, self.matches(child));
+        let (fan_out, rows) = (self.nodes[child].fan_out, self.rows_of_key(child));
         inner.extend(&there);
         let mut reducing = Vec::new();
         if let Some(parent) = parent {
@@ -350,7 +359,7 @@ impl Graph {
         let (mut pipelines, mut numbers) = self.pipelines(planner, child, &inner, reducing)?;
         let is_counted =
             self.copies == Copies::Counted && is_bare && copies::can_group(planner.query, &there);
-        if is_counted && (numbers.is_some() || matches >= ONE) {
+        if is_counted && (numbers.is_some() || rows >= ONE) {
             let (groups, count) = copies::grouped(
                 (&mut *planner.query, &mut planner.stages),
                 pipelines,
