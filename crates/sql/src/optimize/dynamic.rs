@@ -7,7 +7,12 @@
 //! The filters compare as Arrow does, which is not how joins, groups and sorts compare everything: an array with a NULL among
 //! its items is compared to nothing, and -0.0 is not 0.0. Rows would be lost, so keys of such types make no filters. Nor do several
 //! extremes at once: a column that had only NULLs yet takes no part in their filter, which drops the rows that have its first value.
+//!
+//! On its way down a filter finds its columns by name in the rows of each input. Where two columns of an input share a name, it
+//! takes the first, whichever was meant, and how many rows that drops depends on whether the filter is made before they are read.
+//! So plans in which two columns of some rows share a name have no such filters at all.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -29,6 +34,25 @@ impl DynamicFilters {
     pub(crate) fn new() -> DynamicFilters {
         DynamicFilters(FilterPushdown::new_post_optimization())
     }
+}
+
+/// Whether two columns of the rows of some operator in `plan` have the same name.
+fn has_equal_names(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let mut found = false;
+    plan.apply(|node| {
+        let schema = node.schema();
+        let mut names = HashSet::new();
+        found |= !schema
+            .fields()
+            .iter()
+            .all(|field| names.insert(field.name()));
+        Ok(if found {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
+    })?;
+    Ok(found)
 }
 
 /// Whether values of a type are equal for filters where they are for joins.
@@ -99,6 +123,9 @@ impl PhysicalOptimizerRule for DynamicFilters {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if has_equal_names(&plan)? {
+            return Ok(plan);
+        }
         let without = Without::of(&plan)?;
         let mut config = config.clone();
         let options = &mut config.optimizer;
