@@ -6,7 +6,7 @@
 //! and the others by testing stored values. A filter of keys that lets most rows through is skipped after the first
 //! block, by its gauge.
 //!
-//! A scan also takes the keys of join tables that others probe, where the planner found that rows without them are of
+//! A scan also takes the keys of join tables, [texts](crate::execute::text_keys), too, that others probe, where the planner found that rows without them are of
 //! no use there ([predicate transfer](crate::physical::transfer)).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +18,11 @@ use arrow::buffer::BooleanBuffer;
 use table::{Filter, Form, Gauge, Test};
 
 use crate::execute::query_state::QueryState;
+use crate::execute::text_keys::AmongTexts;
 use crate::logical::relation::Scan;
 use crate::operators::join_table::JoinTable;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Transfer};
-use crate::vector::value::{Kind, Values, Vector};
+use crate::vector::value::{Kind, Values, Vector, is_text};
 
 /// Keys of up to this many rows are given as ranges if they are [`FEW_RANGES`] at most: comparing takes less than
 /// looking up.
@@ -44,6 +45,29 @@ pub(crate) struct KeyFilter {
 }
 
 impl KeyFilter {
+    fn new(
+        from: Transfer,
+        scan: &Scan,
+        (test, form): (Arc<dyn Test>, Form),
+        whose: &str,
+    ) -> KeyFilter {
+        let schema = scan.table.schema();
+        let (name, stage) = (schema.field(from.column).name(), from.stage);
+        KeyFilter {
+            filter: Filter {
+                columns: vec![from.column],
+                test,
+                form,
+                gauge: Some(Arc::new(Gauge::default())),
+            },
+            from,
+            shown: format!(
+                "scan of {}: {name} among the keys of stage {stage}{whose}",
+                scan.alias
+            ),
+        }
+    }
+
     /// A line for the report, such as `... : 12.5 % of 65536 rows passed`; `None` if the filter has tested no row.
     pub(crate) fn line(&self) -> Option<String> {
         let (tested, passed) = self.filter.gauge.as_ref()?.counts();
@@ -116,7 +140,14 @@ impl QueryState {
                 let mut is_own = false;
                 pipeline.tables(&mut |stage| is_own |= stage == from.stage);
                 let whose = if is_own { "" } else { " that others probe" };
-                key_filter(join_table, from, scan, whose)
+                if !is_text(scan.table.schema().field(from.column).data_type()) {
+                    return key_filter(join_table, from, scan, whose);
+                }
+                // Who probes the table itself looks at each text anyway.
+                if is_own {
+                    return None;
+                }
+                text_filter(join_table, from, scan, whose)
             });
             filters.extend(found.take(MOST_TRANSFERS));
         }
@@ -152,38 +183,38 @@ fn key_filter(
     scan: &Scan,
     whose: &str,
 ) -> Option<KeyFilter> {
-    let Transfer {
-        column,
-        stage,
-        place,
-    } = from;
-    let many = join_table.rows * SCANNED > scan.table.rows() as usize;
-    let form = match (few(join_table, place), join_table.keys()) {
+    let form = match (few(join_table, from.place), join_table.keys()) {
         (Some(ranges), _) => Form::Ranges(ranges.into()),
         (None, Some(keys)) => Form::Keys(keys),
-        (None, None) if many => return None,
-        (None, None) => Form::Ranges(extremes(join_table, place)?.into()),
+        (None, None) if has_many(join_table, scan) => return None,
+        (None, None) => Form::Ranges(extremes(join_table, from.place)?.into()),
     };
-    let schema = scan.table.schema();
-    let name = schema.field(column).name();
     let test: Arc<dyn Test> = match &form {
         Form::Keys(keys) => Arc::new(AmongKeys(keys.clone())),
         Form::Ranges(ranges) => Arc::new(AmongRanges(ranges.clone())),
         _ => return None,
     };
-    Some(KeyFilter {
-        filter: Filter {
-            columns: vec![column],
-            test,
-            form,
-            gauge: Some(Arc::new(Gauge::default())),
-        },
-        from,
-        shown: format!(
-            "scan of {}: {name} among the keys of stage {stage}{whose}",
-            scan.alias
-        ),
-    })
+    Some(KeyFilter::new(from, scan, (test, form), whose))
+}
+
+/// The same of a key that is a text, if the join table has few enough of them.
+fn text_filter(
+    join_table: &JoinTable,
+    from: Transfer,
+    scan: &Scan,
+    whose: &str,
+) -> Option<KeyFilter> {
+    if has_many(join_table, scan) {
+        return None;
+    }
+    let test = Arc::new(AmongTexts::of(join_table.key(from.place)?)?);
+    let form = Form::Labels(Arc::default());
+    Some(KeyFilter::new(from, scan, (test, form), whose))
+}
+
+/// Whether a join table has so many rows that it takes too long to look at each key.
+fn has_many(join_table: &JoinTable, scan: &Scan) -> bool {
+    join_table.rows.saturating_mul(SCANNED) as u64 > scan.table.rows()
 }
 
 /// The values that a join table has of its key number `place`, NULLs left out; `None` if they are not whole numbers.
@@ -235,7 +266,8 @@ struct AmongKeys(Keys);
 #[derive(Debug)]
 struct AmongRanges(Arc<[(i128, i128)]>);
 
-type Tested = std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
+pub(super) type Tested =
+    std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Which of `array`'s values are hits; NULL is none.
 fn hits(array: &ArrayRef, bits: BooleanBuffer) -> BooleanArray {

@@ -23,5 +23,6 @@ pub(crate) mod sink;
 mod staged;
 mod stream;
 mod task;
+mod text_keys;
 
 pub(crate) use driver::run;

@@ -6,6 +6,8 @@
 //! the readers of its stage drop follows which rows of each stage before it matter to nobody. A scan takes what reaches
 //! it of the join tables that are complete by then.
 //!
+//! Keys are whole numbers or texts.
+//!
 //! A row matters to nobody only if every reader of its stage says so. Groups are dropped by their keys alone, and
 //! whole partitions of windows; nothing passes a limit. Rows of an outer or an anti join that have no match stay: such a
 //! probe drops none itself. What is dropped behind a probe that marks the rows of its join table says nothing of the rows
@@ -21,7 +23,7 @@ use crate::physical::classes::Classes;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage, Transfer,
 };
-use crate::vector::value::{Kind, Var};
+use crate::vector::value::{Kind, Type, Var, is_text};
 
 /// Rows in which `var` is not among the values of a join table's key matter to nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +33,22 @@ struct Bound {
     stage: usize,
     /// The number of the key.
     place: usize,
+}
+
+/// What is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passed {
+    Whole,
+    Text,
+}
+
+/// What of a type is passed on; `None` if nothing is.
+fn of_type(ty: &Type) -> Option<Passed> {
+    match ty.kind {
+        Kind::Int => Some(Passed::Whole),
+        Kind::Text | Kind::Code if is_text(&ty.data) => Some(Passed::Text),
+        _ => None,
+    }
 }
 
 /// For each stage what all readers so far say of the vectors of its sink; `None` while there is no reader.
@@ -122,20 +140,26 @@ impl<'t> Known<'t> {
                 | Operator::Nulls(_) => {}
             }
         }
-        let clear = demand.iter().filter(|bound| known.is_whole(bound.var));
+        let clear = demand.iter().filter(|bound| known.is_key(bound.var));
         let clear: Vec<Bound> = clear.copied().collect();
         known.bounds.extend(clear);
         known
     }
 
-    /// Whether `var` holds whole numbers and is made in one place.
-    fn is_whole(&self, var: Var) -> bool {
+    /// Whether something can be said of the values of `var`: it is made in one place.
+    fn is_key(&self, var: Var) -> bool {
         let ty = self.types.get(var);
-        ty.is_some_and(|column| column.ty.kind == Kind::Int) && !self.unclear.contains(&var)
+        ty.is_some_and(|column| of_type(&column.ty).is_some()) && !self.unclear.contains(&var)
+    }
+
+    /// Whether values of `a` and of `b` can be equal.
+    fn are_alike(&self, a: Var, b: Var) -> bool {
+        let of = |var: Var| self.types.get(var).and_then(|column| of_type(&column.ty));
+        of(a).is_some() && of(a) == of(b)
     }
 
     fn equate(&mut self, (a, b): (Var, Var)) {
-        if a != b && self.is_whole(a) && self.is_whole(b) {
+        if a != b && self.is_key(a) && self.is_key(b) && self.are_alike(a, b) {
             self.equal.join((a, b));
         }
     }
@@ -162,7 +186,7 @@ impl<'t> Known<'t> {
         };
         for (place, (var, key)) in probe.keys.iter().zip(keys).enumerate() {
             let (var, key) = (*var, *key);
-            if !self.is_whole(var) || self.types[key].ty.kind != Kind::Int {
+            if !self.is_key(var) || !self.are_alike(var, key) {
                 continue;
             }
             self.bounds.insert(Bound {
@@ -181,7 +205,7 @@ impl<'t> Known<'t> {
     /// What is said of `var`, or of a vector that equals it, by the join tables of stages before `stage`; as bounds of
     /// the vector `named`.
     fn of_var(&self, var: Var, named: Var, stage: usize) -> BTreeSet<Bound> {
-        if !self.is_whole(var) {
+        if !self.is_key(var) {
             return BTreeSet::new();
         }
         let class = self.equal.of(var);
@@ -265,7 +289,7 @@ impl<'t> Known<'t> {
                 bounds.extend(self.of_var(*to, *from, probe.stage));
             }
         }
-        bounds.retain(|bound| self.types[bound.var].ty.kind == Kind::Int);
+        bounds.retain(|bound| of_type(&self.types[bound.var].ty).is_some());
         bounds
     }
 }

@@ -52,6 +52,14 @@ pub struct Type {
 
 const NARROW: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
+/// Whether values of `data` are texts, and no texts that stand for others.
+pub(crate) fn is_text(data: &DataType) -> bool {
+    matches!(
+        data,
+        DataType::Utf8View | DataType::Utf8 | DataType::LargeUtf8
+    )
+}
+
 impl Type {
     /// Whether equal values of both types are the same in memory: codes of one dictionary, or none on either side.
     pub(crate) fn represents_as(&self, other: &Type) -> bool {
