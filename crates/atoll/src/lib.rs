@@ -43,7 +43,7 @@ mod waiting;
 
 pub use database::logins::Logins;
 pub use database::options::{
-    Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options, PoolMemory,
+    Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options, PlanUse, PoolMemory,
 };
 pub use database::pages::PartPages;
 pub use database::residency::{Holds, PartResidency, Residency, Tail};

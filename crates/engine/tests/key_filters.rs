@@ -1,5 +1,6 @@
 //! What finished join tables keep scans from reading, and that no answer changes by it.
 
+mod counted;
 mod runtime;
 mod stored;
 
@@ -8,9 +9,10 @@ use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
+use counted::counted;
 use engine::{Execution, Executor, NumaPolicy, Query, Rel, Runtime, Scan, Type};
 use proptest::prelude::*;
-use stored::{ROWS, counted, shuffled, table};
+use stored::{ROWS, shuffled, table};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {

@@ -1,5 +1,6 @@
 //! The executors over a stored table, whose filters are tested on stored values.
 
+mod counted;
 mod runtime;
 mod stored;
 
@@ -7,8 +8,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use counted::counted;
 use engine::{Execution, Executor, Key, NumaPolicy, Output, Query, Rel, Runtime, Scan, Type};
-use stored::{ROWS, counted, shuffled, table};
+use stored::{ROWS, shuffled, table};
 use table::{Filter, Form, Test};
 
 /// Values in a range; the form says the same.

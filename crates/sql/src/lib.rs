@@ -108,7 +108,7 @@ pub use run::clock::Statistics;
 pub use run::frames::Frames;
 pub use run::instance::Instance;
 pub use run::modifiers::Modifier;
-pub use run::options::{Executor, Options};
+pub use run::options::{Executor, Options, PlanUse};
 pub use run::origins::{Origin, Origins};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, as_texts_of, refuse_not_finite, uuid_text};

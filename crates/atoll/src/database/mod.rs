@@ -173,6 +173,7 @@ impl Database {
         }
         let mut statements = sql::Options::spilling_to(spill_directory(path));
         statements.executor = options.executor;
+        statements.plan_use = options.plan_use;
         statements.lock_timeout = options.lock_timeout;
         statements.execution = options.execution.clone();
         statements.execution.numa_policy = match options.numa_policy {

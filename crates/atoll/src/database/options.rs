@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-pub use sql::{Execution, Executor, NumaPolicy};
+pub use sql::{Execution, Executor, NumaPolicy, PlanUse};
 pub use store::{Access, Placement as PoolMemory};
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.
@@ -54,6 +54,8 @@ pub struct Options {
     pub compress: bool,
     /// Which executor runs queries.
     pub executor: Executor,
+    /// How long the plan of a query is used.
+    pub plan_use: PlanUse,
     /// How long a statement that writes waits for a transaction of several statements of another session of the same
     /// database; 10 seconds if absent.
     pub lock_timeout: Option<Duration>,
@@ -98,6 +100,7 @@ impl Default for Options {
             mapped: false,
             compress: true,
             executor: Executor::default(),
+            plan_use: PlanUse::default(),
             lock_timeout: None,
             numa_policy: None,
             govern: Govern::default(),

@@ -14,6 +14,9 @@ pub struct Execution {
     /// What runs queries
     #[arg(long, value_enum, default_value_t = Executor::Fused)]
     pub executor: Executor,
+    /// How often a query is planned that runs again word for word while nothing has changed
+    #[arg(long, value_enum, default_value_t = Planning::Once)]
+    pub planning: Planning,
     /// Which pieces of a table a thread of Atoll's executors takes [default: what `atoll set` made the store keep, or
     /// shard]
     #[arg(long, value_enum)]
@@ -127,6 +130,16 @@ pub enum Executor {
     Staged,
 }
 
+/// How often a query is planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Planning {
+    /// Once, as long as planning would come to the same, and it was run in the last seconds
+    #[default]
+    Once,
+    /// Each time that it runs
+    Each,
+}
+
 /// The library's options for those of a command that runs queries.
 ///
 /// # Errors
@@ -148,6 +161,10 @@ pub fn options(
         Executor::Fused => atoll::Executor::Fused,
         Executor::Stream => atoll::Executor::Stream,
         Executor::Staged => atoll::Executor::Staged,
+    };
+    options.plan_use = match execution.planning {
+        Planning::Once => atoll::PlanUse::Repeatedly,
+        Planning::Each => atoll::PlanUse::Once,
     };
     options.numa_policy = execution.plan.map(|plan| match plan {
         Plan::Obliv => atoll::NumaPolicy::Obliv,

@@ -18,7 +18,7 @@ use arrow::buffer::BooleanBuffer;
 use table::{Filter, Form, Gauge, Test};
 
 use crate::execute::query_state::QueryState;
-use crate::execute::text_keys::AmongTexts;
+use crate::execute::text_keys::{AmongTexts, Tested};
 use crate::logical::relation::Scan;
 use crate::operators::join_table::JoinTable;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Transfer};
@@ -265,9 +265,6 @@ struct AmongKeys(Keys);
 /// A row passes if its value is in one of the ranges.
 #[derive(Debug)]
 struct AmongRanges(Arc<[(i128, i128)]>);
-
-pub(super) type Tested =
-    std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Which of `array`'s values are hits; NULL is none.
 fn hits(array: &ArrayRef, bits: BooleanBuffer) -> BooleanArray {

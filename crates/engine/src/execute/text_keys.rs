@@ -10,12 +10,15 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use table::Test;
 
-use crate::execute::key_filter::Tested;
 use crate::vector::value::{Values, Vector};
 
 /// Bits for each key, at least: of a hundred texts that are no keys about two pass.
 const BITS: usize = 16;
 const SEED: u64 = 0;
+
+/// The rows that pass a test.
+pub(super) type Tested =
+    std::result::Result<BooleanArray, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A row passes if its text may be a key.
 #[derive(Debug)]

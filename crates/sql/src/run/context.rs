@@ -41,6 +41,7 @@ use crate::run::inserted;
 use crate::run::instance::Instance;
 use crate::run::kept_plans::PlanKey;
 use crate::run::merged;
+use crate::run::options::PlanUse;
 use crate::run::privileges::Known;
 use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
@@ -215,9 +216,12 @@ impl StatementContext {
     }
 
     /// By what a plan of the statement is kept; none if it sees what no other statement does: what its transaction has
-    /// changed, an older version than the latest, rows of its caller.
+    /// changed, an older version than the latest, rows of its caller; or if each statement is to have a plan of its own.
     pub(crate) fn plan_key(&self) -> Option<PlanKey> {
-        if self.has_own_rows() {
+        if self.has_own_rows() || self.instance.plan_use == PlanUse::Once {
+            return None;
+        }
+        if self.settings.get("plan_cache_mode").as_deref() == Some("force_custom_plan") {
             return None;
         }
         Some(PlanKey {

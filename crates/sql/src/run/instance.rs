@@ -24,7 +24,7 @@ use crate::resources::work::Work;
 use crate::run::environment;
 use crate::run::kept_plans::KeptPlans;
 use crate::run::kept_values::KeptValues;
-use crate::run::options::{Executor, Options};
+use crate::run::options::{Executor, Options, PlanUse};
 
 /// SQL over one open store: its tables, the workers that run statements, and the memory that they may use.
 ///
@@ -53,10 +53,11 @@ pub struct Instance {
     /// Who knows the sessions of a server.
     pub(crate) observer: Observer,
     pub(crate) executor: Executor,
+    pub(crate) plan_use: PlanUse,
     pub(crate) execution: Execution,
     /// The state that each statement gets a clone of.
     pub(crate) template: SessionState,
-    /// Plans that were made to describe statements.
+    /// Plans that are used more than once.
     pub(crate) plans: Arc<KeptPlans>,
     /// Expressions over rows that statements have compiled.
     pub(super) values: KeptValues,
@@ -102,6 +103,7 @@ impl Instance {
             schemas: AtomicBool::new(schemas),
             observer: Observer::default(),
             executor: options.executor,
+            plan_use: options.plan_use,
             execution,
             template,
             plans: Arc::default(),

@@ -1,5 +1,5 @@
-//! Plans that were made to describe a statement, and are kept for when it runs: a client that prepares a query and runs
-//! it has it planned once.
+//! Plans that are kept for when a statement runs again: that of a prepared query, and that of a text that a session runs
+//! again word for word.
 //!
 //! A kept plan is used only if planning again would make the same one: what planning looks at is in its [`PlanKey`], and
 //! plans whose scans or functions look at anything else are not kept. The tables of a plan hold their snapshot, whose
@@ -150,9 +150,33 @@ impl KeptPlans {
                 return Ok(None);
             }
         }
+        let slot = Arc::default();
+        self.put(&slot, key, planned, workers);
+        Ok(Some(slot))
+    }
+
+    /// Keeps a plan in `slot` in the place of the one before, as [`keep`](KeptPlans::keep) does in a new one.
+    ///
+    /// # Errors
+    /// Those of looking at the plan.
+    pub(super) fn keep_again(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        (key, planned): (PlanKey, Planned),
+        workers: &Workers,
+    ) -> Result<()> {
+        if is_lasting(&planned.optimised, false)? {
+            self.put(slot, key, planned, workers);
+        }
+        Ok(())
+    }
+
+    fn put(self: &Arc<Self>, slot: &Arc<Slot>, key: PlanKey, planned: Planned, workers: &Workers) {
         let used = Instant::now();
-        let slot = Arc::new(Slot(Mutex::new(Some(Kept { key, planned, used }))));
+        *slot.0.lock() = Some(Kept { key, planned, used });
         let mut all = self.all.lock();
+        // One that was emptied may still be among them.
+        all.slots.retain(|own| own.as_ptr() != Arc::as_ptr(slot));
         if all.slots.len() >= MOST {
             all.slots.retain(|slot| slot.strong_count() > 0);
         }
@@ -162,11 +186,10 @@ impl KeptPlans {
                 *oldest.0.lock() = None;
             }
         }
-        all.slots.push_back(Arc::downgrade(&slot));
+        all.slots.push_back(Arc::downgrade(slot));
         if !std::mem::replace(&mut all.watched, true) {
             self.watch(workers);
         }
-        Ok(Some(slot))
     }
 
     /// Sees to it that plans are forgotten, as long as there are some.
@@ -210,7 +233,7 @@ fn on(goes: bool) -> TreeNodeRecursion {
 
 /// Whether a plan reads nothing but tables of the store and calls no function that could say something else later. It may have
 /// `parameters`, or not.
-fn is_lasting(plan: &LogicalPlan, parameters: bool) -> Result<bool> {
+pub(super) fn is_lasting(plan: &LogicalPlan, parameters: bool) -> Result<bool> {
     let mut lasting = true;
     plan.apply_with_subqueries(|node| {
         lasting &= match node {

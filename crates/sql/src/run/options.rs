@@ -16,6 +16,8 @@ pub struct Options {
     pub lock_timeout: Option<Duration>,
     /// Which executor runs queries.
     pub executor: Executor,
+    /// How long the plan of a query is used.
+    pub plan_use: PlanUse,
     /// How the executors of Atoll's own engine work. Its own choice of an executor is ignored: `executor` decides.
     pub execution: Execution,
 }
@@ -28,6 +30,18 @@ impl Options {
             ..Options::default()
         }
     }
+}
+
+/// How long the plan of a query is used. Answers are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanUse {
+    /// A query that was prepared, or that its session runs again word for word, goes by its last plan as long as planning
+    /// would come to the same: until something is written to the store, or a setting is changed, or for seconds.
+    #[default]
+    Repeatedly,
+    /// Each query is planned each time.
+    Once,
 }
 
 /// Which executor runs queries. All give the same answers.

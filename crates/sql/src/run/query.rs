@@ -28,11 +28,11 @@ use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::generic_plans::GenericRun;
-use crate::run::kept_plans::Slot;
+use crate::run::kept_plans::{self, Planned, Slot};
 use crate::run::native::{NativePlan, Outcome, Running};
 use crate::run::origins::Origins;
 use crate::run::watch::{Ran, Watch};
-use crate::run::{native, output, visible};
+use crate::run::{native, output, shared_plans, visible};
 
 /// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
 const FRUGAL_BATCH: usize = 1024;
@@ -162,20 +162,27 @@ async fn opened(mut context: StatementContext, asked: Asked) -> Result<Opened> {
     if let Some(planned) = planned {
         let optimised = Some(&planned.optimised);
         let rows = found(&mut context, &planned.plan, optimised, None).await?;
+        let origins = match asked {
+            Asked::Written(..) => context.origins(&planned.plan),
+            // They were told when it was described.
+            Asked::Prepared(_) => Origins::default(),
+        };
         return Ok(Opened {
             rows: visible::rows(output::named(rows)),
             clock: context.clock,
-            // They were told when it was described.
-            origins: Origins::default(),
+            origins,
         });
     }
-    let query = match asked {
-        Asked::Written(query, _) => *query,
-        Asked::Prepared(run) => run.written()?,
+    let (query, kept) = match asked {
+        Asked::Written(query, kept) => (*query, kept),
+        Asked::Prepared(run) => (run.written()?, None),
     };
     let plan = context.plan(query, None).await?;
     let origins = context.origins(&plan);
-    let rows = rows(&mut context, &plan).await?;
+    let rows = match kept {
+        Some(kept) => rows_to_repeat(&mut context, plan, &kept).await?,
+        None => rows(&mut context, &plan).await?,
+    };
     Ok(Opened {
         rows: visible::rows(rows),
         clock: context.clock,
@@ -189,6 +196,27 @@ pub(crate) async fn rows(
     plan: &LogicalPlan,
 ) -> Result<SendableRecordBatchStream> {
     rows_of(context, plan, None).await
+}
+
+/// The same of the plan of a query that runs again and again, which is kept there if planning comes to the same then.
+async fn rows_to_repeat(
+    context: &mut StatementContext,
+    plan: LogicalPlan,
+    kept: &Arc<Slot>,
+) -> Result<SendableRecordBatchStream> {
+    let is_whole = kept_plans::is_lasting(&plan, false)? && !shared_plans::has_parts(&plan)?;
+    let key = context.plan_key().filter(|_| is_whole);
+    let Some(key) = key else {
+        return rows(context, &plan).await;
+    };
+    let optimised = rules::logical(&context.state, &plan)?;
+    let planned = Planned { plan, optimised };
+    let instance = Arc::clone(&context.instance);
+    let plans = &instance.plans;
+    plans.keep_again(kept, (key, planned.clone()), instance.workers())?;
+    let optimised = Some(&planned.optimised);
+    let rows = found(context, &planned.plan, optimised, None).await?;
+    Ok(output::named(rows))
 }
 
 /// The same of the plan by which a statement gets the rows that it writes, or finds those that it changes. Whoever

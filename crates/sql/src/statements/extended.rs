@@ -288,6 +288,22 @@ impl Session {
         Ok(columns)
     }
 
+    /// Appends `rows`, whose columns are in the order of the table's, to `table` in one transaction, or in that which
+    /// is in progress. Returns how many there were.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such table or a batch does not fit it, and the first error of `rows`. Nothing is appended then.
+    pub async fn append(
+        &self,
+        table: &str,
+        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
+    ) -> Result<u64> {
+        let (instance, open) = (Arc::clone(self.instance()), self.shared());
+        let (name, rows) = (table.to_string(), rows.boxed());
+        self.with_room(0, append(instance, open, name, rows)).await
+    }
+
     /// Appends the rows of a `copy ... from stdin`: batches of texts, a column for each that the statement fills. They
     /// are cast to the types of the table. Returns how many there were.
     ///
@@ -381,6 +397,29 @@ fn no_direction() -> Error {
     Error::Defect {
         message: "a `copy` goes the other way".into(),
     }
+}
+
+/// Appends `rows` to the table `name` in one transaction and returns how many there were.
+fn append(
+    instance: Arc<Instance>,
+    open: Shared,
+    name: String,
+    rows: BoxStream<'static, Result<RecordBatch>>,
+) -> BoxFuture<'static, Result<u64>> {
+    async move {
+        let width = instance.workers().width();
+        let mut entered = Entered::new(instance, open).await?;
+        let mut scope = entered.scope();
+        let name = scope.called(&name)?;
+        let (writing, mut context) = scope.write("INSERT", &[&name], Instant::now()).await?;
+        let table = context.table(&name)?;
+        let appended = references::append(&mut context, writing, &table, rows, width);
+        let (writing, count) = appended.await?;
+        scope.keep(writing).await?;
+        entered.succeed();
+        Ok(count)
+    }
+    .boxed()
 }
 
 /// Appends `rows` as the statement says.

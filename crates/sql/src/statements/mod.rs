@@ -62,6 +62,7 @@ mod parameter_types;
 mod plan_json;
 mod prepare;
 mod rebuild;
+mod recent;
 mod references;
 mod referred;
 mod relation_kinds;

@@ -8,8 +8,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::future::BoxFuture;
-use futures::stream::BoxStream;
-use futures::{FutureExt, Stream, StreamExt};
+use futures::{FutureExt, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
@@ -39,8 +38,9 @@ use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::described::Described;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::prepare::Names;
+use crate::statements::recent::Recent;
 use crate::statements::transaction::clock;
-use crate::statements::{explain, locking, looked_up, references};
+use crate::statements::{explain, locking, looked_up};
 
 impl Instance {
     /// A new session.
@@ -87,6 +87,7 @@ pub struct Session {
     open: Shared,
     prepared: Names,
     described: Arc<Described>,
+    recent: Arc<Recent>,
     /// Whether its statements may name files.
     files: bool,
 }
@@ -110,6 +111,7 @@ impl Session {
             instance,
             prepared: Names::default(),
             described: Arc::default(),
+            recent: Arc::default(),
             files: true,
         }
     }
@@ -290,7 +292,10 @@ impl Session {
         }
         let mut statements = self.parsed(text).await?;
         match (statements.pop(), statements.is_empty()) {
-            (Some(parsed), true) => self.stream_parsed(parsed, None, started).await,
+            (Some(parsed), true) => {
+                let kept = self.recent.runs(text, &parsed.statement);
+                self.stream_parsed(parsed, kept, started).await
+            }
             _ => Err(Error::coded("42601", "expected exactly one statement")),
         }
     }
@@ -421,22 +426,6 @@ impl Session {
         work.await?
     }
 
-    /// Appends `rows`, whose columns are in the order of the table's, to `table` in one transaction, or in that which
-    /// is in progress. Returns how many there were.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such table or a batch does not fit it, and the first error of `rows`. Nothing is appended then.
-    pub async fn append(
-        &self,
-        table: &str,
-        rows: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
-    ) -> Result<u64> {
-        let (instance, open) = (Arc::clone(&self.instance), self.open.clone());
-        let (name, rows) = (table.to_string(), rows.boxed());
-        self.on_workers(append(instance, open, name, rows)).await
-    }
-
     pub(super) async fn stream_query(
         &self,
         asked: Asked,
@@ -518,29 +507,6 @@ fn perform(context: StatementContext, program: Program) -> BoxFuture<'static, Re
                 Ok(Answer::rows_of(schema, batches, &context.clock))
             }
         }
-    }
-    .boxed()
-}
-
-/// Appends `rows` to the table `name` in one transaction and returns how many there were.
-fn append(
-    instance: Arc<Instance>,
-    open: Shared,
-    name: String,
-    rows: BoxStream<'static, Result<RecordBatch>>,
-) -> BoxFuture<'static, Result<u64>> {
-    async move {
-        let width = instance.workers().width();
-        let mut entered = Entered::new(instance, open).await?;
-        let mut scope = entered.scope();
-        let name = scope.called(&name)?;
-        let (writing, mut context) = scope.write("INSERT", &[&name], Instant::now()).await?;
-        let table = context.table(&name)?;
-        let appended = references::append(&mut context, writing, &table, rows, width);
-        let (writing, count) = appended.await?;
-        scope.keep(writing).await?;
-        entered.succeed();
-        Ok(count)
     }
     .boxed()
 }

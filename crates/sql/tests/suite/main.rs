@@ -23,6 +23,7 @@ mod kernels;
 mod maps;
 mod planning;
 mod readers;
+mod repeated;
 mod whole;
 mod windows;
 mod zones;
