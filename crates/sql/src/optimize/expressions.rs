@@ -8,7 +8,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 
 use crate::functions::convert::conversion;
-use crate::functions::lists::types::{is_list, is_map, is_struct};
+use crate::functions::lists::types::{is_list, is_map, is_struct, special_together};
 use crate::messages::types::type_name;
 use crate::optimize::stoppable::check;
 
@@ -59,6 +59,21 @@ pub(crate) fn is_text(ty: &DataType) -> bool {
 
 pub(crate) fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+/// The special type that these expressions are read as together, if one of them has such a type.
+///
+/// # Errors
+/// If arrays among them do not go together.
+pub(super) fn special_of<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    schema: &DFSchema,
+) -> Result<Option<DataType>> {
+    let types = exprs
+        .into_iter()
+        .filter_map(|expr| expr.get_type(schema).ok());
+    let types: Vec<DataType> = types.collect();
+    special_together(&types)
 }
 
 /// [`fitted`], with a NULL without a type as one of type `to`: Arrow's kernels compare no others, and give values of the type of

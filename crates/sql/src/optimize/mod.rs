@@ -12,6 +12,7 @@
 //!
 //! Uses `functions` and the layers below it.
 
+mod arguments;
 pub(crate) mod as_of;
 pub(crate) mod casts;
 pub(crate) mod checked;

@@ -156,6 +156,27 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
     }
 }
 
+/// The special type that values of these types are read as together: that of the first which is special; of rows one with names for its
+/// fields, if there is one; and of arrays with items of several types the one that all of them become. `None` if none is special.
+///
+/// # Errors
+/// If arrays do not go together.
+pub(crate) fn special_together<'t>(
+    types: impl IntoIterator<Item = &'t DataType>,
+) -> Result<Option<DataType>> {
+    let types = types.into_iter().filter(|ty| is_special(ty));
+    let types: Vec<DataType> = types.cloned().collect();
+    let Some(first) = types.first() else {
+        return Ok(None);
+    };
+    if types.iter().all(is_list) && types.iter().any(|ty| ty != first) {
+        return together(&types).map(Some);
+    }
+    let has_names = |ty: &&DataType| fields(ty).is_some_and(|fields| !is_unnamed(fields));
+    let named = types.iter().find(has_names).filter(|_| is_struct(first));
+    Ok(Some(named.unwrap_or(first).clone()))
+}
+
 /// The same for maps: keys and values on their own. `None` if the first is no map.
 fn maps_together(types: &[DataType]) -> Result<Option<DataType>> {
     if !types.first().is_some_and(is_map) {
