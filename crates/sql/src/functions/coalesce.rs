@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::arguments::accepted;
-use crate::functions::lists::types::{is_special, special_together};
+use crate::functions::lists::types::{is_special, quoted_beside, special_together};
 use crate::functions::{chosen, number_types};
 
 /// DataFusion's function of that kind, `inner`, for these types, too.
@@ -169,6 +169,13 @@ impl ScalarUDFImpl for Alike {
         let types = args.arg_fields.iter().map(|field| field.data_type());
         match special_together(types)? {
             Some(special) => {
+                let mut texts = args.scalar_arguments.iter().flatten();
+                let is_quoted = texts.any(|value| value.try_as_str().flatten().is_some());
+                let special = if is_quoted {
+                    quoted_beside(&special)
+                } else {
+                    special
+                };
                 let mut fields = args.arg_fields.iter();
                 let nullable = self.name() == "nullif" || fields.all(|field| field.is_nullable());
                 Ok(Arc::new(Field::new(self.name(), special, nullable)))

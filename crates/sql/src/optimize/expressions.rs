@@ -8,7 +8,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 
 use crate::functions::convert::conversion;
-use crate::functions::lists::types::{is_list, is_map, is_struct, special_together};
+use crate::functions::lists::types::{is_list, is_map, is_struct, quoted_beside, special_together};
+use crate::functions::unknown::quoted;
 use crate::messages::types::type_name;
 use crate::optimize::stoppable::check;
 
@@ -69,11 +70,17 @@ pub(super) fn special_of<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     schema: &DFSchema,
 ) -> Result<Option<DataType>> {
-    let types = exprs
-        .into_iter()
-        .filter_map(|expr| expr.get_type(schema).ok());
-    let types: Vec<DataType> = types.collect();
-    special_together(&types)
+    let (mut types, mut is_quoted) = (Vec::new(), false);
+    for expr in exprs {
+        types.extend(expr.get_type(schema).ok());
+        is_quoted |= quoted(expr).is_some();
+    }
+    let found = special_together(&types)?;
+    Ok(if is_quoted {
+        found.map(|ty| quoted_beside(&ty))
+    } else {
+        found
+    })
 }
 
 /// [`fitted`], with a NULL without a type as one of type `to`: Arrow's kernels compare no others, and give values of the type of
