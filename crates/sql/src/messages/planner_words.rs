@@ -51,6 +51,10 @@ const SAID: &[(&str, &str)] = &[
         "each $1 query must have the same number of columns",
     ),
     (
+        r"(?i)incompatible inputs for Union: Previous inputs were of type (.+), but got incompatible type (.+) on column .*",
+        "UNION types $1 and $2 cannot be matched",
+    ),
+    (
         r"(?i)inconsistent data length across values list: .*",
         "VALUES lists must all be the same length",
     ),
@@ -166,6 +170,10 @@ mod tests {
             (
                 "Cannot create filter with non-boolean predicate 's.b' returning varchar",
                 "a condition must be of type boolean, not varchar: s.b",
+            ),
+            (
+                "Incompatible inputs for Union: Previous inputs were of type bigint, but got incompatible type boolean on column '?column?'",
+                "UNION types bigint and boolean cannot be matched",
             ),
             (
                 "Too many columns! The subquery should only return one column: s.a, s.b",

@@ -54,5 +54,6 @@ pub(crate) mod special;
 pub(crate) mod stoppable;
 mod sums;
 pub(crate) mod undefined;
+mod unions;
 mod unnest;
 mod volatile;

@@ -1,7 +1,7 @@
 //! Arrays, structs, uuids, enums and JSON in a plan, where DataFusion would take them for something else.
 //!
 //! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as [arguments](crate::optimize::arguments),
-//!   also beside [dates and numbers](crate::functions::unknown).
+//!   also beside [dates and numbers](crate::functions::unknown); and in [unions](crate::optimize::unions).
 //! * `is null` of a struct is about its fields, and its [order](crate::optimize::sort_keys) is PostgreSQL's.
 //! * A `json` is no key: rows are not grouped, joined, ordered or told apart by it; by a `jsonb` they are by [what stands for
 //!   it](crate::optimize::json_keys).
@@ -30,6 +30,7 @@ use crate::optimize::enums;
 use crate::optimize::expressions::{fitted, rewritten, special_of};
 use crate::optimize::json_keys::{is_jsonb, keyed};
 use crate::optimize::sort_keys::ordered;
+use crate::optimize::unions;
 
 /// The analyzer rule. It must come before type coercion.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ impl AnalyzerRule for Special {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_down_with_subqueries(unwrapped)?.data;
+        let plan = unions::typed(plan)?;
         let plan = ordered(keyed(rewritten(plan, adapt)?)?)?;
         plan.apply_with_subqueries(|node| {
             check(node)?;
