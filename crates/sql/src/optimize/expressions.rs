@@ -95,6 +95,14 @@ pub(super) fn compared_with(expr: Expr, to: &DataType, schema: &DFSchema) -> Res
     }
 }
 
+/// Whether `expr`, of type `from`, can be read as one of type `to`: as a constant in quotes, or another array, struct or map.
+pub(super) fn fits(expr: &Expr, from: &DataType, to: &DataType) -> bool {
+    let open = is_text(from) && matches!(expr, Expr::Literal(_, _));
+    open || is_list(from) && is_list(to)
+        || is_struct(from) && is_struct(to)
+        || is_map(from) && is_map(to)
+}
+
 /// `expr` as one of type `to`.
 ///
 /// # Errors
@@ -106,11 +114,7 @@ pub(super) fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Exp
     if from == *to || from == DataType::Null {
         return Ok(expr);
     }
-    let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
-    let alike = is_list(&from) && is_list(to)
-        || is_struct(&from) && is_struct(to)
-        || is_map(&from) && is_map(to);
-    if open || alike {
+    if fits(&expr, &from, to) {
         let cast = conversion(expr.clone(), &from, to, true)?;
         return Ok(cast.unwrap_or(expr));
     }

@@ -24,10 +24,10 @@ use crate::functions::enums::place;
 use crate::functions::lists::names::MAPS_EQUAL;
 use crate::functions::lists::types::{has, is_list, is_map, is_special, is_struct, together};
 use crate::functions::{special, unknown};
-use crate::messages::types::type_name;
+use crate::messages::types::{standard_name, type_name};
 use crate::optimize::arguments::arguments;
 use crate::optimize::enums;
-use crate::optimize::expressions::{fitted, rewritten, special_of};
+use crate::optimize::expressions::{fits, fitted, rewritten, special_of};
 use crate::optimize::json_keys::{is_jsonb, keyed};
 use crate::optimize::sort_keys::ordered;
 use crate::optimize::unions;
@@ -337,11 +337,37 @@ fn distinct(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> 
     Ok(Transformed::yes(Expr::BinaryExpr(binary)))
 }
 
+/// That two values are compared of which one is of a special type.
+fn comparable(left: &Expr, op: &str, right: &Expr, schema: &DFSchema) -> Result<()> {
+    let (Ok(l), Ok(r)) = (left.get_type(schema), right.get_type(schema)) else {
+        return Ok(());
+    };
+    let is_any = |ty: &DataType| *ty == DataType::Null;
+    let fit = !is_special(&l) && !is_special(&r)
+        || l == r
+        || is_any(&l)
+        || is_any(&r)
+        || fits(left, &l, &r)
+        || fits(right, &r, &l);
+    if fit {
+        return Ok(());
+    }
+    plan_err!(
+        "operator does not exist: {} {op} {}",
+        standard_name(&l),
+        standard_name(&r)
+    )
+}
+
 fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let all = std::iter::once(&*list.expr).chain(&list.list);
     let Some(to) = special_of(all, schema)? else {
         return Ok(unknown_in_list(list, schema));
     };
+    let op = if list.negated { "<>" } else { "=" };
+    for item in &list.list {
+        comparable(&list.expr, op, item, schema)?;
+    }
     let InList {
         expr,
         list,
@@ -407,6 +433,8 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
         low,
         high,
     } = between;
+    comparable(&expr, if negated { "<" } else { ">=" }, &low, schema)?;
+    comparable(&expr, if negated { ">" } else { "<=" }, &high, schema)?;
     if !is_jsonb(&to) {
         refuse(&to, ORDERING)?;
     }

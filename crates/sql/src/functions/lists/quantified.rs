@@ -20,7 +20,7 @@ use crate::functions::lists::types::{
     dimensions, is_list, item, list_of, lists, plain, quoted_beside, range, together,
 };
 use crate::functions::number_types;
-use crate::messages::types::type_name;
+use crate::messages::types::{standard_name, type_name};
 
 /// The operators that may stand before `any` and `all` of an array, each with the names of its functions.
 const OPERATORS: [(&str, Operator, &str, &str); 6] = [
@@ -104,7 +104,17 @@ impl ScalarUDFImpl for Quantified {
             }
             value => match number_types::beside(value, own) {
                 Some(floats) => floats,
-                None => together(&[value.clone(), own.clone()])?,
+                None => match together(&[value.clone(), own.clone()]) {
+                    Ok(both) => both,
+                    Err(_) => {
+                        return plan_err!(
+                            "operator does not exist: {} {} {}",
+                            standard_name(value),
+                            self.symbol(),
+                            standard_name(own)
+                        );
+                    }
+                },
             },
         };
         Ok(vec![both.clone(), list_of(both)])
@@ -193,6 +203,12 @@ fn literals(array: &ScalarValue, of: &DataType) -> Option<Vec<Expr>> {
 }
 
 impl Quantified {
+    /// The operator as statements write it.
+    fn symbol(&self) -> &'static str {
+        let own = OPERATORS.iter().find(|(_, op, ..)| *op == self.op);
+        own.map_or("=", |(text, ..)| *text)
+    }
+
     fn hits(&self, values: &ArrayRef, arrays: &ArrayRef, rows: usize) -> Result<BooleanArray> {
         let own = lists(arrays);
         let items = own.values();
