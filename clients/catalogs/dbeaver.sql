@@ -181,7 +181,7 @@ LEFT OUTER JOIN pg_catalog.pg_description dsc ON (c.oid=dsc.objoid AND a.attnum 
 LEFT OUTER JOIN pg_depend dep on dep.refobjid = a.attrelid AND dep.deptype = 'i' and dep.refobjsubid = a.attnum and dep.classid = dep.refclassid
 WHERE NOT a.attisdropped AND c.relkind not in ('i','I','c') AND c.oid=$1
 ORDER BY a.attnum;
--- rows: 5
+-- rows: 11
 -- column: attname = area
 -- column: def_value = 1.5
 -- column: description = in hectares

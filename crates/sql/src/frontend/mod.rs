@@ -19,6 +19,7 @@ pub(crate) mod changes;
 mod column_options;
 pub(crate) mod columns;
 pub(crate) mod composites;
+mod conditions;
 pub(crate) mod constant;
 mod constraint_comments;
 pub(crate) mod constraints;

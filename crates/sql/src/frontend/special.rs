@@ -19,8 +19,10 @@ use crate::functions::json::path;
 use crate::functions::json_key;
 use crate::functions::lists::names::{MAKE, MAPS_EQUAL};
 use crate::functions::lists::types::{
-    dimensions, has, is_list, is_map, is_special, is_struct, list_of, plain, together,
+    dimensions, has, is_list, is_map, is_special, is_struct, item, list_of, plain, quoted_beside,
+    together,
 };
+use crate::functions::unknown::quoted;
 use crate::functions::{lists, special};
 use crate::messages::types::type_name;
 
@@ -169,6 +171,15 @@ pub(crate) fn rows(left: Expr, right: Expr, schema: &DFSchema) -> Result<(Expr, 
     Ok((left, right))
 }
 
+/// Whether an expression is a constant in quotes that is written as an array with a dimension less than these.
+fn is_part(expr: &Expr, dimensions: usize) -> bool {
+    let depth = |text: &str| {
+        let letters = text.chars().filter(|letter| !letter.is_whitespace());
+        letters.take_while(|letter| *letter == '{').count()
+    };
+    quoted(expr).is_some_and(|text| depth(text) > 0 && depth(text) + 1 == dimensions)
+}
+
 type Planned = Result<PlannerResult<RawBinaryExpr>>;
 
 fn call(name: &str, args: Vec<Expr>) -> Planned {
@@ -281,9 +292,14 @@ impl Operation {
 
     fn of_lists(self) -> Planned {
         use BinaryOperator::{ArrowAt, AtArrow, PGOverlap, StringConcat};
-        let (l, r) = (plain(&self.l), plain(&self.r));
-        let (left, right) = (is_list(&r).then_some(&r), is_list(&l).then_some(&l));
-        let own = self.with(left, right)?;
+        let beside = |list: &DataType, other: &Expr| {
+            let parts = self.op == StringConcat && is_part(other, dimensions(list));
+            let own = plain(item(list).filter(|_| parts).unwrap_or(list));
+            let is_quoted = quoted(other).is_some();
+            is_list(list).then(|| if is_quoted { quoted_beside(&own) } else { own })
+        };
+        let (left, right) = (beside(&self.r, &self.left), beside(&self.l, &self.right));
+        let own = self.with(left.as_ref(), right.as_ref())?;
         let (a, b) = (dimensions(&own.l), dimensions(&own.r));
         if own.op == StringConcat {
             let one = |expr: Expr| {

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use table::NotFinite;
 
-use crate::frontend::{rows, special, windows};
+use crate::frontend::{conditions, rows, special, windows};
 use crate::functions::arguments::MICROS;
 use crate::functions::decimals::constant;
 use crate::functions::lists::names::{DISTINCT, NOT_DISTINCT};
@@ -28,6 +28,10 @@ impl ExprPlanner for Operators {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if let Some(clause) = conditions::clause(&expr.op) {
+            let condition = conditions::planned(clause, expr.left, schema);
+            return condition.map(PlannerResult::Planned);
+        }
         if rows::is_whole(&expr.op) {
             return rows::whole(expr, schema).map(PlannerResult::Planned);
         }

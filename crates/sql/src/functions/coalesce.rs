@@ -1,6 +1,7 @@
 //! `coalesce`, `nullif`, `greatest` and `least` that take arrays, uuids, enums and JSON beside constants in quotes, and exact
 //! numbers beside such as float.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
@@ -16,8 +17,8 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::arguments::accepted;
-use crate::functions::lists::types::is_special;
-use crate::functions::number_types;
+use crate::functions::lists::types::{is_special, quoted_beside, special_together};
+use crate::functions::{chosen, number_types};
 
 /// DataFusion's function of that kind, `inner`, for these types, too.
 pub(super) fn alike(inner: &Arc<ScalarUDF>) -> Arc<ScalarUDF> {
@@ -165,12 +166,19 @@ impl ScalarUDFImpl for Alike {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let mut types = args.arg_fields.iter().map(|field| field.data_type());
-        match types.find(|ty| is_special(ty)) {
+        let types = args.arg_fields.iter().map(|field| field.data_type());
+        match special_together(types)? {
             Some(special) => {
+                let mut texts = args.scalar_arguments.iter().flatten();
+                let is_quoted = texts.any(|value| value.try_as_str().flatten().is_some());
+                let special = if is_quoted {
+                    quoted_beside(&special)
+                } else {
+                    special
+                };
                 let mut fields = args.arg_fields.iter();
                 let nullable = self.name() == "nullif" || fields.all(|field| field.is_nullable());
-                Ok(Arc::new(Field::new(self.name(), special.clone(), nullable)))
+                Ok(Arc::new(Field::new(self.name(), special, nullable)))
             }
             None => self.inner.return_field_from_args(args),
         }
@@ -208,6 +216,13 @@ impl ScalarUDFImpl for Alike {
                 nulled(left, right, args.number_rows)
             }
             _ if self.name() == "coalesce" => first_known(&args.args, args.number_rows),
+            all if all.iter().any(|arg| chosen::is_one(&arg.data_type())) => {
+                match (self.name(), all) {
+                    ("nullif", [left, right]) => chosen::nulled([left, right], args.number_rows),
+                    ("least", all) => chosen::extreme(all, args.number_rows, Ordering::Less),
+                    (_, all) => chosen::extreme(all, args.number_rows, Ordering::Greater),
+                }
+            }
             _ => self.inner.invoke_with_args(args),
         }
     }

@@ -16,6 +16,7 @@ mod binary;
 pub(crate) mod bytes;
 pub(crate) mod casts;
 pub(crate) mod catalog;
+mod chosen;
 pub(crate) mod clock;
 mod coalesce;
 mod concat;

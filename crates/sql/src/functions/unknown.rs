@@ -131,6 +131,15 @@ fn read(expr: Expr, to: &DataType) -> Expr {
     }
 }
 
+/// A constant in quotes in a column with values of a type. Beside others than numbers, dates and their kin it stays a text.
+pub(crate) fn read_beside(text: Expr, beside: &DataType) -> Expr {
+    let to = quoted(&text).map(|own| of_text(own, beside));
+    match to {
+        Some(to) if is_plain(beside) => read(text, &to),
+        _ => text,
+    }
+}
+
 /// A constant in quotes that is compared with values of a type, where the planner would take it for another: a decimal with more
 /// digits than they have is not rounded.
 pub(crate) fn compared(text: Expr, beside: &DataType) -> Expr {

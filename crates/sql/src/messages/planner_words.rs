@@ -15,6 +15,18 @@ const SAID: &[(&str, &str)] = &[
         "operator does not exist: $1",
     ),
     (
+        r"(?i)cannot infer common argument type for comparison operation (.+) IS (?:NOT )?DISTINCT FROM (.+)",
+        "operator does not exist: $1 = $2",
+    ),
+    (
+        r"(?i)cannot infer common argument type for comparison operation (.+)",
+        "operator does not exist: $1",
+    ),
+    (
+        r"(?i)failed to coerce case \((.+)\) and when \((.+?)(?:, .+)?\) to common types in CASE WHEN expression",
+        "operator does not exist: $1 = $2",
+    ),
+    (
         r"(?i)there isn't a common type to coerce (.+) and (.+) in (\w+) expression",
         "operator does not exist: $1 $3 $2",
     ),
@@ -49,6 +61,10 @@ const SAID: &[(&str, &str)] = &[
     (
         r"(?i)\b(UNION|INTERSECT|EXCEPT) queries have different number of columns",
         "each $1 query must have the same number of columns",
+    ),
+    (
+        r"(?i)incompatible inputs for Union: Previous inputs were of type (.+), but got incompatible type (.+) on column .*",
+        "UNION types $1 and $2 cannot be matched",
     ),
     (
         r"(?i)inconsistent data length across values list: .*",
@@ -166,6 +182,22 @@ mod tests {
             (
                 "Cannot create filter with non-boolean predicate 's.b' returning varchar",
                 "a condition must be of type boolean, not varchar: s.b",
+            ),
+            (
+                "Cannot infer common argument type for comparison operation bigint IS DISTINCT FROM boolean",
+                "operator does not exist: bigint = boolean",
+            ),
+            (
+                "Cannot infer common argument type for comparison operation decimal(2, 1) < boolean",
+                "operator does not exist: decimal(2, 1) < boolean",
+            ),
+            (
+                "Failed to coerce case (bigint) and when (boolean, varchar) to common types in CASE WHEN expression",
+                "operator does not exist: bigint = boolean",
+            ),
+            (
+                "Incompatible inputs for Union: Previous inputs were of type bigint, but got incompatible type boolean on column '?column?'",
+                "UNION types bigint and boolean cannot be matched",
             ),
             (
                 "Too many columns! The subquery should only return one column: s.a, s.b",

@@ -100,12 +100,10 @@ fn compare(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Refuses to mix dates and numbers: the planner would take a number for a count of days.
+/// Refuses to mix dates and numbers: the planner would take a number for a count of days. That they are not compared is seen to
+/// [before](crate::optimize::undefined).
 fn check_kinds(expr: &Expr, schema: &DFSchema) -> Result<()> {
     let together: Vec<&Expr> = match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(*op) => vec![left, right],
-        Expr::Between(between) => vec![&between.expr, &between.low, &between.high],
-        Expr::InList(list) => std::iter::once(&*list.expr).chain(&list.list).collect(),
         Expr::Case(case) => {
             let values = case.when_then_expr.iter().map(|(_, value)| &**value);
             values.chain(case.else_expr.as_deref()).collect()

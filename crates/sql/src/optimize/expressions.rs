@@ -8,7 +8,8 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 
 use crate::functions::convert::conversion;
-use crate::functions::lists::types::{is_list, is_map, is_struct};
+use crate::functions::lists::types::{is_list, is_map, is_struct, quoted_beside, special_together};
+use crate::functions::unknown::quoted;
 use crate::messages::types::type_name;
 use crate::optimize::stoppable::check;
 
@@ -61,6 +62,27 @@ pub(crate) fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
 }
 
+/// The special type that these expressions are read as together, if one of them has such a type.
+///
+/// # Errors
+/// If arrays among them do not go together.
+pub(super) fn special_of<'e>(
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    schema: &DFSchema,
+) -> Result<Option<DataType>> {
+    let (mut types, mut is_quoted) = (Vec::new(), false);
+    for expr in exprs {
+        types.extend(expr.get_type(schema).ok());
+        is_quoted |= quoted(expr).is_some();
+    }
+    let found = special_together(&types)?;
+    Ok(if is_quoted {
+        found.map(|ty| quoted_beside(&ty))
+    } else {
+        found
+    })
+}
+
 /// [`fitted`], with a NULL without a type as one of type `to`: Arrow's kernels compare no others, and give values of the type of
 /// the first.
 ///
@@ -71,6 +93,14 @@ pub(super) fn compared_with(expr: Expr, to: &DataType, schema: &DFSchema) -> Res
         Ok(DataType::Null) => Ok(cast(expr, to.clone())),
         _ => fitted(expr, to, schema),
     }
+}
+
+/// Whether `expr`, of type `from`, can be read as one of type `to`: as a constant in quotes, or another array, struct or map.
+pub(super) fn fits(expr: &Expr, from: &DataType, to: &DataType) -> bool {
+    let open = is_text(from) && matches!(expr, Expr::Literal(_, _));
+    open || is_list(from) && is_list(to)
+        || is_struct(from) && is_struct(to)
+        || is_map(from) && is_map(to)
 }
 
 /// `expr` as one of type `to`.
@@ -84,11 +114,7 @@ pub(super) fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Exp
     if from == *to || from == DataType::Null {
         return Ok(expr);
     }
-    let open = is_text(&from) && matches!(expr, Expr::Literal(_, _));
-    let alike = is_list(&from) && is_list(to)
-        || is_struct(&from) && is_struct(to)
-        || is_map(&from) && is_map(to);
-    if open || alike {
+    if fits(&expr, &from, to) {
         let cast = conversion(expr.clone(), &from, to, true)?;
         return Ok(cast.unwrap_or(expr));
     }

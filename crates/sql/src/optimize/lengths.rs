@@ -373,15 +373,6 @@ fn within(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 else_expr,
             })))
         }
-        Expr::ScalarFunction(function)
-            if matches!(function.func.name(), "greatest" | "least" | "nullif")
-                && function.args.iter().any(|arg| is_interval(arg, schema)) =>
-        {
-            plan_err!(
-                "not supported: {} of intervals: write `case when a < b`",
-                function.func.name()
-            )
-        }
         Expr::InSubquery(subquery) if is_interval(&subquery.expr, schema) => {
             plan_err!("not supported: an interval in a subquery: write `exists`")
         }

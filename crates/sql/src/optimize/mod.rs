@@ -12,6 +12,7 @@
 //!
 //! Uses `functions` and the layers below it.
 
+mod arguments;
 pub(crate) mod as_of;
 pub(crate) mod casts;
 pub(crate) mod checked;
@@ -53,5 +54,6 @@ pub(crate) mod special;
 pub(crate) mod stoppable;
 mod sums;
 pub(crate) mod undefined;
+mod unions;
 mod unnest;
 mod volatile;

@@ -1,8 +1,7 @@
 //! Arrays, structs, uuids, enums and JSON in a plan, where DataFusion would take them for something else.
 //!
-//! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as arguments, also beside
-//!   [dates and numbers](crate::functions::unknown).
-//! * Arguments that become arrays, structs, uuids or JSON are cast as in PostgreSQL.
+//! * Constants in quotes take the type of what they stand beside: in lists, in `case`, and as [arguments](crate::optimize::arguments),
+//!   also beside [dates and numbers](crate::functions::unknown); and in [unions](crate::optimize::unions).
 //! * `is null` of a struct is about its fields, and its [order](crate::optimize::sort_keys) is PostgreSQL's.
 //! * A `json` is no key: rows are not grouped, joined, ordered or told apart by it; by a `jsonb` they are by [what stands for
 //!   it](crate::optimize::json_keys).
@@ -13,27 +12,25 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr::{Between, InList, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::utils::disjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Case, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, SubqueryAlias,
-    TypeSignature, Union,
+    BinaryExpr, Case, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, SubqueryAlias, Union,
 };
 use datafusion::optimizer::AnalyzerRule;
 use table::{is_enum, json_kind};
 
-use crate::functions::convert::{at_places, conversion};
 use crate::functions::enums::place;
 use crate::functions::lists::names::MAPS_EQUAL;
-use crate::functions::lists::types::{
-    fields, has, is_list, is_map, is_special, is_struct, is_unnamed, together,
-};
+use crate::functions::lists::types::{has, is_list, is_map, is_special, is_struct, together};
 use crate::functions::{special, unknown};
-use crate::messages::types::type_name;
+use crate::messages::types::{standard_name, type_name};
+use crate::optimize::arguments::arguments;
 use crate::optimize::enums;
-use crate::optimize::expressions::{compared_with, fitted, rewritten};
+use crate::optimize::expressions::{fits, fitted, rewritten, special_of};
 use crate::optimize::json_keys::{is_jsonb, keyed};
 use crate::optimize::sort_keys::ordered;
+use crate::optimize::unions;
 
 /// The analyzer rule. It must come before type coercion.
 #[derive(Debug)]
@@ -46,6 +43,7 @@ impl AnalyzerRule for Special {
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_down_with_subqueries(unwrapped)?.data;
+        let plan = unions::typed(plan)?;
         let plan = ordered(keyed(rewritten(plan, adapt)?)?)?;
         plan.apply_with_subqueries(|node| {
             check(node)?;
@@ -339,27 +337,37 @@ fn distinct(binary: BinaryExpr, schema: &DFSchema) -> Result<Transformed<Expr>> 
     Ok(Transformed::yes(Expr::BinaryExpr(binary)))
 }
 
-/// The special type among these expressions, if one has such a type.
-fn special_of<'e>(
-    exprs: impl IntoIterator<Item = &'e Expr>,
-    schema: &DFSchema,
-) -> Option<DataType> {
-    let types = exprs
-        .into_iter()
-        .filter_map(|expr| expr.get_type(schema).ok());
-    let types: Vec<DataType> = types.filter(is_special).collect();
-    // A row takes the names of a struct that has some.
-    let has_names = |ty: &&DataType| fields(ty).is_some_and(|fields| !is_unnamed(fields));
-    let first = types.first()?;
-    let named = types.iter().find(has_names).filter(|_| is_struct(first));
-    Some(named.unwrap_or(first).clone())
+/// That two values are compared of which one is of a special type.
+fn comparable(left: &Expr, op: &str, right: &Expr, schema: &DFSchema) -> Result<()> {
+    let (Ok(l), Ok(r)) = (left.get_type(schema), right.get_type(schema)) else {
+        return Ok(());
+    };
+    let is_any = |ty: &DataType| *ty == DataType::Null;
+    let fit = !is_special(&l) && !is_special(&r)
+        || l == r
+        || is_any(&l)
+        || is_any(&r)
+        || fits(left, &l, &r)
+        || fits(right, &r, &l);
+    if fit {
+        return Ok(());
+    }
+    plan_err!(
+        "operator does not exist: {} {op} {}",
+        standard_name(&l),
+        standard_name(&r)
+    )
 }
 
 fn in_list(list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let all = std::iter::once(&*list.expr).chain(&list.list);
-    let Some(to) = special_of(all, schema) else {
+    let Some(to) = special_of(all, schema)? else {
         return Ok(unknown_in_list(list, schema));
     };
+    let op = if list.negated { "<>" } else { "=" };
+    for item in &list.list {
+        comparable(&list.expr, op, item, schema)?;
+    }
     let InList {
         expr,
         list,
@@ -405,7 +413,7 @@ fn unknown_in_list(list: InList, schema: &DFSchema) -> Transformed<Expr> {
 
 fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let all = [&*between.expr, &*between.low, &*between.high];
-    let Some(to) = special_of(all, schema) else {
+    let Some(to) = special_of(all, schema)? else {
         return Ok(match unknown::typed(&all, schema).as_deref() {
             Some([expr, low, high]) => {
                 let [expr, low, high] = [expr, low, high].map(|own| Box::new(own.clone()));
@@ -425,6 +433,8 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
         low,
         high,
     } = between;
+    comparable(&expr, if negated { "<" } else { ">=" }, &low, schema)?;
+    comparable(&expr, if negated { ">" } else { "<=" }, &high, schema)?;
     if !is_jsonb(&to) {
         refuse(&to, ORDERING)?;
     }
@@ -455,10 +465,10 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let values = case.when_then_expr.iter().map(|(_, value)| &**value);
-    let values = special_of(values.chain(case.else_expr.as_deref()), schema);
+    let values = special_of(values.chain(case.else_expr.as_deref()), schema)?;
     let tests = case.when_then_expr.iter().map(|(test, _)| &**test);
     let tests = match &case.expr {
-        Some(operand) => special_of(std::iter::once(&**operand).chain(tests), schema),
+        Some(operand) => special_of(std::iter::once(&**operand).chain(tests), schema)?,
         None => None,
     };
     if values.is_none() && tests.is_none() {
@@ -529,71 +539,4 @@ fn unknown_in_case(mut case: Case, schema: &DFSchema) -> Transformed<Expr> {
     } else {
         Transformed::no(Expr::Case(case))
     }
-}
-
-/// Functions whose arguments have one type.
-const ALIKE: [&str; 4] = ["coalesce", "nullif", "greatest", "least"];
-
-fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let ScalarFunction { func, args } = function;
-    if let Some(args) = unknown::arguments(&func, &args, schema)? {
-        return Ok(Transformed::yes(func.call(args)));
-    }
-    if ALIKE.contains(&func.name())
-        && let Some(to) = special_of(&args, schema)
-    {
-        if func.name() != "coalesce" && (has_json(&to) || has_parts(&to)) {
-            return plan_err!("not supported: {} of type {}", func.name(), type_name(&to));
-        }
-        let compares = func.name() == "nullif" && !is_enum(&to);
-        let fit = if compares { compared_with } else { fitted };
-        let args = args.into_iter().map(|arg| fit(arg, &to, schema));
-        let args = args.collect::<Result<Vec<_>>>()?;
-        if func.name() != "coalesce" && is_enum(&to) {
-            let args = args.into_iter().map(place).collect();
-            return Ok(Transformed::yes(at_places(func.call(args), &to)));
-        }
-        return Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction {
-            func,
-            args,
-        })));
-    }
-    let given = |args: &[Expr]| -> Option<Vec<DataType>> {
-        args.iter().map(|arg| arg.get_type(schema).ok()).collect()
-    };
-    if func.signature().type_signature != TypeSignature::UserDefined {
-        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction {
-            func,
-            args,
-        })));
-    }
-    let Some(given) = given(&args).filter(|types| !types.is_empty()) else {
-        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction {
-            func,
-            args,
-        })));
-    };
-    let Ok(wanted) = func.coerce_types(&given) else {
-        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction {
-            func,
-            args,
-        })));
-    };
-    let mut changed = false;
-    let mut all = Vec::with_capacity(args.len());
-    for ((arg, from), to) in args.into_iter().zip(&given).zip(&wanted) {
-        let cast = if from == to {
-            None
-        } else {
-            conversion(arg.clone(), from, to, true)?
-        };
-        changed |= cast.is_some();
-        all.push(cast.unwrap_or(arg));
-    }
-    let call = Expr::ScalarFunction(ScalarFunction { func, args: all });
-    Ok(if changed {
-        Transformed::yes(call)
-    } else {
-        Transformed::no(call)
-    })
 }

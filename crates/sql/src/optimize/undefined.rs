@@ -1,5 +1,6 @@
-//! Comparisons that PostgreSQL has no operator for: of texts with dates, timestamps, times, intervals and numbers. The
-//! planner would compare them as one of the two types, which is a guess: `'05.03.2024'` is in May, or in March.
+//! Comparisons that PostgreSQL has no operator for: of texts with dates, timestamps, times, intervals, truth values and numbers, which
+//! the planner would compare as one of the two types, and that is a guess: `'05.03.2024'` is in May, or in March. And of numbers,
+//! truth values, moments and intervals with each other, of which it would take some for numbers.
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -42,14 +43,38 @@ impl AnalyzerRule for Undefined {
                     check(left, *op, right, schema)?;
                 }
                 Expr::Between(Between {
-                    expr, low, high, ..
+                    expr,
+                    low,
+                    high,
+                    negated,
                 }) => {
-                    check(expr, Operator::GtEq, low, schema)?;
-                    check(expr, Operator::LtEq, high, schema)?;
+                    let (least, most) = if *negated {
+                        (Operator::Lt, Operator::Gt)
+                    } else {
+                        (Operator::GtEq, Operator::LtEq)
+                    };
+                    check(expr, least, low, schema)?;
+                    check(expr, most, high, schema)?;
                 }
-                Expr::InList(InList { expr, list, .. }) => {
+                Expr::InList(InList {
+                    expr,
+                    list,
+                    negated,
+                }) => {
+                    let op = if *negated {
+                        Operator::NotEq
+                    } else {
+                        Operator::Eq
+                    };
                     for item in list {
-                        check(expr, Operator::Eq, item, schema)?;
+                        check(expr, op, item, schema)?;
+                    }
+                }
+                Expr::Case(case) => {
+                    if let Some(operand) = &case.expr {
+                        for (value, _) in &case.when_then_expr {
+                            check(operand, Operator::Eq, value, schema)?;
+                        }
                     }
                 }
                 Expr::InSubquery(InSubquery { expr, subquery, .. }) => {
@@ -79,9 +104,30 @@ fn apart_of(
     let apart = match (is_text(l), is_text(r)) {
         (true, false) => is_apart(left, l, r),
         (false, true) => is_apart(right, r, l),
+        (false, false) => matches!((kind(l), kind(r)), (Some(l), Some(r)) if l != r),
         _ => false,
     };
     apart.then(|| (named(l), named(r)))
+}
+
+/// Kinds of values of which those of one are not compared with those of another.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Truth,
+    Number,
+    Moment,
+    Span,
+}
+
+/// The kind that values of a type are of, if it is one of these.
+fn kind(data_type: &DataType) -> Option<Kind> {
+    match data_type {
+        DataType::Boolean => Some(Kind::Truth),
+        number if number.is_numeric() => Some(Kind::Number),
+        DataType::Date32 | DataType::Timestamp(..) => Some(Kind::Moment),
+        DataType::Interval(_) => Some(Kind::Span),
+        _ => None,
+    }
 }
 
 /// Refuses to compare a value with those of a subquery.
@@ -97,7 +143,7 @@ fn check_all(value: &Expr, op: Operator, of: &Subquery, schema: &DFSchema) -> Re
     }
 }
 
-/// Refuses to compare a text with what is none.
+/// Refuses to compare a text with what is none, and values of other kinds.
 fn check(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<()> {
     match apart(left, right, schema) {
         Some((left, right)) => Err(refusal(&left, op, &right).into()),
@@ -119,7 +165,8 @@ fn refusal(left: &str, op: Operator, right: &str) -> Error {
 /// and becomes one of it.
 fn is_apart(text: &Expr, own: &DataType, other: &DataType) -> bool {
     match other {
-        DataType::Date32
+        DataType::Boolean
+        | DataType::Date32
         | DataType::Timestamp(..)
         | DataType::Time32(_)
         | DataType::Time64(_)

@@ -16,11 +16,9 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::Result;
 use crate::frontend::expression::written;
 use crate::frontend::walk::Walk;
+use crate::names::INSERTED_ROWS;
 use crate::optimize::floats;
 use crate::run::resolver::Resolver;
-
-/// What the rows of the query are called, which no statement can name.
-const ROWS: &str = "\u{2}rows";
 
 /// Puts the plan of the query into `names`, and its name into the statement.
 ///
@@ -52,8 +50,8 @@ pub(super) fn apart(
     let columns: Vec<Expr> = columns.collect();
     let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
     let rows = provider_as_source(Arc::new(ViewTable::new(plan, None)));
-    names.put(TableReference::bare(ROWS), rows);
-    insert.source = Some(written(&format!("select * from \"{ROWS}\""))?);
+    names.put(TableReference::bare(INSERTED_ROWS), rows);
+    insert.source = Some(written(&format!("select * from \"{INSERTED_ROWS}\""))?);
     Ok(statement)
 }
 

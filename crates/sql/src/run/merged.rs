@@ -37,7 +37,7 @@ pub(super) fn first(mut statement: Extended, names: &impl ContextProvider) -> Re
             depth: Cell::new(0),
         };
         // `*` does not return the places of rows.
-        let all = system_columns::reads_places(sql) || file_columns::are_read(sql);
+        let all = system_columns::reads_places(&**sql) || file_columns::are_read(sql);
         file_columns::write_out(sql, &lookup)?;
         system_columns::write_out(sql, &lookup);
         outcome(sql.walk_mut(&mut Stars {

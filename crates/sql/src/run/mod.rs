@@ -48,7 +48,7 @@ pub(crate) mod sequences;
 mod shared_columns;
 pub(crate) mod shared_plans;
 pub(crate) mod stream;
-mod system_columns;
+pub(crate) mod system_columns;
 pub(crate) mod text_form;
 mod traced;
 mod values;

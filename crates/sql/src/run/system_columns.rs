@@ -21,6 +21,7 @@ use crate::names::{PG_CATALOG, base, column_name, table_name};
 use crate::run::from_sources::{self, Walk as FromWalk, makes_rows};
 use crate::run::shared_columns::Lookup;
 use crate::scan::provider::Provider;
+use crate::scan::written_rows::WrittenRows;
 
 const TABLE: &str = "tableoid";
 const PLACE: &str = "ctid";
@@ -58,7 +59,7 @@ pub(super) fn write_out<N: ContextProvider>(statement: &mut Sql, lookup: &Lookup
 
 /// Whether a statement names places of rows, so that its tables are read with these; or other such columns beside an outer join,
 /// where these tell rows from those that the join has made.
-pub(super) fn reads_places(statement: &Sql) -> bool {
+pub(crate) fn reads_places(statement: &impl Walk) -> bool {
     #[derive(Default)]
     struct Places {
         named: bool,
@@ -272,12 +273,13 @@ impl<N: ContextProvider> Written<'_, '_, N> {
             Some(schema) => schema == PG_CATALOG,
             None => reference.table().starts_with("pg_"),
         };
-        let (known, has_places) = match provider.downcast_ref::<Provider>() {
-            Some(provider) => {
-                let known = provider.table().definition().name.clone();
-                (known, provider.has_row_ids())
-            }
-            None => (table_name(name).ok()?, false),
+        let (known, has_places) = if let Some(own) = provider.downcast_ref::<Provider>() {
+            let known = own.table().definition().name.clone();
+            (known, own.has_row_ids())
+        } else if let Some(rows) = provider.downcast_ref::<WrittenRows>() {
+            (rows.table.clone(), rows.has_places)
+        } else {
+            (table_name(name).ok()?, false)
         };
         let known = if of_system { base(&known) } else { &known };
         Some((table_number(known), has_places))

@@ -21,3 +21,4 @@ mod ranges;
 pub(crate) mod read_once;
 mod runs;
 mod wide;
+pub(crate) mod written_rows;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::common::Column;
 use datafusion::datasource::MemTable;
 use datafusion::logical_expr::{Expr as Planned, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
@@ -28,6 +29,7 @@ use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
+use crate::scan::written_rows::WrittenRows;
 use crate::statements::assigned::fold_targets;
 use crate::statements::{steps, ways};
 
@@ -236,12 +238,13 @@ impl Beside {
             .map(|f| f.as_ref().clone().with_nullable(true));
         let own: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         expand(query, &own, &self.others)?;
-        put(context, WRITTEN, &own, rows)?;
+        let of = Some(self.definition.name.as_str());
+        put(context, (WRITTEN, of), &own, rows)?;
         let known: Vec<String> = self.others.iter().map(|other| other.name.clone()).collect();
         for other in self.others {
             put(
                 context,
-                &other_name(&other.name),
+                (&other_name(&other.name), None),
                 &other.schema,
                 other.batches,
             )?;
@@ -306,9 +309,11 @@ fn other_name(name: &str) -> String {
     format!("__other {name}")
 }
 
+/// Gives the query of a `returning` rows, by the name that it knows them by; and the name of their table in the catalog, if they
+/// are those that are written.
 fn put(
     context: &mut StatementContext,
-    name: &str,
+    (name, of): (&str, Option<&str>),
     schema: &SchemaRef,
     batches: Vec<RecordBatch>,
 ) -> Result<()> {
@@ -324,8 +329,16 @@ fn put(
         all.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?);
         next = end;
     }
-    let table = MemTable::try_new(numbered, vec![all])?;
-    steps::put(&mut context.given, name, Arc::new(table));
+    let rows = MemTable::try_new(numbered, vec![all])?;
+    let rows: Arc<dyn TableProvider> = match of {
+        Some(table) => Arc::new(WrittenRows {
+            table: table.to_owned(),
+            has_places: false,
+            rows,
+        }),
+        None => Arc::new(rows),
+    };
+    steps::put(&mut context.given, name, rows);
     Ok(())
 }
 

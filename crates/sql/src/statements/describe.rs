@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::datasource::MemTable;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Statement as Sql, TableFactor, TableObject,
@@ -28,10 +27,10 @@ use crate::names;
 use crate::optimize::{known_limits, rules};
 use crate::run::context::StatementContext;
 use crate::run::kept_plans::Planned;
-use crate::run::{shared_plans, visible};
+use crate::run::{shared_plans, system_columns, visible};
 use crate::settings::DateSettings;
 use crate::statements::parameter_types::of_columns;
-use crate::statements::written::columns as columns_of_rows;
+use crate::statements::written::{columns as columns_of_rows, rows as written_rows};
 use crate::statements::{assigned, beside, dml, merge, plan_json, steps};
 
 /// Texts whose types nothing tells.
@@ -205,8 +204,9 @@ async fn of_statement(
             if beside::describe(context, &statement, table.definition(), &mut query).await? {
                 return of_query(context, Sql::Query(query)).await.map(Some);
             }
-            let rows = MemTable::try_new(table.definition().schema(), vec![vec![]])?;
-            context.written = Some(Arc::new(rows));
+            let has_places =
+                matches!(*statement, Sql::Delete(_)) && system_columns::reads_places(&*query);
+            context.written = Some(written_rows(table.definition(), has_places, vec![])?);
             of_query(context, Sql::Query(query)).await.map(Some)
         }
         Statement::Merge(statement) => merge::columns(context, &statement).await,

@@ -158,7 +158,7 @@ pub(crate) async fn delete(
     let table = context.table(&name)?;
     may_return(&context, &name, &returning)?;
     scope.claim(&references::reached(&context.tables, &name))?;
-    let mut written = Written::new(&context, table.definition(), returning);
+    let mut written = Written::new(&context, table.definition(), returning).of_deleted();
     let mut parents = Parents::new(&context.tables, &name);
     if statement.using.is_some() && written.is_wanted() {
         let own = table.definition();
@@ -206,7 +206,7 @@ pub(crate) async fn delete(
         };
         while let Some(batch) = rows.try_next().await? {
             let others = ids.strip(&batch)?;
-            written.take(others)?;
+            written.take_deleted(others, &batch)?;
         }
         drop(rows);
         parents.delete(ids.0.iter());

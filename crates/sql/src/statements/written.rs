@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
-use table::Definition;
+use table::{Definition, ROW_COLUMN};
 
 use crate::error::{Error, Result};
 use crate::frontend::key_query::columns_of_rows;
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::{query, visible};
+use crate::run::{query, system_columns, visible};
+use crate::scan::written_rows::WrittenRows;
 use crate::statements::beside::Beside;
 use crate::statements::lookup::chosen;
 use crate::statements::scope::Scope;
@@ -23,6 +25,8 @@ use crate::statements::write::Writing;
 pub(crate) struct Written {
     query: Option<Box<Query>>,
     definition: Definition,
+    /// Whether rows are kept with their numbers.
+    has_places: bool,
     batches: Vec<RecordBatch>,
     held: Held,
 }
@@ -37,9 +41,35 @@ impl Written {
         Written {
             query,
             definition: definition.clone(),
+            has_places: false,
             batches: Vec::new(),
             held: Held::of(context.budget()),
         }
+    }
+
+    /// The same of rows that are deleted, of which a `returning` may ask where they were. Rows that are written have no place
+    /// before the transaction ends.
+    pub(crate) fn of_deleted(mut self) -> Written {
+        let query = self.query.as_deref();
+        self.has_places = query.is_some_and(system_columns::reads_places);
+        self
+    }
+
+    /// Keeps rows that are deleted, if they are wanted; `numbered` are these with their numbers as the last column.
+    ///
+    /// # Errors
+    /// As [`Written::take`].
+    pub(crate) fn take_deleted(&mut self, rows: RecordBatch, numbered: &RecordBatch) -> Result<()> {
+        self.take(rows)?;
+        if self.has_places
+            && let Some(kept) = self.batches.pop()
+        {
+            let mut columns = kept.columns().to_vec();
+            columns.extend(numbered.columns().last().cloned());
+            let schema = with_places(&self.definition);
+            self.batches.push(RecordBatch::try_new(schema, columns)?);
+        }
+        Ok(())
     }
 
     /// Whether the statement has a `returning`.
@@ -113,8 +143,7 @@ impl Written {
             return Ok(answer);
         }
         let query = query.clone();
-        let rows = MemTable::try_new(self.definition.schema(), vec![self.batches])?;
-        context.written = Some(Arc::new(rows));
+        context.written = Some(rows(&self.definition, self.has_places, self.batches)?);
         let mut answer = query::run(context, Sql::Query(query)).await?;
         scope.keep(writing).await?;
         answer.changed = Some(count);
@@ -144,6 +173,35 @@ impl Written {
         let held = context.is_served().then_some(self.held);
         Ok(answer.holding(held))
     }
+}
+
+/// The columns of a table, and the numbers of its rows.
+fn with_places(definition: &Definition) -> SchemaRef {
+    let schema = definition.schema();
+    let number = Arc::new(Field::new(ROW_COLUMN, DataType::UInt64, false));
+    let fields = schema.fields().iter().cloned().chain([number]);
+    Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
+}
+
+/// The rows of a table that a statement has written, for its `returning`: with their numbers if these are there.
+///
+/// # Errors
+/// If they are of other columns.
+pub(super) fn rows(
+    definition: &Definition,
+    has_places: bool,
+    batches: Vec<RecordBatch>,
+) -> Result<Arc<dyn TableProvider>> {
+    let schema = if has_places {
+        with_places(definition)
+    } else {
+        definition.schema()
+    };
+    Ok(Arc::new(WrittenRows {
+        table: definition.name.clone(),
+        has_places,
+        rows: MemTable::try_new(schema, vec![batches])?,
+    }))
 }
 
 /// The positions of the columns of a table of which a `returning` is nothing but columns, and its schema; none of another, which

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::grammar::query::{sort_key, wildcard, window};
 use crate::frontend::grammar::refuse::{none_of, refused, refused_for};
-use crate::functions::lists::names::{DISTINCT, NOT_DISTINCT, WHOLE, WHOLE_OUTER};
+use crate::functions::lists::names::{CONDITION, DISTINCT, NOT_DISTINCT, WHOLE, WHOLE_OUTER};
 
 /// Checks one expression, but not those inside it.
 #[expect(
@@ -193,6 +193,8 @@ fn binary(op: &BinaryOperator) -> Result<()> {
         BinaryOperator::Custom(name) if name == WHOLE || name == WHOLE_OUTER => Ok(()),
         // What `is distinct from` has become.
         BinaryOperator::Custom(name) if name == DISTINCT || name == NOT_DISTINCT => Ok(()),
+        // The mark of a condition, which no statement writes either.
+        BinaryOperator::Custom(name) if name.starts_with(CONDITION) => Ok(()),
         // The generic grammar's name of `^`.
         BitwiseXor | PGExp => Ok(()),
         other => Err(Error::unsupported(format!(

@@ -2,7 +2,8 @@
 //!
 //! Numbers and `table t` are rewritten as tokens ([`numbers`](mod@numbers), [`tokens`], [`tables`]), the rest in the [`tree`], in this order: clauses that say the
 //! same as others ([`shape`]), names of output columns ([`columns`]), and calls and operators that stand for others
-//! ([`calls`]). Names come before calls because a column is named after what the statement wrote.
+//! ([`calls`]). Names come before calls because a column is named after what the statement wrote, and marks of [`conditions`] after
+//! them because calls become conditions.
 
 mod as_of;
 mod assignments;
@@ -12,6 +13,7 @@ mod catalog;
 mod columns;
 mod comparisons;
 mod composed;
+mod conditions;
 mod escapes;
 mod exact;
 mod expanded;

@@ -5,8 +5,9 @@ use datafusion::sql::sqlparser::ast::{Query, Statement};
 use crate::error::Result;
 use crate::frontend::flow::outcome;
 use crate::frontend::rewrite::{
-    as_of, assignments, calls, catalog, columns, expanded, folders, grouping, introspection,
-    objects, parts, qualified, queried, row_sets, rows, samples, series, sets, shape,
+    as_of, assignments, calls, catalog, columns, conditions, expanded, folders, grouping,
+    introspection, objects, parts, qualified, queried, row_sets, rows, samples, series, sets,
+    shape,
 };
 use crate::frontend::walk::WalkMut;
 
@@ -35,7 +36,8 @@ pub(crate) fn statement(statement: &mut Statement) -> Result<()> {
     outcome(statement.walk_mut(&mut expanded::Expanded))?;
     outcome(statement.walk_mut(&mut rows::Whole))?;
     outcome(statement.walk_mut(&mut calls::Calls))?;
-    outcome(statement.walk_mut(&mut rows::Values::default()))
+    outcome(statement.walk_mut(&mut rows::Values::default()))?;
+    outcome(statement.walk_mut(&mut conditions::Conditions))
 }
 
 /// Rewrites a query that is not part of a statement.
@@ -59,5 +61,6 @@ pub(crate) fn query(query: &mut Query) -> Result<()> {
     outcome(query.walk_mut(&mut expanded::Expanded))?;
     outcome(query.walk_mut(&mut rows::Whole))?;
     outcome(query.walk_mut(&mut calls::Calls))?;
-    outcome(query.walk_mut(&mut rows::Values::default()))
+    outcome(query.walk_mut(&mut rows::Values::default()))?;
+    outcome(query.walk_mut(&mut conditions::Conditions))
 }

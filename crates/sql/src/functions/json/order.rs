@@ -30,21 +30,27 @@ const MIDDLE: i64 = 1 << (DIGITS * BITS - 1);
 
 pub(super) fn all() -> Vec<Own> {
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
-    vec![Own::new(KEY, one, text, |args, rows| {
-        let values = texts(&args[0]);
-        let mut keys = StringViewBuilder::with_capacity(rows);
-        let mut key = String::new();
-        for row in 0..rows {
-            if values.is_null(row) {
-                keys.append_null();
-                continue;
-            }
-            key.clear();
-            whole(values.value(row), &mut key)?;
-            keys.append_value(&key);
+    vec![Own::new(KEY, one, text, |args, _| keys(&args[0]))]
+}
+
+/// The texts of values of `jsonb`.
+///
+/// # Errors
+/// If one of them is none.
+pub(crate) fn keys(values: &ArrayRef) -> Result<ArrayRef> {
+    let values = texts(values);
+    let mut keys = StringViewBuilder::with_capacity(values.len());
+    let mut key = String::new();
+    for row in 0..values.len() {
+        if values.is_null(row) {
+            keys.append_null();
+            continue;
         }
-        Ok(Arc::new(keys.finish()) as ArrayRef)
-    })]
+        key.clear();
+        whole(values.value(row), &mut key)?;
+        keys.append_value(&key);
+    }
+    Ok(Arc::new(keys.finish()))
 }
 
 fn one(types: &[DataType]) -> Result<Vec<DataType>> {

@@ -9,7 +9,7 @@ use datafusion::common::{Result, exec_err};
 use crate::functions::lists::compare::comparator;
 use crate::functions::lists::make::Taker;
 use crate::functions::lists::types::{
-    count, dimensions, list_and_item, list_of, lists, range, together,
+    count, dimensions, list_and_item, list_beside, list_of, lists, range, together,
 };
 use crate::functions::own::Own;
 
@@ -38,8 +38,9 @@ fn removed(types: &[DataType]) -> Result<Vec<DataType>> {
 
 fn replaced(types: &[DataType]) -> Result<Vec<DataType>> {
     count("array_replace", types, 3..=3)?;
-    let (_, from) = list_and_item("array_replace", &types[0], &types[1])?;
-    let (_, to) = list_and_item("array_replace", &types[0], &types[2])?;
+    let list = list_beside(&types[0], &types[1..]);
+    let (_, from) = list_and_item("array_replace", &list, &types[1])?;
+    let (_, to) = list_and_item("array_replace", &list, &types[2])?;
     let item = together(&[from, to])?;
     Ok(vec![list_of(item.clone()), item.clone(), item])
 }

@@ -11,9 +11,11 @@ use arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, exec_err, plan_err};
 
 use crate::error::Error;
+use crate::functions::arguments::is_text;
 use crate::functions::lists::names::MAKE;
 use crate::functions::lists::types::{
-    count, dimensions, item, list_and_item, list_argument, list_of, lists, range, together,
+    count, dimensions, is_list, item, list_and_item, list_argument, list_of, lists, plain,
+    quoted_beside, range, together,
 };
 use crate::functions::own::Own;
 use crate::functions::present;
@@ -202,6 +204,17 @@ fn both(types: &[DataType]) -> Result<Vec<DataType>> {
     count("array_cat", types, 2..=2)?;
     let of = |at| list_argument("array_cat", types, at);
     let (left, right) = match types {
+        // Constants in quotes are read as arrays.
+        [left, right] if is_text(left) && is_text(right) => {
+            let texts = list_of(DataType::Utf8View);
+            (texts.clone(), texts)
+        }
+        [text, list] if is_list(list) && *text != DataType::Null && is_text(text) => {
+            (quoted_beside(&plain(list)), plain(list))
+        }
+        [list, text] if is_list(list) && *text != DataType::Null && is_text(text) => {
+            (plain(list), quoted_beside(&plain(list)))
+        }
         [DataType::Null, _] => (of(1)?, of(1)?),
         [_, DataType::Null] => (of(0)?, of(0)?),
         _ => (of(0)?, of(1)?),

@@ -37,6 +37,8 @@ pub(crate) const RECORDS: &str = "array records";
 /// The operators that `is distinct from` and `is not distinct from` become: what plans operators fits their sides to each other.
 pub(crate) const DISTINCT: &str = "IS DISTINCT FROM";
 pub(crate) const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
+/// What the operator begins with that marks a condition; behind it stands of which clause it is an argument.
+pub(crate) const CONDITION: &str = "condition of ";
 /// The name of the function that makes the share of a percentage, from 0 to 1: that of `tablesample bernoulli (10 * 2)`.
 pub(crate) const SHARE: &str = "share of a sample";
 /// What the name begins with that `using (a) as x` has among its columns in the place of `as x`.

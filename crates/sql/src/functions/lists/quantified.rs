@@ -17,10 +17,10 @@ use crate::functions::arguments::is_text;
 use crate::functions::convert::convert;
 use crate::functions::lists::compare::comparator;
 use crate::functions::lists::types::{
-    dimensions, is_list, item, list_of, lists, plain, range, together,
+    dimensions, is_list, item, list_of, lists, plain, quoted_beside, range, together,
 };
 use crate::functions::number_types;
-use crate::messages::types::type_name;
+use crate::messages::types::{standard_name, type_name};
 
 /// The operators that may stand before `any` and `all` of an array, each with the names of its functions.
 const OPERATORS: [(&str, Operator, &str, &str); 6] = [
@@ -104,7 +104,17 @@ impl ScalarUDFImpl for Quantified {
             }
             value => match number_types::beside(value, own) {
                 Some(floats) => floats,
-                None => together(&[value.clone(), own.clone()])?,
+                None => match together(&[value.clone(), own.clone()]) {
+                    Ok(both) => both,
+                    Err(_) => {
+                        return plan_err!(
+                            "operator does not exist: {} {} {}",
+                            standard_name(value),
+                            self.symbol(),
+                            standard_name(own)
+                        );
+                    }
+                },
             },
         };
         Ok(vec![both.clone(), list_of(both)])
@@ -143,10 +153,13 @@ impl ScalarUDFImpl for Quantified {
         let arrays = args.args.iter().map(|arg| arg.to_array(rows));
         let arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
         let (mut values, mut items) = (arrays[0].clone(), arrays[1].clone());
-        if let Some(own) = item(items.data_type()) {
-            values = convert(&values, &plain(own))?;
-        } else {
-            items = convert(&items, &list_of(plain(values.data_type())))?;
+        let array = item(items.data_type());
+        let own = plain(array.unwrap_or(values.data_type()));
+        if array.is_none() || plain(values.data_type()) != own {
+            // One of them is a constant in quotes.
+            let both = quoted_beside(&own);
+            values = convert(&values, &both)?;
+            items = convert(&items, &list_of(both))?;
         }
         let hits = self.hits(&values, &items, rows)?;
         if constant {
@@ -173,7 +186,7 @@ fn literals(array: &ScalarValue, of: &DataType) -> Option<Vec<Expr>> {
     let array = if is_list(array.data_type()) {
         array
     } else {
-        convert(&array, &list_of(of.clone())).ok()?
+        convert(&array, &list_of(quoted_beside(of))).ok()?
     };
     if plain(item(array.data_type())?) != *of {
         return None;
@@ -190,6 +203,12 @@ fn literals(array: &ScalarValue, of: &DataType) -> Option<Vec<Expr>> {
 }
 
 impl Quantified {
+    /// The operator as statements write it.
+    fn symbol(&self) -> &'static str {
+        let own = OPERATORS.iter().find(|(_, op, ..)| *op == self.op);
+        own.map_or("=", |(text, ..)| *text)
+    }
+
     fn hits(&self, values: &ArrayRef, arrays: &ArrayRef, rows: usize) -> Result<BooleanArray> {
         let own = lists(arrays);
         let items = own.values();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::type_union_resolution;
 use table::{is_enum, json_kind, map_parts, map_type, timetz_type, uuid_type};
@@ -156,6 +156,27 @@ pub(crate) fn together(types: &[DataType]) -> Result<DataType> {
     }
 }
 
+/// The special type that values of these types are read as together: that of the first which is special; of rows one with names for its
+/// fields, if there is one; and of arrays with items of several types the one that all of them become. `None` if none is special.
+///
+/// # Errors
+/// If arrays do not go together.
+pub(crate) fn special_together<'t>(
+    types: impl IntoIterator<Item = &'t DataType>,
+) -> Result<Option<DataType>> {
+    let types = types.into_iter().filter(|ty| is_special(ty));
+    let types: Vec<DataType> = types.cloned().collect();
+    let Some(first) = types.first() else {
+        return Ok(None);
+    };
+    if types.iter().all(is_list) && types.iter().any(|ty| ty != first) {
+        return together(&types).map(Some);
+    }
+    let has_names = |ty: &&DataType| fields(ty).is_some_and(|fields| !is_unnamed(fields));
+    let named = types.iter().find(has_names).filter(|_| is_struct(first));
+    Ok(Some(named.unwrap_or(first).clone()))
+}
+
 /// The same for maps: keys and values on their own. `None` if the first is no map.
 fn maps_together(types: &[DataType]) -> Result<Option<DataType>> {
     if !types.first().is_some_and(is_map) {
@@ -223,6 +244,35 @@ pub(crate) fn list_argument(name: &str, types: &[DataType], at: usize) -> Result
     }
 }
 
+/// The type of a constant in quotes beside values of this type, such as arrays: the digits of other decimals and seconds say nothing
+/// of its own.
+pub(crate) fn quoted_beside(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Decimal128(_, scale) => DataType::Decimal128(38, (*scale).max(10)),
+        DataType::Decimal256(_, scale) => DataType::Decimal256(76, (*scale).max(10)),
+        DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+        }
+        ty => match item(ty) {
+            Some(item) => list_of(quoted_beside(item)),
+            None => ty.clone(),
+        },
+    }
+}
+
+/// The type of an array that these values may be items of: if it is a constant in quotes, they say what it is read as.
+pub(crate) fn list_beside(list: &DataType, values: &[DataType]) -> DataType {
+    if !is_text(list) || *list == DataType::Null {
+        return list.clone();
+    }
+    match values.iter().find(|value| !is_text(value)) {
+        // It is none of arrays.
+        Some(value) if is_list(value) => list.clone(),
+        Some(value) => list_of(quoted_beside(&plain(value))),
+        None => list_of(DataType::Utf8View),
+    }
+}
+
 /// An array and an item of it, of one type: `(array, item)`. What the array is not known to be, the item says.
 ///
 /// # Errors
@@ -236,11 +286,16 @@ pub(crate) fn list_and_item(
         let item = plain(value);
         return Ok((list_of(item.clone()), item));
     }
-    let list = list_argument(name, std::slice::from_ref(list), 0)?;
+    let list = list_beside(list, std::slice::from_ref(value));
+    let list = list_argument(name, &[list], 0)?;
     let own = item(&list).cloned().unwrap_or(DataType::Null);
     if is_text(value) && !is_text(&own) {
         // A constant, which is read as an item.
-        return Ok((list, own));
+        return Ok(if *value == DataType::Null {
+            (list, own)
+        } else {
+            (quoted_beside(&list), quoted_beside(&own))
+        });
     }
     let both = together(&[own, value.clone()])?;
     Ok((list_of(both.clone()), both))

@@ -8,6 +8,7 @@ use arrow::array::{
     Int32Builder, Int64Array, IntervalMonthDayNanoArray, ListBuilder, RecordBatch, StringArray,
     StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
+use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit, Schema};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
@@ -252,6 +253,23 @@ impl Built {
 
     pub(super) fn truth(self, name: &'static str, value: bool, rows: usize) -> Built {
         self.truths(name, std::iter::repeat_n(value, rows))
+    }
+
+    /// These rows, and those of `other` behind them, where columns that it has not are NULL.
+    ///
+    /// # Errors
+    /// If a column is of two types.
+    pub(super) fn and(self, other: &Built) -> Result<Built> {
+        let mut both = Built::default();
+        for (name, array) in self.0 {
+            let more = other.0.iter().find(|(own, _)| *own == name);
+            let more = match more {
+                Some((_, more)) => Arc::clone(more),
+                None => new_null_array(array.data_type(), other.rows()),
+            };
+            both = both.with(name, concat(&[array.as_ref(), more.as_ref()])?);
+        }
+        Ok(both)
     }
 
     /// How many rows there are.

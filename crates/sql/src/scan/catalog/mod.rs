@@ -17,6 +17,7 @@ mod sessions;
 mod standard;
 mod statistics;
 pub(crate) mod system;
+mod system_attributes;
 mod tables;
 mod types;
 mod usage;
@@ -95,7 +96,7 @@ pub(crate) fn view(
     let built = match name {
         "pg_namespace" => tables::namespaces(all),
         "pg_class" => tables::classes(all),
-        "pg_attribute" => tables::attributes(all, views),
+        "pg_attribute" => tables::attributes(all, views)?,
         "pg_attrdef" => tables::defaults(all),
         "pg_type" => types::by_number(all),
         TREES => types::trees(all),

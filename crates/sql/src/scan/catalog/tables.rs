@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use arrow::datatypes::DataType;
+use datafusion::error::Result;
 use table::{Column, Definition, Privileges, Tables, is_enum};
 
 use crate::frontend::lengths;
@@ -19,9 +20,9 @@ use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::composites::{composites, definition};
 use crate::scan::catalog::expressions::{default, generated, seen_view};
 use crate::scan::catalog::indexes::{TableIndex, indexes};
-use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;
 use crate::scan::catalog::types::{alignment, collation, storage, typed};
+use crate::scan::catalog::{roles, system_attributes};
 use crate::search_path::SearchPath;
 
 /// The names of all schemas.
@@ -337,7 +338,7 @@ fn beside_tables(all: &Tables) -> Vec<Definition> {
     others
 }
 
-pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
+pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Result<Built> {
     let others = beside_tables(all);
     let mut places = columns(all, views);
     for own in &others {
@@ -403,6 +404,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Built {
         .no_lists("attacl", rows)
         .no_lists("attoptions", rows)
         .no_lists("attfdwoptions", rows)
+        .and(&system_attributes::of_tables(all))
 }
 
 pub(super) fn defaults(all: &Tables) -> Built {

@@ -1,0 +1,42 @@
+//! The rows that a statement has written, as its `returning` reads them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::datasource::MemTable;
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+/// Rows in memory, and the table that they are or were of.
+#[derive(Debug)]
+pub(crate) struct WrittenRows {
+    /// The name of the table in the catalog.
+    pub table: String,
+    /// Whether the last column has the numbers of the rows.
+    pub has_places: bool,
+    pub rows: MemTable,
+}
+
+#[async_trait]
+impl TableProvider for WrittenRows {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.rows.scan(state, projection, filters, limit).await
+    }
+}
