@@ -48,8 +48,9 @@ pub(crate) fn shares(all: &[Reduction], keys: &[Var], equal: &Classes) -> (f64, 
 pub(crate) struct Pair {
     pub parent: (f64, f64),
     pub child: (f64, f64),
-    /// What it takes to read a row of the parent again.
+    /// What it takes to read a row of the parent again, and one of the child: its keys are tested before what is computed.
     pub again: f64,
+    pub reads: f64,
 }
 
 impl Pair {
@@ -59,7 +60,8 @@ impl Pair {
         let own = (self.parent.0 / self.parent.1.max(1.0)).min(1.0) * others;
         let keys = self.parent.1.min(self.child.1).max(1.0);
         let share = (self.parent.1 * own / keys).min(1.0);
-        let gain = BUILT * self.child.0 * passed_on * (1.0 - share);
+        let tested = (self.reads - 1.0) * self.child.1;
+        let gain = (BUILT * self.child.0 + tested) * passed_on * (1.0 - share);
         let cost = self.again * self.parent.1 + BUILT * self.parent.1 * own * passed_on;
         (own <= REDUCING && gain >= GAIN * cost).then_some(share)
     }
@@ -91,6 +93,7 @@ mod tests {
             parent,
             child,
             again: 1.0,
+            reads: 1.0,
         }
     }
 
@@ -106,6 +109,11 @@ mod tests {
         assert!(posts.gains((1.0, 0.05)).is_some());
         // What reduces both anyway is no reason.
         assert_eq!(posts.gains((0.05, 1.0)), None);
+        // A fourth of the customers, and those of many combinations of marks that a computed predicate leaves.
+        let mut marks = pair((100_000.0, 100_000.0), (50_000.0, 2_000_000.0));
+        assert_eq!(marks.gains((1.0, 0.25)), None);
+        marks.reads = COMPUTED;
+        assert!(marks.gains((1.0, 0.25)).is_some());
         // A few countries below many sales.
         let sales = pair((1_000.0, 1_000_000.0), (50.0, 50.0));
         assert_eq!(sales.gains((1.0, 1.0)), None);

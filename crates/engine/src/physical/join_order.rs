@@ -440,6 +440,11 @@ impl Graph {
             parent: self.nodes[parent].expected,
             child: rows,
             again,
+            reads: self.nodes[child]
+                .rel
+                .as_ref()
+                .and_then(cost_again)
+                .unwrap_or(1.0),
         });
         let gain = pair.and_then(|pair| pair.gains((passed_on, others)));
         let gain = gain.filter(|_| !here.is_empty());

@@ -249,7 +249,9 @@ mod tests {
     fn shape(condition: &str) -> String {
         fn of(expr: &super::Expr) -> String {
             use super::Expr::*;
+            use crate::frontend::conditions::clause;
             match expr {
+                BinaryOp { left, op, .. } if clause(op).is_some() => of(left),
                 BinaryOp { left, op, right } => {
                     let op = op.to_string();
                     let op = match op.as_str() {
@@ -329,7 +331,7 @@ mod tests {
     fn operands_inside_others_are_found() {
         assert_eq!(
             read("f(a is distinct from case when b is distinct from c and d then 1 end and e, 2)"),
-            "f(a IS DISTINCT FROM (CASE WHEN b IS DISTINCT FROM (c) AND d THEN 1 END) AND e, 2) AS \"f\""
+            "f(a IS DISTINCT FROM (CASE WHEN b IS DISTINCT FROM (c) AND d condition of AND NULL THEN 1 END) AND e condition of AND NULL, 2) AS \"f\""
         );
     }
 

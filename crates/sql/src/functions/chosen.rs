@@ -1,7 +1,6 @@
 //! `nullif`, `greatest` and `least` of values that Arrow does not compare as PostgreSQL does: arrays, structs, `jsonb` and intervals.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, DynComparator};
 use arrow::compute::kernels::zip::zip;
@@ -89,8 +88,9 @@ pub(super) fn nulled(sides: [&ColumnarValue; 2], rows: usize) -> Result<Columnar
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::AsArray;
-    use arrow::array::ListArray;
+    use std::sync::Arc;
+
+    use arrow::array::{AsArray, ListArray};
     use arrow::datatypes::Int64Type;
 
     use super::*;

@@ -138,7 +138,7 @@ fn within(expr: &mut Expr) {
     }
 }
 
-fn mark(condition: &mut Expr, clause: &str) {
+pub(super) fn mark(condition: &mut Expr, clause: &str) {
     if is_evident(condition) {
         return;
     }

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::frontend::call;
 use crate::frontend::flow::flow;
+use crate::frontend::rewrite::conditions;
 use crate::frontend::walk::Walk;
 use crate::names::column_name;
 
@@ -82,8 +83,10 @@ fn one_group(select: &mut Select) {
     };
     let calls = |expr: &Expr| expr.walk(&mut Calls).is_break();
     if keys.is_empty()
-        && let Some(having) = select.having.take_if(|having| !calls(having))
+        && let Some(mut having) = select.having.take_if(|having| !calls(having))
     {
+        // Beside another condition it would be an argument of AND.
+        conditions::mark(&mut having, "HAVING");
         select.having = Some(Expr::BinaryOp {
             left: Box::new(Expr::Nested(Box::new(having))),
             op: BinaryOperator::And,
