@@ -171,7 +171,7 @@ def inspector(port, *_):
              [(["reef"], "inspected", "reef", ["id"], {"ondelete": "CASCADE"})], "foreign keys")
         same([(index["name"], index["column_names"], index["unique"]) for index in look.get_indexes("fish", "inspected")], [("fish_by_name", ["name"], False)], "indexes")
         same([key["column_names"] for key in look.get_unique_constraints("reef", "inspected")], [["name"]], "unique constraints")
-        same([check["sqltext"] for check in look.get_check_constraints("reef", "inspected")], ["area > 0"], "checks")
+        same([check["sqltext"] for check in look.get_check_constraints("reef", "inspected")], ["area > 0::numeric"], "checks")
         same(look.get_table_comment("reef", "inspected")["text"], "Where fish live", "a comment")
         both = sa.MetaData()
         both.reflect(engine, schema="inspected")

@@ -22,6 +22,11 @@ pub(super) struct Names {
     pub text: &'static str,
 }
 
+/// Whether the function of this name gives the name of something, as which a value of such a type is shown.
+pub(crate) fn gives_name(function: &str) -> bool {
+    NAMES.iter().any(|own| own.text == function)
+}
+
 pub(super) const NAMES: [Names; 6] = [
     Names {
         kind: Kind::Relation,

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::convert::conversion;
 use crate::functions::lists::types::{is_list, is_special, quoted_beside, together};
+use crate::functions::object_kinds::gives_name;
 use crate::functions::unknown::{quoted, read_beside};
 use crate::messages::types::standard_name;
 use crate::names::INSERTED_ROWS;
@@ -138,6 +139,8 @@ fn agreed(
                 left = as_list(left, at, &to)?;
                 right = as_list(right, at, &to)?;
             }
+            // The number of something is a number, though its name is shown.
+            (false, false) if is_name(&left, at) || is_name(&right, at) => {}
             (false, false) if is_text(&l) != is_text(&r) && !is_null(&l) && !is_null(&r) => {
                 return plan_err!(
                     "{clause} types {} and {} cannot be matched",
@@ -153,18 +156,31 @@ fn agreed(
 
 /// Whether a side selects a constant in quotes, or NULL, as a column: its type is open. Of distinct rows and groups it is not.
 fn is_open(plan: &LogicalPlan, at: usize) -> bool {
+    selected(plan, at).is_some_and(|expr| {
+        let is_null =
+            matches!(&expr, Expr::Literal(value, _) if value.data_type() == DataType::Null);
+        is_null || quoted(&expr).is_some()
+    })
+}
+
+/// Whether a side selects the name of a table, of a type or of another such thing.
+fn is_name(plan: &LogicalPlan, at: usize) -> bool {
+    selected(plan, at)
+        .is_some_and(|expr| matches!(&expr, Expr::ScalarFunction(call) if gives_name(call.name())))
+}
+
+/// What a side selects as a column, without its name.
+fn selected(plan: &LogicalPlan, at: usize) -> Option<Expr> {
     match plan {
-        LogicalPlan::Projection(projection) => projection.expr.get(at).is_some_and(|expr| {
-            let bare = expr.clone().unalias_nested().data;
-            let is_null =
-                matches!(&bare, Expr::Literal(value, _) if value.data_type() == DataType::Null);
-            is_null || quoted(&bare).is_some()
-        }),
-        LogicalPlan::Limit(limit) => is_open(&limit.input, at),
-        LogicalPlan::Sort(sort) => is_open(&sort.input, at),
+        LogicalPlan::Projection(projection) => {
+            let expr = projection.expr.get(at)?.clone();
+            Some(expr.unalias_nested().data)
+        }
+        LogicalPlan::Limit(limit) => selected(&limit.input, at),
+        LogicalPlan::Sort(sort) => selected(&sort.input, at),
         // The planner gives sides of the same table other names.
-        LogicalPlan::SubqueryAlias(alias) => is_open(&alias.input, at),
-        _ => false,
+        LogicalPlan::SubqueryAlias(alias) => selected(&alias.input, at),
+        _ => None,
     }
 }
 
