@@ -139,8 +139,11 @@ fn agreed(
                 left = as_list(left, at, &to)?;
                 right = as_list(right, at, &to)?;
             }
-            // The number of something is a number, though its name is shown.
-            (false, false) if is_name(&left, at) || is_name(&right, at) => {}
+            // The number of something is a number, but its name is shown, and so are the numbers beside it.
+            (false, false) if is_name(&left, at) || is_name(&right, at) => {
+                left = as_text(left, at, &l)?;
+                right = as_text(right, at, &r)?;
+            }
             (false, false) if is_text(&l) != is_text(&r) && !is_null(&l) && !is_null(&r) => {
                 return plan_err!(
                     "{clause} types {} and {} cannot be matched",
@@ -165,8 +168,16 @@ fn is_open(plan: &LogicalPlan, at: usize) -> bool {
 
 /// Whether a side selects the name of a table, of a type or of another such thing.
 fn is_name(plan: &LogicalPlan, at: usize) -> bool {
-    selected(plan, at)
-        .is_some_and(|expr| matches!(&expr, Expr::ScalarFunction(call) if gives_name(call.name())))
+    let mut expr = selected(plan, at);
+    loop {
+        expr = match expr {
+            // Which type the name is shown as.
+            Some(Expr::Alias(alias)) => Some(*alias.expr),
+            Some(Expr::Cast(cast)) => Some(*cast.expr),
+            Some(Expr::ScalarFunction(call)) => return gives_name(call.name()),
+            _ => return false,
+        }
+    }
 }
 
 /// What a side selects as a column, without its name.
@@ -214,6 +225,26 @@ fn read(constant: Expr, to: &DataType) -> Result<Expr> {
     }
     let converted = conversion(constant.clone(), &DataType::Utf8, &quoted_beside(to), true)?;
     Ok(converted.unwrap_or(constant))
+}
+
+/// A side with texts as its column `at`, which is of the type `from`.
+fn as_text(plan: LogicalPlan, at: usize, from: &DataType) -> Result<LogicalPlan> {
+    if is_text(from) {
+        return Ok(plan);
+    }
+    let columns = plan
+        .schema()
+        .iter()
+        .enumerate()
+        .map(|(own, (table, field))| {
+            let column = Expr::from((table, field));
+            if own != at {
+                return column;
+            }
+            cast(column, DataType::Utf8View).alias_qualified(table.cloned(), field.name())
+        });
+    let columns: Vec<Expr> = columns.collect();
+    LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
 /// A side with arrays of the type `to` as its column `at`.
