@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::frontend::constraints::{self, Constraint};
 use crate::frontend::identity;
 use crate::frontend::kept;
+use crate::frontend::rewrite::is_of_bytes;
 use crate::frontend::sequences::SequenceOptions;
 use crate::names::{check_column, column_name};
 
@@ -58,7 +59,7 @@ pub(crate) fn split(
             all.push(constraint);
             continue;
         }
-        found.option(&name, option)?;
+        found.option((&name, &column.data_type), option)?;
     }
     if found.not_null && found.null {
         return Err(syntax(format!(
@@ -73,6 +74,28 @@ pub(crate) fn split(
         });
     }
     Ok((column, found.values))
+}
+
+/// That a type is one of texts, or one that only the catalog knows.
+fn may_be_ordered_so(data_type: &SqlType) -> Result<()> {
+    match data_type {
+        SqlType::Text
+        | SqlType::Varchar(_)
+        | SqlType::CharacterVarying(_)
+        | SqlType::CharVarying(_)
+        | SqlType::Char(_)
+        | SqlType::Character(_)
+        | SqlType::String(_)
+        | SqlType::Custom(..)
+        | SqlType::Array(_) => Ok(()),
+        other => Err(Error::coded(
+            "42804",
+            format!(
+                "collations are not supported by type {}",
+                other.to_string().to_lowercase()
+            ),
+        )),
+    }
 }
 
 /// The options for a sequence of a column of this type.
@@ -108,8 +131,15 @@ struct Found {
 }
 
 impl Found {
-    fn option(&mut self, name: &str, option: ColumnOptionDef) -> Result<()> {
+    fn option(
+        &mut self,
+        (name, data_type): (&str, &SqlType),
+        option: ColumnOptionDef,
+    ) -> Result<()> {
         match option.option {
+            ColumnOption::Collation(collation) if is_of_bytes(&collation) => {
+                may_be_ordered_so(data_type)?;
+            }
             ColumnOption::NotNull => self.not_null = true,
             ColumnOption::Null => self.null = true,
             ColumnOption::Comment(_) => {}

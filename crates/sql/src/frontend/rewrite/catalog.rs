@@ -247,7 +247,7 @@ fn without_schema(name: &mut ObjectName) {
 }
 
 /// Whether a collation orders texts by their bytes, which is how they are ordered.
-fn is_of_bytes(collation: &ObjectName) -> bool {
+pub(crate) fn is_of_bytes(collation: &ObjectName) -> bool {
     let last = collation.0.last().and_then(ObjectNamePart::as_ident);
     let own = ["default", "C", "POSIX", "ucs_basic"];
     last.is_some_and(|name| own.contains(&name.value.as_str()))

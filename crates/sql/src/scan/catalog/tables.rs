@@ -21,7 +21,7 @@ use crate::scan::catalog::composites::{composites, definition};
 use crate::scan::catalog::expressions::{default, generated, seen_view};
 use crate::scan::catalog::indexes::{TableIndex, indexes};
 use crate::scan::catalog::seen::Seen;
-use crate::scan::catalog::types::{alignment, collation, storage, typed};
+use crate::scan::catalog::types::{alignment, collation_of, storage, typed};
 use crate::scan::catalog::{roles, system_attributes};
 use crate::search_path::SearchPath;
 
@@ -397,7 +397,7 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Result<Built> {
             "attcollation",
             places
                 .iter()
-                .map(|(_, _, column)| collation(type_number(&column.data_type).into())),
+                .map(|(_, _, column)| collation_of(&column.data_type)),
         )
         .number("attinhcount", 0, rows)
         .number("attstattarget", -1, rows)

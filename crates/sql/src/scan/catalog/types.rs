@@ -487,6 +487,18 @@ pub(super) fn collation(number: i64) -> i64 {
     }
 }
 
+/// The same of values of this type: composite ones, and arrays of them, have none.
+pub(super) fn collation_of(data_type: &DataType) -> i64 {
+    let mut item = data_type;
+    while let DataType::List(inner) = item {
+        item = inner.data_type();
+    }
+    match item {
+        DataType::Struct(_) => 0,
+        _ => collation(type_number(data_type).into()),
+    }
+}
+
 /// The number of the type of a column of a table or view, and what PostgreSQL keeps beside it.
 pub(super) fn typed(all: &Tables, table: &Definition, column: &Column) -> (i64, i64) {
     let length = lengths::of_column(table, &column.name);
