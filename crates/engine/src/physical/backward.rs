@@ -67,6 +67,33 @@ impl Pair {
     }
 }
 
+/// A relation whose few values of a key reduce another one, where neither is below the other in the tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sideways {
+    /// What it takes to read the relation with the values, and all below it, once more, in rows that a scan tests.
+    pub cost: f64,
+    /// How many rows with a value are left.
+    pub values: f64,
+    /// The share of the other relation's rows that they are expected to leave.
+    pub share: f64,
+    /// The rows that the other relation has before.
+    pub rows: f64,
+    /// The rows of the parent that looks for them, if there is one.
+    pub parent: Option<f64>,
+}
+
+impl Sideways {
+    /// Whether it is worth it to collect the values first. Fewer rows come to a join table, and fewer rows of its parent through it.
+    pub fn is_worth_it(&self) -> bool {
+        let saved = match self.parent {
+            Some(parent) => BUILT * self.rows + parent,
+            None => self.rows,
+        };
+        let gain = saved * (1.0 - self.share);
+        self.share <= REDUCING && gain >= GAIN * (self.cost + BUILT * self.values)
+    }
+}
+
 /// What it takes to read a row of a relation once more, in rows that a scan tests; `None` if it cannot be read again
 /// without computing all of it again.
 pub(crate) fn cost_again(rel: &Rel) -> Option<f64> {
@@ -77,7 +104,10 @@ pub(crate) fn cost_again(rel: &Rel) -> Option<f64> {
             Some(if all { 1.0 } else { COMPUTED })
         }
         Rel::Values { .. } | Rel::Shared { .. } => Some(1.0),
-        Rel::Filter { input, .. } | Rel::Map { input, .. } => {
+        Rel::Filter { input, predicate } if !predicate.is_volatile() => {
+            Some(cost_again(input)?.max(COMPUTED))
+        }
+        Rel::Map { input, exprs } if !exprs.iter().any(|(_, e)| e.is_volatile()) => {
             Some(cost_again(input)?.max(COMPUTED))
         }
         _ => None,
@@ -117,6 +147,30 @@ mod tests {
         // A few countries below many sales.
         let sales = pair((1_000.0, 1_000_000.0), (50.0, 50.0));
         assert_eq!(sales.gains((1.0, 1.0)), None);
+    }
+
+    #[test]
+    fn few_values_reduce_what_an_equality_across_the_tree_compares_with_them() {
+        // The nations of a region, and the customers of orders, whose nation is that of a supplier.
+        let nations = Sideways {
+            cost: 30.0,
+            values: 5.0,
+            share: 0.2,
+            rows: 150_000.0,
+            parent: Some(200_000.0),
+        };
+        assert!(nations.is_worth_it());
+        // Of all regions, and where there are few customers.
+        let all = Sideways {
+            share: 1.0,
+            ..nations
+        };
+        let few = Sideways {
+            rows: 5.0,
+            parent: Some(9.0),
+            ..nations
+        };
+        assert!(!all.is_worth_it() && !few.is_worth_it());
     }
 
     #[test]

@@ -212,6 +212,21 @@ pub(crate) fn then(mut pipelines: Vec<Pipeline>, operator: Operator) -> Vec<Pipe
     pipelines
 }
 
+/// Applies those of the `waiting` conditions whose vectors are all in `there`, each as soon as it can be decided.
+pub(crate) fn decided(
+    mut pipelines: Vec<Pipeline>,
+    waiting: &mut Vec<Expr>,
+    there: &BTreeSet<Var>,
+) -> Vec<Pipeline> {
+    let ready = |e: &Expr| e.vars().iter().all(|var| there.contains(var));
+    let (now, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(waiting).into_iter().partition(ready);
+    *waiting = later;
+    for condition in now {
+        pipelines = then(pipelines, Operator::Filter(condition));
+    }
+    pipelines
+}
+
 impl Operator {
     /// The probe of an inner join with all matches that this operator is, if it is one.
     pub fn joining(&self) -> Option<&Probe> {

@@ -6,22 +6,27 @@
 //! key of its own, if there is such a place: elsewhere each row could have many matches (fan-out), and equalities that
 //! are left over would remove them again. The join tables that let the smallest share of rows through, their matches
 //! counted, are probed first. Where few rows of a parent are left, a large build side is reduced by
-//! their keys first ([`backward`](crate::physical::backward)).
+//! their keys first ([`backward`](crate::physical::backward)). Where an equality has no place in the tree, because the tree has
+//! another way between its relations, few values on one side of it reduce the other one before it is joined.
+
+mod reductions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
-use crate::physical::backward::{Pair, REDUCING, Reduction, cost_again, shares};
-use crate::physical::build_side::{BuildSide, band_of, semi_probe};
+use crate::physical::backward::Reduction;
+use crate::physical::build_side::{BuildSide, band_of};
 use crate::physical::classes::Classes;
 use crate::physical::copies::{self, Copies};
 use crate::physical::join_tree::{Edges, Matches, any_relation, next_relation, pair};
 use crate::physical::one_side::computed_before;
 use crate::physical::outer_join::drop_unmatched;
 use crate::physical::planner::Planner;
-use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Required, Sink, then};
+use crate::physical::program::{
+    JoinKind, Operator, Pipeline, Probe, Required, Sink, decided, then,
+};
 use crate::physical::statistics::{ONE, expected, fan_out, groups_below, reached, share_found};
 use crate::vector::value::Var;
 
@@ -43,6 +48,8 @@ struct Node {
     fan_out: f64,
     /// What reduces its rows beside its own predicates and what is below it.
     reductions: Vec<Reduction>,
+    /// The semi joins by equalities that the tree has no place for. Its expected rows are those that these leave.
+    sideways: Vec<Operator>,
 }
 
 /// Plans the pipelines of an inner join. Where `copies` are counted and a relation is worth it, the planner's `numbers` say for how
@@ -74,6 +81,7 @@ pub(crate) fn join(
             vars,
             fan_out: 1.0,
             reductions: vec![],
+            sideways: vec![],
         }
     });
     let mut graph = Graph {
@@ -84,7 +92,8 @@ pub(crate) fn join(
     };
     let any = planner.query.draw(graph.nodes.len());
     let root = any.unwrap_or_else(|| graph.root(planner, &equal));
-    graph.build_tree(planner, root, equal)?;
+    let apart = graph.build_tree(planner, root, equal)?;
+    graph.reduce_sideways(planner, &apart)?;
     let (pipelines, numbers) = graph.pipelines(planner, root, required, vec![])?;
     planner.numbers = numbers;
     Ok(pipelines)
@@ -131,13 +140,13 @@ impl Graph {
     }
 
     /// Builds the tree below the root: breadth first where relations are found by keys of their own, then, one at a
-    /// time, the relation with the fewest matches. Equalities that the tree does not use become conditions.
+    /// time, the relation with the fewest matches. Equalities that the tree does not use become conditions, and are returned.
     fn build_tree(
         &mut self,
         planner: &mut Planner<'_>,
         root: usize,
         equal: Vec<(Var, Var)>,
-    ) -> Result<()> {
+    ) -> Result<Vec<(Var, Var)>> {
         let mut edges = Edges::with_capacity(equal.len());
         for (a, b) in equal {
             edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
@@ -181,11 +190,12 @@ impl Graph {
         }
         // What follows from the equalities of the tree need not be looked at.
         let open = edges.into_iter().map(|((_, a), (_, b))| (a, b));
-        for (a, b) in open.filter(|pair| !self.equal.has(*pair)) {
-            let (a, b) = (planner.query.expr(a), planner.query.expr(b));
+        let apart: Vec<(Var, Var)> = open.filter(|pair| !self.equal.has(*pair)).collect();
+        for (a, b) in &apart {
+            let (a, b) = (planner.query.expr(*a), planner.query.expr(*b));
             self.conditions.push(crate::expr::build::equal(a, b)?);
         }
-        Ok(())
+        Ok(apart)
     }
 
     /// The matches of each relation below each other one that an equality connects it with. They stay what they are while the
@@ -299,6 +309,15 @@ impl Graph {
         ranked.into_iter().map(|(_, _, child)| child).collect()
     }
 
+    /// The places of the `children` of a relation in the order in which their join tables are made: those with more rows than the
+    /// relation itself are made last, as the others can leave few of the keys that they are read for.
+    fn made_order(&self, of: usize, children: &[usize]) -> Vec<usize> {
+        let rows = |of: usize| self.nodes[of].expected.1;
+        let mut places: Vec<usize> = (0..children.len()).collect();
+        places.sort_by_key(|place| rows(children[*place]) > rows(of));
+        places
+    }
+
     /// Whether a row need not come out once for each match in a relation, of which, and of what is below it, none of the vectors is
     /// `wanted` after the join.
     fn is_bare(&self, of: usize, wanted: &Required) -> bool {
@@ -397,117 +416,6 @@ impl Graph {
         })
     }
 
-    /// The semi joins that reduce `child` before it is joined with anything: with the join tables that its parent probes
-    /// earlier by the same keys, and with the keys of its parent.
-    fn reducing(
-        &mut self,
-        planner: &mut Planner<'_>,
-        (parent, child): (usize, usize),
-        (here, there): (&[Var], &[Var]),
-        probes: &[BuildSide],
-        above: &[Operator],
-    ) -> Result<Vec<Operator>> {
-        let few = probes.iter().filter(|other| other.share <= REDUCING);
-        let found = few.filter_map(|other| {
-            let keys = other.same_keys(here, there)?;
-            Some(semi_probe(other.stage, keys))
-        });
-        let mut reducing: Vec<Operator> = found.collect();
-        let keys = self.backward(planner, (parent, child), (here, there), probes, above)?;
-        reducing.extend(keys.map(|stage| semi_probe(stage, there.to_vec())));
-        Ok(reducing)
-    }
-
-    /// Notes what reduces `child` from above, by the vectors `there` that its parent's `here` are compared with. Where
-    /// it is worth it the parent's keys are collected first: returns the stage of their join table.
-    fn backward(
-        &mut self,
-        planner: &mut Planner<'_>,
-        (parent, child): (usize, usize),
-        (here, there): (&[Var], &[Var]),
-        probes: &[BuildSide],
-        above: &[Operator],
-    ) -> Result<Option<usize>> {
-        let mut reductions = self.nodes[parent].reductions.clone();
-        reductions.extend(probes.iter().map(|other| Reduction {
-            keys: other.keys.clone(),
-            share: other.share,
-        }));
-        let (passed_on, others) = shares(&reductions, here, &self.equal);
-        let again = self.nodes[parent].rel.as_ref().and_then(cost_again);
-        let rows = (self.rows_by(child, there), self.nodes[child].expected.1);
-        let pair = again.map(|again| Pair {
-            parent: self.nodes[parent].expected,
-            child: rows,
-            again,
-            reads: self.nodes[child]
-                .rel
-                .as_ref()
-                .and_then(cost_again)
-                .unwrap_or(1.0),
-        });
-        let gain = pair.and_then(|pair| pair.gains((passed_on, others)));
-        let gain = gain.filter(|_| !here.is_empty());
-        let stage = match gain {
-            Some(_) => self.keys_stage(planner, parent, here, probes, above)?,
-            None => None,
-        };
-        let share = passed_on.min(gain.unwrap_or(1.0));
-        if share < 1.0 {
-            let keys = there.to_vec();
-            self.nodes[child].reductions.push(Reduction { keys, share });
-        }
-        Ok(stage)
-    }
-
-    /// The rows that the predicates of a relation leave, and of those below it that are found by one of its vectors
-    /// `keys`: what reduces it by these reduces them, too.
-    fn rows_by(&self, of: usize, keys: &[Var]) -> f64 {
-        let is_key = |var: &Var| {
-            let mut keys = keys.iter();
-            keys.any(|key| key == var || self.equal.has((*key, *var)))
-        };
-        let below = self.children(of).into_iter().filter(|child| {
-            let parent = self.nodes[*child].parent.as_ref();
-            parent.is_some_and(|(_, pairs)| pairs.iter().any(|(here, _)| is_key(here)))
-        });
-        let below = below.map(|child| self.rows_by(child, keys));
-        self.nodes[of].expected.0 + below.sum::<f64>()
-    }
-
-    /// The stage of a join table of the `keys` that the rows of a relation have which pass the operators `above` and have
-    /// matches in those of `probes` that leave few.
-    fn keys_stage(
-        &self,
-        planner: &mut Planner<'_>,
-        of: usize,
-        keys: &[Var],
-        probes: &[BuildSide],
-        above: &[Operator],
-    ) -> Result<Option<usize>> {
-        let Some(rel) = &self.nodes[of].rel else {
-            return Ok(None);
-        };
-        let few = |other: &&BuildSide| other.share <= REDUCING && !other.keys.is_empty();
-        let matched = probes.iter().filter(few);
-        let matched = matched.map(|other| semi_probe(other.stage, other.keys.clone()));
-        let operators: Vec<Operator> = above.iter().cloned().chain(matched).collect();
-        let mut wanted: Required = keys.iter().copied().collect();
-        for operator in &operators {
-            operator.reads(&mut |var| _ = wanted.insert(var));
-        }
-        let mut pipelines = planner.pipelines(rel.clone(), &wanted)?;
-        for operator in operators {
-            pipelines = then(pipelines, operator);
-        }
-        let sink = Sink::Table {
-            keys: keys.to_vec(),
-            vars: vec![],
-            marks: false,
-        };
-        Ok(Some(planner.stage(pipelines, sink)))
-    }
-
     /// The pipelines of the relation `at` joined with everything below it, which give the `required` vectors, and the vector that
     /// says for how many rows each stands, if it is not one. Its own rows go through `reducing` first, before they can have
     /// matches.
@@ -519,17 +427,25 @@ impl Graph {
         reducing: Vec<Operator>,
     ) -> Result<(Vec<Pipeline>, Option<Var>)> {
         let children = self.children(at);
+        let mut all = std::mem::take(&mut self.nodes[at].sideways);
+        all.extend(reducing);
+        let reducing = all;
         let mut mine = self.take_conditions(at, &children);
         let mut wanted: Required = required.clone();
         for e in &mine {
             wanted.extend(e.vars());
         }
         let children = self.probe_order(children, &wanted);
-        let mut probes: Vec<BuildSide> = Vec::with_capacity(children.len());
-        for child in children {
-            let build_side = self.build_side(planner, child, &wanted, &probes, &reducing)?;
-            probes.push(build_side);
+        let places = self.made_order(at, &children);
+        let mut made: Vec<BuildSide> = Vec::with_capacity(children.len());
+        for place in &places {
+            let child = children[*place];
+            let build_side = self.build_side(planner, child, &wanted, &made, &reducing)?;
+            made.push(build_side);
         }
+        let mut probes: Vec<(usize, BuildSide)> = places.into_iter().zip(made).collect();
+        probes.sort_by_key(|(place, _)| *place);
+        let mut probes: Vec<BuildSide> = probes.into_iter().map(|(_, probe)| probe).collect();
         // Any order, if tests ask for one.
         for last in (1..probes.len()).rev() {
             if let Some(other) = planner.query.draw(last + 1) {
@@ -549,7 +465,7 @@ impl Graph {
             .ok_or_else(|| Error::internal("a relation joined twice"))?;
         let mut there = self.nodes[at].vars.clone();
         let mut pipelines = planner.pipelines(rel, &own)?;
-        pipelines = conditions(pipelines, &mut mine, &there);
+        pipelines = decided(pipelines, &mut mine, &there);
         for operator in reducing {
             pipelines = then(pipelines, operator);
         }
@@ -568,7 +484,7 @@ impl Graph {
             };
             pipelines = then(pipelines, Operator::Probe(probe));
             there.extend(build_side.below);
-            pipelines = conditions(pipelines, &mut mine, &there);
+            pipelines = decided(pipelines, &mut mine, &there);
             numbers = match (numbers, build_side.numbers) {
                 (Some(a), Some(b)) => {
                     let product;
@@ -580,19 +496,4 @@ impl Graph {
         }
         Ok((pipelines, numbers))
     }
-}
-
-/// Applies the conditions whose vectors are all in `there`.
-fn conditions(
-    mut pipelines: Vec<Pipeline>,
-    waiting: &mut Vec<Expr>,
-    there: &BTreeSet<Var>,
-) -> Vec<Pipeline> {
-    let ready = |e: &Expr| e.vars().iter().all(|var| there.contains(var));
-    let (now, later): (Vec<Expr>, Vec<Expr>) = std::mem::take(waiting).into_iter().partition(ready);
-    *waiting = later;
-    for condition in now {
-        pipelines = then(pipelines, Operator::Filter(condition));
-    }
-    pipelines
 }
