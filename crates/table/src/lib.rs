@@ -83,7 +83,7 @@ pub use write::{
     change_sequence, change_type, change_view, comment, create, create_domain, create_schema,
     create_sequence, create_type, create_view, delete, drop, drop_column, drop_domain, drop_key,
     drop_role, drop_schema, drop_sequence, drop_type, drop_view, forget_acl, has_sequence_position,
-    insert, keep_sequence_position, new_sequence_number, put_acl, put_role, redefine, rename,
-    rename_column, rename_schema, rename_sequence, rename_view, sequence_position,
+    insert, keep_sequence_position, last_rows, new_sequence_number, put_acl, put_role, redefine,
+    rename, rename_column, rename_schema, rename_sequence, rename_view, sequence_position,
     set_materialized, take_over, truncate,
 };

@@ -1,16 +1,18 @@
 //! The query of an `insert` that has `values` within it. The planner gives all of these the types of the table's columns, and
-//! not only those whose rows are inserted: so such a query is planned by itself.
+//! not only those whose rows are inserted: so such a query is planned by itself. So is one that is read with the numbers of rows:
+//! the table that rows are inserted into has no such column.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::TableReference;
-use datafusion::datasource::{ViewTable, provider_as_source};
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+use datafusion::datasource::{ViewTable, provider_as_source, source_as_provider};
+use datafusion::logical_expr::planner::ContextProvider;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::planner::{ParserOptions, SqlToRel};
+use datafusion::sql::planner::{ParserOptions, SqlToRel, object_name_to_table_reference};
 use datafusion::sql::sqlparser::ast::{
-    Expr as Item, Parens, Query, SetExpr, Statement as Sql, Values, Visitor,
+    Expr as Item, Parens, Query, SetExpr, Statement as Sql, TableObject, Values, Visitor,
 };
 
 use crate::error::Result;
@@ -19,6 +21,7 @@ use crate::frontend::walk::Walk;
 use crate::names::INSERTED_ROWS;
 use crate::optimize::floats;
 use crate::run::resolver::Resolver;
+use crate::scan::provider::Provider;
 
 /// Puts the plan of the query into `names`, and its name into the statement.
 ///
@@ -35,7 +38,9 @@ pub(super) fn apart(
     let Sql::Insert(insert) = sql.as_mut() else {
         return Ok(statement);
     };
-    let Some(source) = insert.source.take_if(|source| has_values(source)) else {
+    let plain = without_numbers(names, &insert.table);
+    let is_apart = |source: &mut Box<Query>| plain.is_some() || has_values(source);
+    let Some(source) = insert.source.take_if(is_apart) else {
         return Ok(statement);
     };
     let source = match source.body.as_ref() {
@@ -51,8 +56,27 @@ pub(super) fn apart(
     let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
     let rows = provider_as_source(Arc::new(ViewTable::new(plan, None)));
     names.put(TableReference::bare(INSERTED_ROWS), rows);
+    if let Some((name, table)) = plain {
+        names.put(name, table);
+    }
     insert.source = Some(written(&format!("select * from \"{INSERTED_ROWS}\""))?);
     Ok(statement)
+}
+
+/// The table that rows are inserted into without the numbers of its rows, and its name; none if it is not read with these.
+fn without_numbers(
+    names: &Resolver<'_>,
+    table: &TableObject,
+) -> Option<(TableReference, Arc<dyn TableSource>)> {
+    let TableObject::TableName(name) = table else {
+        return None;
+    };
+    let name = object_name_to_table_reference(name.clone(), true).ok()?;
+    let source = names.get_table_source(name.clone()).ok()?;
+    let provider = source_as_provider(&source).ok()?;
+    let own = provider.downcast_ref::<Provider>()?;
+    let plain = own.has_row_ids().then(|| own.without_row_ids())?;
+    Some((name, provider_as_source(Arc::new(plain))))
 }
 
 /// Rows as queries of one row each: in `values` the planner computes subqueries before they have run.

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
     Statement as Sql, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };
-use table::ROW_COLUMN;
+use table::{Definition, ROW_COLUMN};
 
 use crate::frontend::call::call;
 use crate::frontend::walk::{Walk, WalkMut};
@@ -97,6 +97,12 @@ pub(crate) fn reads_places(statement: &impl Walk) -> bool {
     }
 
     statement.walk(&mut Places::default()).is_break()
+}
+
+/// Whether a `returning` asks where the rows are that a statement has written to a table, and they can be told. Those of a table
+/// with an order are written in another than that in which the statement has made them.
+pub(crate) fn reads_written_places(query: &Query, definition: &Definition) -> bool {
+    definition.order.is_empty() && reads_places(query)
 }
 
 fn has_outer(from: &TableWithJoins) -> bool {

@@ -48,6 +48,11 @@ impl Provider {
         Provider { defaults, ..self }
     }
 
+    /// The same without the hidden column of row ids.
+    pub(crate) fn without_row_ids(&self) -> Provider {
+        Provider::new(Arc::clone(&self.table), false).with_defaults(self.defaults.clone())
+    }
+
     /// The same table; if `filters`, a conjunction, name rows by a key, of these rows alone.
     ///
     /// # Errors

@@ -2,22 +2,30 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use table::ROW_COLUMN;
 
 /// Rows in memory, and the table that they are or were of.
 #[derive(Debug)]
 pub(crate) struct WrittenRows {
     /// The name of the table in the catalog.
     pub table: String,
-    /// Whether the last column has the numbers of the rows.
+    /// Whether there is a column with the numbers of the rows.
     pub has_places: bool,
     pub rows: MemTable,
+}
+
+/// The columns of rows, and the numbers that these have in their table.
+pub(crate) fn with_places(schema: &SchemaRef) -> SchemaRef {
+    let number = Arc::new(Field::new(ROW_COLUMN, DataType::UInt64, false));
+    let fields = schema.fields().iter().cloned().chain([number]);
+    Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
 
 #[async_trait]

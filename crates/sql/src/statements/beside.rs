@@ -29,7 +29,8 @@ use crate::messages::tags::shown;
 use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
-use crate::scan::written_rows::WrittenRows;
+use crate::run::system_columns;
+use crate::scan::written_rows::{WrittenRows, with_places};
 use crate::statements::assigned::fold_targets;
 use crate::statements::{steps, ways};
 
@@ -221,7 +222,8 @@ impl Beside {
         Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
     }
 
-    /// Gives the query of a `returning` the rows that were written, and those beside them, and writes out its `*`.
+    /// Gives the query of a `returning` the rows that were written, with their numbers as the last column if they have places, and
+    /// those beside them, and writes out its `*`.
     ///
     /// # Errors
     /// If the rows do not fit their tables.
@@ -229,7 +231,7 @@ impl Beside {
         self,
         context: &mut StatementContext,
         query: &mut Query,
-        rows: Vec<RecordBatch>,
+        (rows, has_places): (Vec<RecordBatch>, bool),
     ) -> Result<()> {
         let own = self.definition.schema();
         let fields = own
@@ -238,7 +240,8 @@ impl Beside {
             .map(|f| f.as_ref().clone().with_nullable(true));
         let own: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         expand(query, &own, &self.others)?;
-        let of = Some(self.definition.name.as_str());
+        let of = Some((self.definition.name.as_str(), has_places));
+        let own = if has_places { with_places(&own) } else { own };
         put(context, (WRITTEN, of), &own, rows)?;
         let known: Vec<String> = self.others.iter().map(|other| other.name.clone()).collect();
         for other in self.others {
@@ -286,7 +289,11 @@ pub(super) async fn describe(
         }
         _ => return Ok(false),
     };
-    beside.give(context, query, vec![])?;
+    let has_places = match statement {
+        Sql::Delete(_) => system_columns::reads_places(&*query),
+        _ => system_columns::reads_written_places(query, definition),
+    };
+    beside.give(context, query, (vec![], has_places))?;
     Ok(true)
 }
 
@@ -309,11 +316,11 @@ fn other_name(name: &str) -> String {
     format!("__other {name}")
 }
 
-/// Gives the query of a `returning` rows, by the name that it knows them by; and the name of their table in the catalog, if they
-/// are those that are written.
+/// Gives the query of a `returning` rows, by the name that it knows them by; and the name of their table in the catalog, and
+/// whether they have places there, if they are those that are written.
 fn put(
     context: &mut StatementContext,
-    (name, of): (&str, Option<&str>),
+    (name, of): (&str, Option<(&str, bool)>),
     schema: &SchemaRef,
     batches: Vec<RecordBatch>,
 ) -> Result<()> {
@@ -331,9 +338,9 @@ fn put(
     }
     let rows = MemTable::try_new(numbered, vec![all])?;
     let rows: Arc<dyn TableProvider> = match of {
-        Some(table) => Arc::new(WrittenRows {
+        Some((table, has_places)) => Arc::new(WrittenRows {
             table: table.to_owned(),
-            has_places: false,
+            has_places,
             rows,
         }),
         None => Arc::new(rows),

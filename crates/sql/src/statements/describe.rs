@@ -204,8 +204,10 @@ async fn of_statement(
             if beside::describe(context, &statement, table.definition(), &mut query).await? {
                 return of_query(context, Sql::Query(query)).await.map(Some);
             }
-            let has_places =
-                matches!(*statement, Sql::Delete(_)) && system_columns::reads_places(&*query);
+            let has_places = match *statement {
+                Sql::Delete(_) => system_columns::reads_places(&*query),
+                _ => system_columns::reads_written_places(&query, table.definition()),
+            };
             context.written = Some(written_rows(table.definition(), has_places, vec![])?);
             of_query(context, Sql::Query(query)).await.map(Some)
         }

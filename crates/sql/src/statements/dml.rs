@@ -93,6 +93,7 @@ pub(crate) async fn insert(
         Some(conflict) => conflict.append(writing, rows, take, width).await,
     };
     let (writing, count, parents) = appended.map_err(in_values)?;
+    written.place(&writing.tx, count)?;
     let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
     written.finish(scope, context, writing, count).await
 }
@@ -168,7 +169,8 @@ pub(crate) async fn delete(
         while let Some(batch) = rows.try_next().await? {
             let first = beside::first_of_each(&batch, |id| ids.0.insert(id), own.columns.len())?;
             let taken = beside.take(&first)?;
-            written.take(taken.project(&(0..own.columns.len()).collect::<Vec<_>>())?)?;
+            let rows = taken.project(&(0..own.columns.len()).collect::<Vec<_>>())?;
+            written.take_deleted(rows, &taken)?;
         }
         drop(rows);
         parents.delete(ids.0.iter());
@@ -276,6 +278,7 @@ pub(crate) async fn update(
     let (writing, count) = writing
         .replace(table.definition(), &checks, rows, width, remove)
         .await?;
+    written.place(&writing.tx, count)?;
     let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
     match beside.into_inner() {
         Some(beside) => {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
-use table::{Definition, ROW_COLUMN};
+use store::Transaction;
+use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::frontend::key_query::columns_of_rows;
@@ -15,7 +16,7 @@ use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::{query, system_columns, visible};
-use crate::scan::written_rows::WrittenRows;
+use crate::scan::written_rows::{WrittenRows, with_places};
 use crate::statements::beside::Beside;
 use crate::statements::lookup::chosen;
 use crate::statements::scope::Scope;
@@ -39,16 +40,17 @@ impl Written {
         query: Option<Box<Query>>,
     ) -> Written {
         Written {
+            has_places: query
+                .as_deref()
+                .is_some_and(|query| system_columns::reads_written_places(query, definition)),
             query,
             definition: definition.clone(),
-            has_places: false,
             batches: Vec::new(),
             held: Held::of(context.budget()),
         }
     }
 
-    /// The same of rows that are deleted, of which a `returning` may ask where they were. Rows that are written have no place
-    /// before the transaction ends.
+    /// The same of rows that are deleted, which come with their numbers.
     pub(crate) fn of_deleted(mut self) -> Written {
         let query = self.query.as_deref();
         self.has_places = query.is_some_and(system_columns::reads_places);
@@ -64,10 +66,32 @@ impl Written {
         if self.has_places
             && let Some(kept) = self.batches.pop()
         {
-            let mut columns = kept.columns().to_vec();
-            columns.extend(numbered.columns().last().cloned());
-            let schema = with_places(&self.definition);
-            self.batches.push(RecordBatch::try_new(schema, columns)?);
+            let numbers = numbered.columns().last().cloned();
+            let numbers = numbers.ok_or_else(|| misplaced(&self.definition))?;
+            self.batches.push(with_numbers(&kept, numbers)?);
+        }
+        Ok(())
+    }
+
+    /// Numbers the rows that were kept, if a `returning` asks where they are: to be called when they have been appended to the
+    /// table, `count` of them, and before anything else changes it.
+    ///
+    /// # Errors
+    /// Those of the table; [`Error::Defect`] if it has other rows than those that were kept.
+    pub(crate) fn place(&mut self, tx: &Transaction, count: u64) -> Result<()> {
+        if !self.has_places {
+            return Ok(());
+        }
+        let ids = table::last_rows(tx, &self.definition.name, count)?;
+        let kept = self.batches.iter().map(RecordBatch::num_rows);
+        if kept.sum::<usize>() != ids.len() {
+            return Err(misplaced(&self.definition));
+        }
+        let mut ids = ids.into_iter();
+        for batch in &mut self.batches {
+            let own = ids.by_ref().take(batch.num_rows());
+            let numbers = UInt64Array::from_iter_values(own);
+            *batch = with_numbers(batch, Arc::new(numbers))?;
         }
         Ok(())
     }
@@ -109,7 +133,8 @@ impl Written {
             scope.keep(writing).await?;
             return Ok(Answer::changed(Some(count), &context.clock));
         };
-        beside.give(&mut context, &mut query, self.batches)?;
+        let rows = (self.batches, self.has_places);
+        beside.give(&mut context, &mut query, rows)?;
         let mut answer = query::run(context, Sql::Query(query)).await?;
         scope.keep(writing).await?;
         answer.changed = Some(count);
@@ -175,12 +200,21 @@ impl Written {
     }
 }
 
-/// The columns of a table, and the numbers of its rows.
-fn with_places(definition: &Definition) -> SchemaRef {
-    let schema = definition.schema();
-    let number = Arc::new(Field::new(ROW_COLUMN, DataType::UInt64, false));
-    let fields = schema.fields().iter().cloned().chain([number]);
-    Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
+/// Rows with their numbers as the last column.
+fn with_numbers(rows: &RecordBatch, numbers: ArrayRef) -> Result<RecordBatch> {
+    let mut columns = rows.columns().to_vec();
+    columns.push(numbers);
+    let schema = with_places(&rows.schema());
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+fn misplaced(definition: &Definition) -> Error {
+    Error::Defect {
+        message: format!(
+            "the rows that were written to {} are not there",
+            definition.name
+        ),
+    }
 }
 
 /// The rows of a table that a statement has written, for its `returning`: with their numbers if these are there.
@@ -192,11 +226,10 @@ pub(super) fn rows(
     has_places: bool,
     batches: Vec<RecordBatch>,
 ) -> Result<Arc<dyn TableProvider>> {
-    let schema = if has_places {
-        with_places(definition)
-    } else {
-        definition.schema()
-    };
+    let mut schema = definition.schema();
+    if has_places {
+        schema = with_places(&schema);
+    }
     Ok(Arc::new(WrittenRows {
         table: definition.name.clone(),
         has_places,

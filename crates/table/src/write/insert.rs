@@ -19,7 +19,7 @@ use crate::write::loader::Loader;
 /// Rows from which an insert goes to blocks at once, and at which the tail is sealed.
 const SEAL_ROWS: usize = 65_536;
 /// An insert of at least this many rows does not pass through the tail.
-const DIRECT_ROWS: usize = 16_384;
+pub(super) const DIRECT_ROWS: usize = 16_384;
 /// Chunks below [`SMALL_ROWS`] that may pile up before they become one.
 const SMALL_CHUNKS: usize = 64;
 /// A chunk of at least this many rows is not merged again.

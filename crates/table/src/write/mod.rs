@@ -10,6 +10,7 @@ mod domains;
 mod encode;
 mod insert;
 mod loader;
+mod placed;
 mod rights;
 mod schemas;
 mod sequences;
@@ -25,6 +26,7 @@ pub use domains::{change_domain, create_domain, drop_domain};
 pub use encode::LONGEST_TEXT;
 pub use insert::insert;
 pub use loader::{Loader, OpenBlock};
+pub use placed::last_rows;
 pub use rights::{acl, drop_role, forget_acl, put_acl, put_role};
 pub use schemas::{create_schema, drop_schema, rename_schema, rename_sequence, rename_view};
 pub use sequences::{
