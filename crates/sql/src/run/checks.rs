@@ -16,7 +16,6 @@ use crate::frontend::lengths;
 use crate::frontend::mentioned;
 use crate::functions::convert::to_texts;
 use crate::functions::lists::types::is_special;
-use crate::messages::types::type_name;
 use crate::run::context::StatementContext;
 use crate::run::domains::Conditions;
 use crate::run::instance::Instance;
@@ -81,20 +80,9 @@ impl Checks {
             }
             other => other,
         };
-        let conditions = RowValues::new(context, (&name, &schema), None, items, &[]).await;
-        let conditions = conditions.map_err(refused)?;
-        for data_type in conditions.types() {
-            if !matches!(data_type, DataType::Boolean | DataType::Null) {
-                return Err(Error::coded(
-                    "42804",
-                    format!(
-                        "argument of CHECK must be type boolean, not type {}",
-                        type_name(data_type)
-                    ),
-                ));
-            }
-        }
-        checks.conditions = Some(conditions);
+        let rows = (&name, &schema);
+        let conditions = RowValues::conditions(context, rows, None, items, "CHECK").await;
+        checks.conditions = Some(conditions.map_err(refused)?);
         Ok(checks)
     }
 

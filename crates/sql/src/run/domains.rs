@@ -24,7 +24,6 @@ use crate::functions::arguments::strings;
 use crate::functions::convert::convert;
 use crate::functions::lists::types::{dimensions, is_list, list_of, lists, range};
 use crate::functions::structs::values as field_values;
-use crate::messages::types::type_name;
 use crate::names::{base, quoted};
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;
@@ -110,24 +109,13 @@ impl Conditions {
             return Ok(conditions);
         }
         let rows = Ident::with_quote('"', ROWS);
-        let checks = RowValues::new(context, (&rows, &schema), None, items, &[]).await;
+        let checks = RowValues::conditions(context, (&rows, &schema), None, items, "CHECK").await;
         let checks = checks.map_err(|e| match e {
             Error::Unsupported { message } => {
                 Error::unsupported(format!("check constraint of a domain: {message}"))
             }
             other => other,
         })?;
-        for data_type in checks.types() {
-            if !matches!(data_type, DataType::Boolean | DataType::Null) {
-                return Err(Error::coded(
-                    "42804",
-                    format!(
-                        "argument of CHECK must be type boolean, not type {}",
-                        type_name(data_type)
-                    ),
-                ));
-            }
-        }
         conditions.checks = Some(checks);
         Ok(conditions)
     }

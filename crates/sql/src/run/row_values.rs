@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{self, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::returning::from_rows;
+use crate::frontend::rewrite::mark_condition;
 use crate::functions::convert::cast_to;
 use crate::names::base;
 use crate::optimize::rules;
@@ -100,6 +101,23 @@ impl RowValues {
             context.instance.values.keep(asked, compiled.clone());
         }
         Ok(RowValues { compiled, fixed })
+    }
+
+    /// The values of conditions of `clause`, as `CHECK`, over such rows: booleans. A constant in quotes is read as one.
+    ///
+    /// # Errors
+    /// As for [`RowValues::new`]; 42804 for a condition of another type.
+    pub(crate) async fn conditions(
+        context: &mut StatementContext,
+        rows: Rows<'_>,
+        other: Option<Rows<'_>>,
+        mut items: Vec<ast::Expr>,
+        clause: &str,
+    ) -> Result<RowValues> {
+        for item in &mut items {
+            mark_condition(item, clause);
+        }
+        RowValues::new(context, rows, other, items, &[]).await
     }
 
     /// Whether items over rows mean the same wherever they stand, so that they are compiled once.

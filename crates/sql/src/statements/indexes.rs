@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CreateIndex, Expr, Ident, IndexColumn, IndexType, ObjectName, OrderByExpr,
     Statement as Sql,
@@ -16,7 +15,6 @@ use crate::frontend::expression::expression;
 use crate::frontend::parse::{Statement, parse};
 use crate::frontend::{kept, mentioned};
 use crate::messages::nearest::unknown_column;
-use crate::messages::types::type_name;
 use crate::names::{base, catalog_name, column_name, quoted, schema_of, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
@@ -401,30 +399,19 @@ async fn are_fixed(
     let items = items.collect::<Result<Vec<_>>>()?;
     let name = Ident::with_quote('"', &definition.name);
     let schema = definition.schema();
-    let values = RowValues::new(context, (&name, &schema), None, items, &[]).await?;
-    let what = if conditions {
-        "predicate"
+    let rows = (&name, &schema);
+    let (what, values) = if conditions {
+        let values = RowValues::conditions(context, rows, None, items, "WHERE").await?;
+        ("predicate", values)
     } else {
-        "expression"
+        let values = RowValues::new(context, rows, None, items, &[]).await?;
+        ("expression", values)
     };
-    if !values.is_fixed() {
-        return Err(Error::coded(
-            "42P17",
-            format!("functions in index {what} must be marked IMMUTABLE"),
-        ));
+    if values.is_fixed() {
+        return Ok(());
     }
-    let mut types = values.types().iter();
-    let other = types.find(|own| !matches!(own, DataType::Boolean | DataType::Null));
-    match other.filter(|_| conditions) {
-        Some(other) => Err(Error::coded(
-            "42804",
-            format!(
-                "argument of WHERE must be type boolean, not type {}",
-                type_name(other)
-            ),
-        )),
-        None => Ok(()),
-    }
+    let message = format!("functions in index {what} must be marked IMMUTABLE");
+    Err(Error::coded("42P17", message))
 }
 
 /// A column or an expression of an index, as a statement writes it.

@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::frontend::merge::{Action, Clause, Merge, When};
 use crate::frontend::overriding::Overriding;
 use crate::messages::nearest::unknown_column;
-use crate::messages::types::type_name;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
@@ -414,19 +413,8 @@ async fn compiled(
     let condition = match clause.condition {
         None => None,
         Some(condition) => {
-            let own = RowValues::new(context, rows, other, vec![condition], &[]).await?;
-            for data_type in own.types() {
-                if !matches!(data_type, DataType::Boolean | DataType::Null) {
-                    return Err(Error::coded(
-                        "42804",
-                        format!(
-                            "argument of WHEN must be type boolean, not type {}",
-                            type_name(data_type)
-                        ),
-                    ));
-                }
-            }
-            Some(own)
+            let own = vec![condition];
+            Some(RowValues::conditions(context, rows, other, own, "WHEN").await?)
         }
     };
     let does = match clause.action {

@@ -138,7 +138,8 @@ fn within(expr: &mut Expr) {
     }
 }
 
-pub(super) fn mark(condition: &mut Expr, clause: &str) {
+/// Marks the condition of a clause, as `WHERE`, unless it is one by the way it is written.
+pub(crate) fn mark(condition: &mut Expr, clause: &str) {
     if is_evident(condition) {
         return;
     }

@@ -55,6 +55,7 @@ pub(crate) use as_of::as_of_joins;
 pub(crate) use bare_select::bare_select;
 pub(crate) use calls::names;
 pub(crate) use catalog::is_of_bytes;
+pub(crate) use conditions::mark as mark_condition;
 pub(crate) use fetched::fetched;
 pub(crate) use framed::framed;
 pub(crate) use grouped::grouped;
