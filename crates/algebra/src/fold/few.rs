@@ -120,8 +120,9 @@ impl<const G: usize> Lanes<G> {
     #[inline]
     fn new(kind: u8) -> Lanes<G> {
         let start = match kind {
-            SUM | SUM_F64 => 0,
+            SUM => 0,
             MIN | MIN_F64 => i64::MAX,
+            // For the greatest values the least integer; for sums of floats its bits, which are those of -0.
             _ => i64::MIN,
         };
         Lanes {

@@ -91,7 +91,8 @@ dispatched! {
         if wrong { Err(Overflow) } else { Ok(()) }
     }
 
-    /// Adds to each state the sum of its valid rows, in an order of the kernel's choice.
+    /// Adds to each state the sum of its valid rows, in an order of the kernel's choice. A state of -0 without valid rows stays so,
+    /// and so does one with rows of -0 alone.
     ///
     /// # Panics
     /// When lengths differ, or a group number has no state.
@@ -110,8 +111,8 @@ dispatched! {
                 state[0] += sum_lanes(piece);
                 continue;
             }
-            let step = |sum, v, valid| sum + if valid { v } else { 0.0 };
-            scatter::fold(piece, state, 0.0, step, |a, b| a + b);
+            let step = |sum, v, valid| sum + if valid { v } else { NOTHING };
+            scatter::fold(piece, state, NOTHING, step, |a, b| a + b);
         }
     }
 }
@@ -130,13 +131,16 @@ fn sum_piece(piece: Piece<'_, i64>, state: &mut [i64]) {
     scatter::fold(piece, state, 0, step, i64::wrapping_add);
 }
 
+/// What changes no float that is added to it: 0 would change -0.
+const NOTHING: f64 = -0.0;
+
 /// Floats that are added side by side.
 const LANES: usize = 32;
 
 /// The sum of all rows. The compiler may not change the order of additions, so lanes are written.
 #[inline(always)]
 fn sum_lanes(piece: Piece<'_, f64>) -> f64 {
-    let mut sums = [0.0; LANES];
+    let mut sums = [NOTHING; LANES];
     match piece.valid {
         None => {
             let (whole, rest) = piece.values.as_chunks::<LANES>();
@@ -149,7 +153,7 @@ fn sum_lanes(piece: Piece<'_, f64>) -> f64 {
             let (whole, rest) = piece.values.as_chunks::<LANES>();
             let (whole_valid, rest_valid) = valid.as_chunks::<LANES>();
             let take = |(sum, (v, valid)): (&mut f64, (&f64, &bool))| {
-                *sum += if *valid { *v } else { 0.0 };
+                *sum += if *valid { *v } else { NOTHING };
             };
             for (values, valid) in whole.iter().zip(whole_valid) {
                 sums.iter_mut().zip(values.iter().zip(valid)).for_each(take);
@@ -159,5 +163,5 @@ fn sum_lanes(piece: Piece<'_, f64>) -> f64 {
                 .for_each(take);
         }
     }
-    sums.iter().sum()
+    sums.iter().fold(NOTHING, |sum, lane| sum + lane)
 }

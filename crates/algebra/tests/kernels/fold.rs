@@ -98,6 +98,21 @@ properties! {
         })?;
     }
 
+    /// Zeros with a sign alone give one with a sign.
+    #[test]
+    fn zeros(input in input(prop_oneof![Just(0.0), Just(-0.0)])) {
+        at_each_level(|| {
+            let Input { values, valid, groups, states } = &input;
+            let mut sums = vec![-0.0; *states];
+            sum_f64(groups.as_deref(), values, valid.as_deref(), &mut sums);
+            for (state, sum) in sums.iter().enumerate() {
+                let negative = input.rows(state).all(f64::is_sign_negative);
+                prop_assert_eq!((*sum, sum.is_sign_negative()), (0.0, negative));
+            }
+            Ok(())
+        })?;
+    }
+
     /// A value that is no number stays in its own group, and away if its row is not valid.
     #[test]
     fn infinities(input in input(float())) {

@@ -181,8 +181,9 @@ fn average(
     arg_scale: i8,
 ) -> Result<Values> {
     if let AccumulatedValues::Float(sums) = found {
+        // PostgreSQL begins the sum of an average with 0, so that this is never -0.
         return Ok(Values::Float(
-            at.map(|g| sums[g] / counts[g] as f64).collect(),
+            at.map(|g| (sums[g] + 0.0) / counts[g] as f64).collect(),
         ));
     }
     let sum = |g: usize| match found {

@@ -125,8 +125,11 @@ pub(crate) struct Sum<C> {
 pub(crate) trait SumCell: Copy + Default + fmt::Debug + Send + Sync + 'static {
     const KIND: Kind;
 
-    /// This many zeros, in zeroed memory that is not touched.
-    fn zeros(groups: usize) -> Vec<Self>;
+    /// The sum of no values, which changes no value that is added to it.
+    const NONE: Self;
+
+    /// This many sums of no values; of integers in zeroed memory that is not touched.
+    fn none(groups: usize) -> Vec<Self>;
 
     /// Adds each value to the cell of its group.
     fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [Self]) -> Result<()>;
@@ -147,8 +150,9 @@ fn other_values() -> Error {
 
 impl SumCell for i64 {
     const KIND: Kind = Kind::Int;
+    const NONE: i64 = 0;
 
-    fn zeros(groups: usize) -> Vec<i64> {
+    fn none(groups: usize) -> Vec<i64> {
         vec![0; groups]
     }
 
@@ -183,8 +187,9 @@ impl SumCell for i64 {
 
 impl SumCell for i128 {
     const KIND: Kind = Kind::Wide;
+    const NONE: i128 = 0;
 
-    fn zeros(groups: usize) -> Vec<i128> {
+    fn none(groups: usize) -> Vec<i128> {
         vec![0; groups]
     }
 
@@ -222,9 +227,11 @@ impl SumCell for i128 {
 
 impl SumCell for f64 {
     const KIND: Kind = Kind::Float;
+    /// As in PostgreSQL the sum of values that are all -0 is -0, which 0 would change.
+    const NONE: f64 = -0.0;
 
-    fn zeros(groups: usize) -> Vec<f64> {
-        vec![0.0; groups]
+    fn none(groups: usize) -> Vec<f64> {
+        vec![Self::NONE; groups]
     }
 
     fn add(groups: Option<&[u32]>, vector: &Vector, cells: &mut [f64]) -> Result<()> {
@@ -261,7 +268,7 @@ impl<C: SumCell> Accumulator for Sum<C> {
     }
 
     fn resize(&mut self, groups: usize) {
-        grow(&mut self.cells, groups, C::zeros, C::default());
+        grow(&mut self.cells, groups, C::none, C::NONE);
     }
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
