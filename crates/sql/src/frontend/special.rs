@@ -317,12 +317,28 @@ impl Operation {
         if a != b {
             return own.unknown();
         }
+        own.comparable()?;
         match own.op {
             AtArrow => call("array contains", vec![own.left, own.right]),
             ArrowAt => call("array contains", vec![own.right, own.left]),
             PGOverlap => call("array overlaps", vec![own.left, own.right]),
             _ if compares(&own.op) => own.compared(),
             _ => own.unknown(),
+        }
+    }
+
+    /// That there is no `json` in arrays, which is not compared.
+    fn comparable(&self) -> Result<()> {
+        use BinaryOperator::{Gt, GtEq, Lt, LtEq};
+        let is_text = |ty: &DataType| json_kind(ty) == Some(JsonKind::Text);
+        if !has(&self.l, is_text) && !has(&self.r, is_text) {
+            return Ok(());
+        }
+        match self.op {
+            Lt | LtEq | Gt | GtEq => {
+                plan_err!("could not identify a comparison function for type json")
+            }
+            _ => plan_err!("could not identify an equality operator for type json"),
         }
     }
 

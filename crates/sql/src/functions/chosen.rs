@@ -1,8 +1,10 @@
-//! `nullif`, `greatest` and `least` of values that Arrow does not compare as PostgreSQL does: arrays, structs, `jsonb` and intervals.
+//! `nullif`, `greatest` and `least` of values that Arrow does not compare as PostgreSQL does: arrays, structs, `jsonb` and intervals;
+//! and `nullif` of maps, which have no order.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, DynComparator};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::nullif;
 use arrow::datatypes::DataType;
@@ -11,21 +13,14 @@ use datafusion::logical_expr::ColumnarValue;
 use table::{JsonKind, json_kind};
 
 use crate::functions::intervals::has_length;
-use crate::functions::json::order::keys;
 use crate::functions::lists::compare::comparator;
-use crate::functions::lists::types::{is_list, is_struct};
+use crate::functions::lists::types::{is_list, is_map, is_struct};
+use crate::functions::maps::equal;
 
 /// Whether values of this type are compared here.
 pub(super) fn is_one(ty: &DataType) -> bool {
-    has_length(ty) || is_list(ty) || is_struct(ty) || json_kind(ty) == Some(JsonKind::Normal)
-}
-
-/// What compares values of two arrays of one type by their places.
-fn compared(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator> {
-    match json_kind(left.data_type()) {
-        Some(_) => comparator(&keys(left)?, &keys(right)?),
-        None => comparator(left, right),
-    }
+    let is_whole = is_list(ty) || is_struct(ty) || is_map(ty);
+    is_whole || has_length(ty) || json_kind(ty) == Some(JsonKind::Normal)
 }
 
 /// The arguments as arrays of one length, and whether all are constants.
@@ -61,7 +56,7 @@ pub(super) fn extreme(
         return plan_err!("the function takes at least one value");
     };
     for other in arrays {
-        let compare = compared(&other, &found)?;
+        let compare = comparator(&other, &found)?;
         let is_better =
             |row: usize| other.is_valid(row) && (found.is_null(row) || compare(row, row) == wanted);
         let better: BooleanArray = (0..found.len()).map(|row| Some(is_better(row))).collect();
@@ -79,7 +74,11 @@ pub(super) fn nulled(sides: [&ColumnarValue; 2], rows: usize) -> Result<Columnar
     let [left, right] = &sides[..] else {
         return plan_err!("nullif takes two values");
     };
-    let compare = compared(left, right)?;
+    if is_map(left.data_type()) {
+        let equal = equal(&[Arc::clone(left), Arc::clone(right)], left.len())?;
+        return returned(nullif(left, equal.as_boolean())?, constant);
+    }
+    let compare = comparator(left, right)?;
     let is_equal =
         |row: usize| left.is_valid(row) && right.is_valid(row) && compare(row, row).is_eq();
     let equal: BooleanArray = (0..left.len()).map(|row| Some(is_equal(row))).collect();
@@ -88,9 +87,7 @@ pub(super) fn nulled(sides: [&ColumnarValue; 2], rows: usize) -> Result<Columnar
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{AsArray, ListArray};
+    use arrow::array::ListArray;
     use arrow::datatypes::Int64Type;
 
     use super::*;

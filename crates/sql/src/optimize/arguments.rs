@@ -8,7 +8,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, TypeSignature};
-use table::{JsonKind, is_enum, json_kind};
+use table::{JsonKind, is_enum, json_kind, map_parts};
 
 use crate::functions::convert::{at_places, conversion};
 use crate::functions::enums::place;
@@ -94,20 +94,28 @@ fn of_one_type(
     Ok(Expr::ScalarFunction(ScalarFunction { func, args }))
 }
 
-/// That values of a type are compared by a function.
+/// That values of a type are compared by a function: `json` is not, and maps are not more than equal.
 fn comparable(function: &str, ty: &DataType) -> Result<()> {
     let name = type_name(ty);
-    match json_kind(ty) {
-        Some(JsonKind::Normal) => Ok(()),
-        Some(JsonKind::Text) if function == "nullif" => {
-            plan_err!("operator does not exist: {name} = {name}")
-        }
-        Some(JsonKind::Text) => {
-            plan_err!("could not identify a comparison function for type {name}")
-        }
-        None if has(ty, |ty| json_kind(ty).is_some() || is_map(ty)) => {
-            plan_err!("not supported: {function} of type {name}")
-        }
-        None => Ok(()),
+    let is_nullif = function == "nullif";
+    let is_text = |ty: &DataType| json_kind(ty) == Some(JsonKind::Text);
+    if is_text(ty) && is_nullif {
+        return plan_err!("operator does not exist: {name} = {name}");
     }
+    if has(ty, is_text) && is_nullif {
+        return plan_err!("could not identify an equality operator for type json");
+    }
+    // Of the parts of maps only plain ones are compared.
+    let is_deep = map_parts(ty).is_none_or(|(_, value)| has(value, is_map_or_json));
+    if is_nullif && has(ty, is_map) && is_deep {
+        return plan_err!("not supported: comparisons of {name}");
+    }
+    if has(ty, is_text) || has(ty, is_map) && !is_nullif {
+        return plan_err!("could not identify a comparison function for type {name}");
+    }
+    Ok(())
+}
+
+fn is_map_or_json(ty: &DataType) -> bool {
+    is_map(ty) || json_kind(ty).is_some()
 }

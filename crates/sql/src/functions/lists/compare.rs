@@ -9,10 +9,11 @@ use arrow::array::{
 };
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, FieldRef, Fields, Float32Type, Float64Type};
-use datafusion::common::Result;
-use table::json_kind;
+use datafusion::common::{Result, plan_err};
+use table::{JsonKind, json_kind};
 
 use crate::functions::intervals::lengths;
+use crate::functions::json::order::keys;
 use crate::functions::lists::types::{has, lists};
 
 /// How values are compared: NULL is the greatest, and equal to NULL.
@@ -22,9 +23,9 @@ const ORDER: SortOptions = SortOptions {
 };
 
 /// Whether DataFusion compares arrays and structs of this type for equality as PostgreSQL does: floats it takes by their
-/// bits.
+/// bits, and JSON by its text.
 pub(crate) fn is_plain(ty: &DataType) -> bool {
-    !has(ty, |ty| is_odd(ty) || json_kind(ty).is_some())
+    !has(ty, is_odd)
 }
 
 /// What compares values of two arrays of one type by their places.
@@ -49,17 +50,24 @@ pub(crate) fn compared(left: &ArrayRef, right: &ArrayRef) -> Result<Vec<Option<O
         .collect())
 }
 
-/// Whether values of this type are compared by others: floats, of which two zeros and all NaN are equal, and intervals, whose
-/// lengths are compared.
+/// Whether values of this type are compared by others: floats, of which two zeros and all NaN are equal, intervals, whose
+/// lengths are compared, and `jsonb`, which has an order of its own.
 fn is_odd(ty: &DataType) -> bool {
-    ty.is_floating() || matches!(ty, DataType::Interval(_))
+    ty.is_floating() || matches!(ty, DataType::Interval(_)) || json_kind(ty).is_some()
 }
 
-/// The values by which these are compared: floats with one zero and one NaN, and the lengths of intervals.
+/// The values by which these are compared: floats with one zero and one NaN, the lengths of intervals, and the keys of `jsonb`.
 ///
 /// # Errors
-/// Those of Arrow.
+/// For `json`, which is not compared; those of Arrow.
 pub(crate) fn normal(values: &ArrayRef) -> Result<ArrayRef> {
+    match json_kind(values.data_type()) {
+        Some(JsonKind::Normal) => return keys(values),
+        Some(JsonKind::Text) => {
+            return plan_err!("could not identify an equality operator for type json");
+        }
+        None => {}
+    }
     Ok(match values.data_type() {
         DataType::Float32 => {
             let one = |v: f32| if v.is_nan() { f32::NAN } else { v + 0.0 };

@@ -12,6 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility, in_list, lit,
 };
+use table::{JsonKind, json_kind};
 
 use crate::functions::arguments::is_text;
 use crate::functions::convert::convert;
@@ -117,6 +118,10 @@ impl ScalarUDFImpl for Quantified {
                 },
             },
         };
+        if json_kind(&both) == Some(JsonKind::Text) {
+            let (name, symbol) = (type_name(&both), self.symbol());
+            return plan_err!("operator does not exist: {name} {symbol} {name}");
+        }
         Ok(vec![both.clone(), list_of(both)])
     }
 

@@ -199,7 +199,10 @@ fn contains(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 }
 
 /// Whether maps have equal values under the same keys, where NULL equals NULL; NULL where one of both is.
-fn equal(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+///
+/// # Errors
+/// For values that are not compared.
+pub(crate) fn equal(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (left, right) = (args[0].as_map(), args[1].as_map());
     let keys = comparator(left.keys(), right.keys())?;
     let values = comparator(left.values(), right.values())?;

@@ -10,7 +10,7 @@ mod read;
 
 use crate::functions::own::Own;
 
-pub(crate) use access::{map_and_key, value};
+pub(crate) use access::{equal, map_and_key, value};
 pub(crate) use layout::of;
 pub(crate) use read::read;
 
