@@ -8,7 +8,7 @@ use crate::messages::numbers::{enum_number, schema_number, table_number, type_nu
 use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::expressions::typed_columns;
-use crate::scan::catalog::tables::schema_of_number;
+use crate::scan::catalog::schemas::schema_of_number;
 use crate::scan::catalog::types::length;
 
 /// A constraint of a table.

@@ -1,7 +1,9 @@
 //! `pg_catalog`: what clients of PostgreSQL ask about a database. The tables that they read, with the columns that they
 //! name; those about things that there are not here are [empty](system::empty).
 
+mod attributes;
 mod build;
+mod comments;
 mod composites;
 mod constraints;
 mod depend;
@@ -9,7 +11,9 @@ mod expressions;
 mod features;
 mod indexes;
 mod locks;
+mod relations;
 mod roles;
+mod schemas;
 mod seen;
 mod seen_constraints;
 mod sequences;
@@ -54,7 +58,7 @@ pub(crate) fn of_standard(
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     let (all, rights) = (seen.tables, seen.rights);
     let own = || match name {
-        "schemata" => Some(tables::schemata(seen)),
+        "schemata" => Some(schemas::schemata(seen)),
         "sequences" => Some(sequences::by_standard(seen)),
         "table_privileges" => Some(roles::table_privileges(all, rights, false)),
         "role_table_grants" => Some(roles::table_privileges(all, rights, true)),
@@ -94,10 +98,10 @@ pub(crate) fn view(
     settings: &StatementSettings,
 ) -> Result<Option<Arc<dyn TableProvider>>> {
     let built = match name {
-        "pg_namespace" => tables::namespaces(all),
-        "pg_class" => tables::classes(all),
-        "pg_attribute" => tables::attributes(all, views)?,
-        "pg_attrdef" => tables::defaults(all),
+        "pg_namespace" => schemas::namespaces(all),
+        "pg_class" => relations::classes(all),
+        "pg_attribute" => attributes::attributes(all, views)?,
+        "pg_attrdef" => attributes::defaults(all),
         "pg_type" => types::by_number(all),
         TREES => types::trees(all),
         "pg_enum" => types::labels(all),
@@ -110,7 +114,7 @@ pub(crate) fn view(
         "pg_auth_members" => roles::members(all),
         "pg_tables" => tables::plain_tables(all),
         "pg_views" => tables::views(all, path),
-        "pg_description" => tables::descriptions(all, views),
+        "pg_description" => comments::descriptions(all, views),
         "pg_matviews" => tables::materialized(all, path),
         "pg_sequence" => sequences::by_number(all),
         "pg_sequences" => sequences::by_name(all),
