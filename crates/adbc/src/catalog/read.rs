@@ -9,7 +9,7 @@ use crate::catalog::texts::texts;
 
 type Result<T> = std::result::Result<T, atoll::Error>;
 
-const RELATIONS: &str = "select relname, relkind from pg_catalog.pg_class where relkind in ('r', 'v', 'm') order by relname";
+const RELATIONS: &str = "select relname, relkind from pg_catalog.pg_class where relkind in ('r', 'v', 'm') and relnamespace = 'public'::regnamespace order by relname";
 
 const COLUMNS: &str = "select table_name, column_name, ordinal_position, is_nullable, data_type, numeric_precision, numeric_scale, numeric_precision_radix, column_default, is_identity, is_generated from information_schema.columns where table_schema = 'public' order by table_name, ordinal_position";
 

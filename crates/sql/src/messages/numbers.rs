@@ -509,6 +509,12 @@ const SYSTEM_TABLES: [(&str, i64); 64] = [
     ("pg_user_mapping", 1418),
 ];
 
+/// Whether PostgreSQL has a table of this name in `pg_catalog`, where everything else is a view.
+pub(crate) fn is_system_table(name: &str) -> bool {
+    let found = SYSTEM_TABLES.binary_search_by_key(&name, |(own, _)| own);
+    found.is_ok()
+}
+
 /// The number of a table or view: the same as long as it has its name, in all processes.
 pub(crate) fn table_number(name: &str) -> i64 {
     if name.starts_with("pg_")

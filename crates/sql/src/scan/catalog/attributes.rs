@@ -10,8 +10,8 @@ use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::composites::{composites, definition};
 use crate::scan::catalog::expressions::{default, generated};
 use crate::scan::catalog::indexes::{TableIndex, indexes};
-use crate::scan::catalog::system_attributes;
 use crate::scan::catalog::types::{alignment, collation_of, storage, typed};
+use crate::scan::catalog::{system_attributes, system_relations};
 
 /// A column, its table or view, and its place from 1 on.
 type Place<'t> = (&'t Definition, i64, &'t Column);
@@ -96,12 +96,13 @@ fn attribute_types(all: &Tables, places: &[Place<'_>]) -> Built {
         )
 }
 
-/// The columns of indexes and composite types, as those of tables.
+/// The columns of indexes, composite types and relations of the system, as those of tables.
 fn beside_tables(all: &Tables) -> Vec<Definition> {
     let indexes = indexes(all);
     let mut others: Vec<Definition> = indexes.iter().map(TableIndex::as_table).collect();
     let names = composites(all).into_iter();
     others.extend(names.filter_map(|name| definition(all, name)));
+    others.extend(system_relations::as_tables());
     others
 }
 

@@ -9,7 +9,7 @@ use arrow::array::{
     StringBuilder, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit, Schema};
+use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit, Schema, TimeUnit};
 use datafusion::catalog::TableProvider;
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
@@ -19,6 +19,28 @@ use crate::messages::numbers::{OIDS, TEXTS, VECTOR};
 
 /// The columns of views by the views' names, as those of tables.
 pub(crate) type ViewColumns = BTreeMap<String, Definition>;
+
+/// The type of a column of the catalog by the letter that the files of [`system`](super::system) have for it.
+pub(super) fn type_of(letter: &str) -> DataType {
+    let list = |item: DataType| DataType::List(Arc::new(Field::new_list_field(item, true)));
+    match letter {
+        "n" => DataType::Int64,
+        "i" | "s" => DataType::Int32,
+        "b" => DataType::Boolean,
+        "f" => DataType::Float32,
+        "d" => DataType::Float64,
+        "m" => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        "e" => DataType::Interval(IntervalUnit::MonthDayNano),
+        "l" => list(DataType::Utf8),
+        "a" => list(DataType::Int16),
+        "o" => list(DataType::Int64),
+        "v" => DataType::List(Arc::new(Field::new(VECTOR, DataType::Int16, true))),
+        _ => DataType::Utf8,
+    }
+}
+
+/// The zone of moments.
+const UTC: &str = "+00:00";
 
 /// A table under construction.
 #[derive(Default)]
@@ -219,7 +241,7 @@ impl Built {
         values: impl IntoIterator<Item = Option<i64>>,
     ) -> Built {
         let values: TimestampMicrosecondArray = values.into_iter().collect();
-        self.with(name, Arc::new(values.with_timezone("+00:00")))
+        self.with(name, Arc::new(values.with_timezone(UTC)))
     }
 
     /// Intervals of so many seconds.
@@ -298,27 +320,13 @@ impl Built {
     }
 
     fn unknown(self, name: &'static str, letter: &str, rows: usize, nulls: bool) -> Built {
-        let list = |item: DataType| DataType::List(Arc::new(Field::new_list_field(item, true)));
-        let vector = |item: DataType| DataType::List(Arc::new(Field::new(VECTOR, item, true)));
-        let data_type = match letter {
-            "n" if !nulls => return self.number(name, 0, rows),
-            "i" | "s" if !nulls => return self.counts(name, std::iter::repeat_n(0, rows)),
-            "b" if !nulls => return self.truth(name, false, rows),
-            "f" if !nulls => return self.reals(name, std::iter::repeat_n(0.0, rows)),
-            "m" => return self.moments(name, std::iter::repeat_n(None, rows)),
-            "n" => DataType::Int64,
-            "i" | "s" => DataType::Int32,
-            "b" => DataType::Boolean,
-            "f" => DataType::Float32,
-            "d" => DataType::Float64,
-            "e" => DataType::Interval(IntervalUnit::MonthDayNano),
-            "l" => list(DataType::Utf8),
-            "a" => list(DataType::Int16),
-            "o" => list(DataType::Int64),
-            "v" => vector(DataType::Int16),
-            _ => DataType::Utf8,
-        };
-        self.with(name, new_null_array(&data_type, rows))
+        match letter {
+            "n" if !nulls => self.number(name, 0, rows),
+            "i" | "s" if !nulls => self.counts(name, std::iter::repeat_n(0, rows)),
+            "b" if !nulls => self.truth(name, false, rows),
+            "f" if !nulls => self.reals(name, std::iter::repeat_n(0.0, rows)),
+            letter => self.with(name, new_null_array(&type_of(letter), rows)),
+        }
     }
 
     pub(crate) fn table(self) -> Result<Arc<dyn TableProvider>> {

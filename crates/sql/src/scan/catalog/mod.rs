@@ -22,6 +22,7 @@ mod standard;
 mod statistics;
 pub(crate) mod system;
 mod system_attributes;
+mod system_relations;
 mod tables;
 mod types;
 mod usage;

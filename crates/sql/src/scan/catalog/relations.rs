@@ -1,4 +1,4 @@
-//! Relations: tables, views, sequences, indexes and composite types, as rows of `pg_class`.
+//! Relations, as rows of `pg_class`: tables, views, sequences, indexes, composite types, and those of the system.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -6,16 +6,19 @@ use std::collections::BTreeSet;
 use table::{Definition, Privileges, Tables};
 
 use crate::frontend::lengths;
-use crate::messages::numbers::{composite_number, table_number};
+use crate::messages::numbers::composite_number;
 use crate::names::{base, permanent};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::composites::{composites, definition};
 use crate::scan::catalog::indexes::indexes;
-use crate::scan::catalog::roles;
 use crate::scan::catalog::schemas::schema_of_number;
+use crate::scan::catalog::{roles, system_relations};
 
 /// The kind of the relation of a composite type.
 pub(super) const COMPOSITE: &str = "c";
+
+/// The access method of tables.
+const HEAP: i64 = 2;
 
 /// A row of `pg_class`.
 pub(super) struct Relation<'t> {
@@ -40,7 +43,7 @@ impl<'t> Relation<'t> {
             name: Cow::Borrowed(name),
             owned: name,
             kind,
-            method: if matches!(kind, "r" | "m") { 2 } else { 0 },
+            method: if matches!(kind, "r" | "m") { HEAP } else { 0 },
             columns: definition.map_or(0, |own| own.columns.len()),
             rows: table.map_or(-1, |table| table.rows() as i64),
             definition,
@@ -51,7 +54,7 @@ impl<'t> Relation<'t> {
     fn number(&self) -> i64 {
         match self.kind {
             COMPOSITE => composite_number(&self.name),
-            _ => table_number(&self.name),
+            _ => system_relations::number(&self.name),
         }
     }
 
@@ -68,7 +71,7 @@ impl<'t> Relation<'t> {
     }
 }
 
-/// Tables, views, sequences, indexes and composite types, in order of their names.
+/// Tables, views, sequences, indexes and composite types, and what PostgreSQL has in its own schemas, in order of their names.
 pub(super) fn relations(all: &Tables) -> Vec<Relation<'_>> {
     let (kept, plain): (Vec<_>, Vec<_>) = permanent(all.names())
         .into_iter()
@@ -97,6 +100,17 @@ pub(super) fn relations(all: &Tables) -> Vec<Relation<'_>> {
     relations.extend(composites(all).into_iter().map(|name| Relation {
         columns: definition(all, name).map_or(0, |own| own.columns.len()),
         ..Relation::new(all, name, COMPOSITE)
+    }));
+    relations.extend(system_relations::relations().map(|own| Relation {
+        name: Cow::Owned(own.full_name()),
+        // Nobody has been given one of them.
+        owned: "",
+        kind: own.kind(),
+        method: if own.kind() == "r" { HEAP } else { 0 },
+        columns: own.width(),
+        rows: -1,
+        definition: None,
+        populated: true,
     }));
     relations.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
     relations

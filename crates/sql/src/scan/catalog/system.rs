@@ -66,6 +66,23 @@ fn columns(all: &'static str, name: &str) -> Option<&'static str> {
     })
 }
 
+/// The tables and views of a file by name, each with its columns.
+fn relations(all: &'static str) -> Vec<(&'static str, &'static str)> {
+    all.lines()
+        .filter_map(|line| line.split_once('\t'))
+        .collect()
+}
+
+/// Those of `pg_catalog`.
+pub(super) fn catalogs() -> Vec<(&'static str, &'static str)> {
+    relations(CATALOGS)
+}
+
+/// Those of `information_schema`.
+pub(super) fn standard_views() -> Vec<(&'static str, &'static str)> {
+    relations(STANDARD)
+}
+
 /// Whether `pg_catalog` has a table of that name.
 pub(crate) fn has_table(name: &str) -> bool {
     columns(CATALOGS, name).is_some()
