@@ -30,6 +30,9 @@ pub(crate) const PG_TEMP: &str = "pg_temp";
 /// What the rows of an `insert` are called that are planned by themselves, which no statement can name.
 pub(crate) const INSERTED_ROWS: &str = "\u{2}rows";
 
+/// What the rows of a union are called that is planned by itself, before a number.
+pub(crate) const UNITED_ROWS: &str = "\u{2}united";
+
 /// What a statement calls a table, view or sequence, in lower case unless quoted: its name alone, or its schema, what
 /// [separates](WITHIN) them in the catalog, and the name.
 ///

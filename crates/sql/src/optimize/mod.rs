@@ -54,6 +54,6 @@ pub(crate) mod special;
 pub(crate) mod stoppable;
 mod sums;
 pub(crate) mod undefined;
-mod unions;
+pub(crate) mod unions;
 mod unnest;
 mod volatile;

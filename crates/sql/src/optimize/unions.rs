@@ -24,7 +24,7 @@ use crate::optimize::multiset::is_set;
 ///
 /// # Errors
 /// If two sides have columns that do not go together.
-pub(super) fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut differ = false;
     plan.apply_with_subqueries(|node| {
         differ |= match node {

@@ -46,6 +46,7 @@ use crate::run::privileges::Known;
 use crate::run::reads::only_written;
 use crate::run::resolver::{Calls, Resolver};
 use crate::run::shared_plans;
+use crate::run::united;
 use crate::run::values::Defaults;
 use crate::run::watch::Watch;
 use crate::run::{file_columns, system_columns};
@@ -363,6 +364,8 @@ impl StatementContext {
         let mut statement = statement;
         if let Extended::Statement(sql) = &mut statement {
             outer_names::qualify(sql);
+            let options = || self.parser_options(false);
+            united::apart(sql, &mut names, &options, !depth.is_outermost())?;
         }
         self.logical(&names, statement)
     }

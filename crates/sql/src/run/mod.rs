@@ -51,6 +51,7 @@ pub(crate) mod stream;
 pub(crate) mod system_columns;
 pub(crate) mod text_form;
 mod traced;
+mod united;
 mod values;
 pub(crate) mod views;
 pub(crate) mod visible;
