@@ -1,7 +1,9 @@
 //! One walk over the expressions of a plan, for the analyzer rules that rewrite them.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -20,7 +22,25 @@ pub(crate) fn rewritten(
     rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {
     let node = |plan: LogicalPlan| rewritten_node(plan, &rewrite);
-    Ok(plan.transform_up_with_subqueries(node)?.data)
+    // To look for subqueries takes less than to put every expression together again.
+    let rewritten = if has_subqueries(&plan)? {
+        plan.transform_up_with_subqueries(node)
+    } else {
+        plan.transform_up(node)
+    };
+    Ok(rewritten?.data)
+}
+
+/// Whether there are subqueries in the expressions of a plan.
+fn has_subqueries(plan: &LogicalPlan) -> Result<bool> {
+    plan.exists(|node| {
+        let mut found = false;
+        node.apply_subqueries(|_| {
+            found = true;
+            Ok(TreeNodeRecursion::Stop)
+        })?;
+        Ok(found)
+    })
 }
 
 /// The same of the expressions of one node. Its columns keep their names.
@@ -28,13 +48,15 @@ pub(super) fn rewritten_node(
     plan: LogicalPlan,
     rewrite: &impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
-    let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = &plan {
-        schema.merge(&DFSchema::try_from_qualified_schema(
-            scan.table_name.clone(),
-            &scan.source.schema(),
-        )?);
+    let mut has_expressions = false;
+    plan.apply_expressions(|_| {
+        has_expressions = true;
+        Ok(TreeNodeRecursion::Stop)
+    })?;
+    if !has_expressions {
+        return Ok(Transformed::no(plan));
     }
+    let schema = seen(&plan)?;
     let names = NamePreserver::new(&plan);
     let whole = |expr: Expr| {
         let name = names.save(&expr);
@@ -42,12 +64,31 @@ pub(super) fn rewritten_node(
             check()?;
             rewrite(expr, &schema)
         })?;
-        Ok(changed.update_data(|expr| name.restore(expr)))
+        // A name takes long to find out.
+        Ok(if changed.transformed {
+            changed.update_data(|expr| name.restore(expr))
+        } else {
+            changed
+        })
     };
     plan.map_expressions(|expr| match expr {
         // Its columns are those of the keys in it, which have names of their own.
         Expr::GroupingSet(_) => expr.map_children(whole),
         expr => whole(expr),
+    })
+}
+
+/// The columns that the expressions of a node see.
+fn seen(plan: &LogicalPlan) -> Result<Arc<DFSchema>> {
+    if let LogicalPlan::TableScan(scan) = plan {
+        let name = scan.table_name.clone();
+        let schema = DFSchema::try_from_qualified_schema(name, &scan.source.schema())?;
+        return Ok(Arc::new(schema));
+    }
+    let inputs = plan.inputs();
+    Ok(match inputs[..] {
+        [input] => Arc::clone(input.schema()),
+        _ => Arc::new(merge_schema(&inputs)),
     })
 }
 
