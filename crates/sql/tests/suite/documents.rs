@@ -68,12 +68,45 @@ fn part(rng: &mut Rng, of: &str, as_text: bool) -> String {
     format!("({part})")
 }
 
+/// A question whether documents in column `of`, or parts of them, contain a constant or are contained in it.
+fn contains(rng: &mut Rng, of: &str) -> String {
+    let document = match rng.usize(0..2) {
+        0 => format!("({of})"),
+        _ => part(rng, of, false),
+    };
+    let key = |rng: &mut Rng| KEYS[rng.usize(0..KEYS.len())];
+    let constant = match rng.usize(0..6) {
+        0 => value(rng, 2),
+        1 => ["{}", "[]", "null"][rng.usize(0..3)].to_string(),
+        2 => format!("{{\"{}\": {{}}, \"{}\": {{}}}}", key(rng), key(rng)),
+        3 => format!(
+            "{{\"{}\": {{\"{}\": {}}}}}",
+            key(rng),
+            key(rng),
+            value(rng, 1)
+        ),
+        4 => format!(
+            "{{\"{}\": {}, \"{}\": []}}",
+            key(rng),
+            value(rng, 0),
+            key(rng)
+        ),
+        _ => format!("{{\"{}\": {}}}", key(rng), value(rng, 0)),
+    };
+    let cast = if of == "k" { "::jsonb" } else { "" };
+    match rng.usize(0..4) {
+        0 => format!("'{constant}' <@ {document}{cast}"),
+        1 => format!("not {document}{cast} @> '{constant}'"),
+        _ => format!("{document}{cast} @> '{constant}'"),
+    }
+}
+
 /// A query of parts of one column.
 fn query(rng: &mut Rng) -> String {
     let of = ["j", "k"][rng.usize(0..2)];
     let text = |rng: &mut Rng| part(rng, of, true);
     let shown: Vec<String> = (0..rng.usize(1..6))
-        .map(|_| match rng.usize(0..5) {
+        .map(|_| match rng.usize(0..7) {
             0 => format!("{}::text", part(rng, of, false)),
             1 => format!("length({})", text(rng)),
             2 => format!(
@@ -83,16 +116,23 @@ fn query(rng: &mut Rng) -> String {
                 text(rng)
             ),
             3 => format!("coalesce({}, {}, 'none')", text(rng), text(rng)),
+            4 => contains(rng, of),
+            5 => format!(
+                "case when {} then {} end",
+                contains(rng, of),
+                contains(rng, of)
+            ),
             _ => text(rng),
         })
         .collect();
     let tests: Vec<String> = (0..rng.usize(0..3))
-        .map(|_| match rng.usize(0..6) {
+        .map(|_| match rng.usize(0..8) {
             0 => format!("{} = 'x'", text(rng)),
             1 => format!("'x' <> {}", text(rng)),
             2 => format!("{} in ('x', '7', 'true', '')", text(rng)),
             3 => format!("{} is not null", text(rng)),
             4 => format!("{} not in ('x', 'a\"quoted\" text')", text(rng)),
+            5..7 => contains(rng, of),
             _ => format!("{} < 'm'", text(rng)),
         })
         .collect();

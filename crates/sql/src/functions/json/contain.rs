@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringViewArray};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 use table::{JsonKind, jsonb_type};
 
 use crate::functions::arguments::is_text;
 use crate::functions::json::cut::{self, Kind};
+use crate::functions::json::found::containing;
+use crate::functions::json::holds::{any, contains};
 use crate::functions::json::value::texts;
 use crate::functions::json::walk::member;
 use crate::functions::lists::types::{list_of, lists, range};
@@ -17,9 +19,7 @@ use crate::functions::own::Own;
 pub(super) fn all() -> Vec<Own> {
     let boolean = |_: &[DataType]| Ok(DataType::Boolean);
     vec![
-        Own::new("jsonb contains", two, boolean, |args, rows| {
-            pairs(args, rows, contains)
-        }),
+        Own::new("jsonb contains", two, boolean, contained),
         Own::new("jsonb exists", with_key, boolean, exists),
         Own::new("jsonb exists any", with_keys, boolean, |args, rows| {
             exist(args, rows, false)
@@ -57,16 +57,15 @@ fn with_keys(types: &[DataType]) -> Result<Vec<DataType>> {
     }
 }
 
-fn pairs(
-    args: &[ArrayRef],
-    rows: usize,
-    holds: fn(&str, &str) -> Result<bool>,
-) -> Result<ArrayRef> {
+fn contained(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let (left, right) = (texts(&args[0]), texts(&args[1]));
+    if let Some(constant) = only(&right) {
+        return containing(&args[0], constant);
+    }
     let mut found = Vec::with_capacity(rows);
     for row in 0..rows {
         found.push(if left.is_valid(row) && right.is_valid(row) {
-            Some(holds(left.value(row), right.value(row))?)
+            Some(contains(left.value(row), right.value(row))?)
         } else {
             None
         });
@@ -74,79 +73,14 @@ fn pairs(
     Ok(Arc::new(BooleanArray::from(found)))
 }
 
-/// A number of `jsonb` without zeros at its end, which numbers that are equal share.
-fn digits(text: &str) -> &str {
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        text
+/// The text that all rows have, of which there are several.
+fn only(all: &StringViewArray) -> Option<&str> {
+    if all.len() < 2 || all.null_count() > 0 {
+        return None;
     }
-}
-
-/// Whether two values in the form of `jsonb` are equal.
-pub(super) fn equal(a: &str, b: &str) -> Result<bool> {
-    let kind = Kind::of(a);
-    if kind != Kind::of(b) {
-        return Ok(false);
-    }
-    Ok(match kind {
-        Kind::Number => digits(a) == digits(b),
-        Kind::Array => {
-            let (a, b) = (cut::items(a), cut::items(b));
-            a.len() == b.len() && every(a.into_iter().zip(b), |(a, b)| equal(a, b))?
-        }
-        Kind::Object => {
-            let (a, b) = (cut::members(a), cut::members(b));
-            let same = |((k, a), (l, b)): (_, (_, _))| Ok(k == l && equal(a, b)?);
-            a.len() == b.len() && every(a.into_iter().zip(b), same)?
-        }
-        _ => a == b,
-    })
-}
-
-fn every<T>(
-    mut values: impl Iterator<Item = T>,
-    mut holds: impl FnMut(T) -> Result<bool>,
-) -> Result<bool> {
-    values.try_fold(true, |held, value| Ok(held && holds(value)?))
-}
-
-/// Whether `a` contains `b`: at the outermost level an array contains its items, too.
-fn contains(a: &str, b: &str) -> Result<bool> {
-    if Kind::of(a) == Kind::Array && Kind::of(b).is_scalar() {
-        return any(&cut::items(a), |item| equal(item, b));
-    }
-    within(a, b)
-}
-
-fn within(a: &str, b: &str) -> Result<bool> {
-    match (Kind::of(a), Kind::of(b)) {
-        (Kind::Object, Kind::Object) => {
-            let own = cut::members(a);
-            every(cut::members(b).into_iter(), |(key, value)| {
-                match own.iter().find(|(own, _)| *own == key) {
-                    Some((_, found)) => within(found, value),
-                    None => Ok(false),
-                }
-            })
-        }
-        (Kind::Array, Kind::Array) => {
-            let own = cut::items(a);
-            every(cut::items(b).into_iter(), |wanted| {
-                any(&own, |item| within(item, wanted))
-            })
-        }
-        _ => equal(a, b),
-    }
-}
-
-fn any(items: &[&str], holds: impl Fn(&str) -> Result<bool>) -> Result<bool> {
-    for item in items {
-        if holds(item)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let first = all.value(0);
+    let is_only = (1..all.len()).all(|row| all.value(row) == first);
+    is_only.then_some(first)
 }
 
 /// Whether a string is a key of an object, an item of an array, or the value itself.

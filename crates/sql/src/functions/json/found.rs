@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanBuilder, ByteView, StringViewArray, StringViewBuilder};
 use arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use documents::Paths;
 use memchr::memchr;
 use table::{JsonKind, json_kind};
 
+use crate::functions::json::contained::Contained;
 use crate::functions::json::get::{STEPS, STEPS_TEXT};
 use crate::functions::json::value::{of_texts, texts};
 use crate::functions::json::walk::{characters, form, looked_at, told};
@@ -34,11 +36,13 @@ enum Wanted {
     Text,
     /// Whether its text is one of these, which are sorted.
     Among(Vec<String>),
+    /// Whether it contains this, as `@>` has it.
+    Containing(Contained),
 }
 
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |text: &String| format!("'{}'", text.replace('\'', "''"));
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
         for (place, key) in self.keys.iter().enumerate() {
             let is_last = place + 1 == self.keys.len();
             let operator = match &self.wanted {
@@ -48,23 +52,84 @@ impl fmt::Display for Part {
             write!(f, " {operator} {}", quoted(key))?;
         }
         if let Wanted::Among(texts) = &self.wanted {
-            let texts: Vec<String> = texts.iter().map(quoted).collect();
+            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
             write!(f, " in ({})", texts.join(", "))?;
+        }
+        if let Wanted::Containing(constant) = &self.wanted {
+            write!(f, " @> {}", quoted(constant.text()))?;
         }
         Ok(())
     }
 }
 
-/// The document that a call of `->`, `->>` or several of them takes a part of, and which part that is, if all keys are constants.
+impl Part {
+    /// The paths whose ends tell what is wanted: the first is that of the part, unless that is the document and its members tell.
+    fn paths(&self) -> Vec<Vec<String>> {
+        let own = || self.keys.clone();
+        match &self.wanted {
+            Wanted::Containing(constant) => {
+                let part = (!self.keys.is_empty()).then(own);
+                let leaves = constant.paths(&self.keys);
+                part.into_iter().chain(leaves).collect()
+            }
+            _ => vec![own()],
+        }
+    }
+}
+
+/// The document that a call of `->`, `->>` or several of them takes a part of, and which part that is, if all keys are constants. The
+/// same of `@>` with a constant at its right.
 pub(crate) fn part(function: &ScalarFunction) -> Option<(&Expr, Part)> {
     let wanted = match function.func.name() {
         "json get" | STEPS => Wanted::Json,
         "json get text" | STEPS_TEXT => Wanted::Text,
+        "jsonb contains" => return asked(&function.args),
         _ => return None,
     };
     let (document, steps) = function.args.split_first()?;
     let keys = steps.iter().map(text).collect::<Option<Vec<String>>>()?;
     Some((document, Part { keys, wanted }))
+}
+
+/// Of the arguments of `@>`: the document, and which part of it is asked to contain a constant.
+fn asked(args: &[Expr]) -> Option<(&Expr, Part)> {
+    let [of, Expr::Literal(ScalarValue::Struct(constant), _)] = args else {
+        return None;
+    };
+    if json_kind(constant.data_type()) != Some(JsonKind::Normal) {
+        return None;
+    }
+    let constant: ArrayRef = constant.clone();
+    let constant = texts(&constant);
+    let constant = constant.iter().next().flatten()?;
+    let wanted = Wanted::Containing(Contained::new(constant).ok()?);
+    let within = match of {
+        Expr::ScalarFunction(function) => part(function),
+        _ => None,
+    };
+    Some(match within {
+        Some((document, part)) if matches!(part.wanted, Wanted::Json) => {
+            (document, Part { wanted, ..part })
+        }
+        _ => {
+            let keys = Vec::new();
+            (of, Part { keys, wanted })
+        }
+    })
+}
+
+/// Whether each of the documents, which are of `jsonb`, contains this constant.
+///
+/// # Errors
+/// Those of [`Parts::of`].
+pub(super) fn containing(documents: &ArrayRef, constant: &str) -> Result<ArrayRef> {
+    let keys = Vec::new();
+    let wanted = Wanted::Containing(Contained::new(constant)?);
+    let parts = Parts::new(std::iter::once(&Part { keys, wanted }));
+    match parts.of(documents, false)?.pop() {
+        Some(found) => Ok(found),
+        None => exec_err!("nothing is found"),
+    }
 }
 
 /// A constant that is a text.
@@ -118,16 +183,26 @@ pub(crate) fn compared(e: &Expr) -> Option<(&Expr, Part, bool)> {
 #[derive(Debug)]
 pub(crate) struct Parts {
     paths: Paths,
-    wanted: Vec<Wanted>,
+    parts: Vec<Part>,
+    /// Which of the paths are those of each part.
+    places: Vec<Range<usize>>,
 }
 
 impl Parts {
     pub(crate) fn new<'p>(parts: impl Iterator<Item = &'p Part>) -> Parts {
-        let (keys, wanted): (Vec<_>, Vec<_>) = parts
-            .map(|part| (part.keys.clone(), part.wanted.clone()))
-            .unzip();
-        let paths = Paths::new(&keys);
-        Parts { paths, wanted }
+        let parts: Vec<Part> = parts.cloned().collect();
+        let (mut paths, mut places) = (Vec::new(), Vec::new());
+        for part in &parts {
+            let start = paths.len();
+            paths.extend(part.paths());
+            places.push(start..paths.len());
+        }
+        let paths = Paths::new(&paths);
+        Parts {
+            paths,
+            parts,
+            places,
+        }
     }
 
     /// What is wanted of the parts of the documents, one per row. Long parts may lie in the documents, and keep these in memory, if the
@@ -139,19 +214,20 @@ impl Parts {
         let own = texts(documents);
         let kind = json_kind(documents.data_type()).unwrap_or(JsonKind::Text);
         let (form, rows) = (form(kind), own.len());
-        let values = self.wanted.iter().map(|wanted| Values::new(wanted, rows));
+        let values = self.parts.iter().map(|part| Values::new(part, rows));
         let mut values: Vec<Values<'_>> = values.collect();
-        let mut found = vec![None; values.len()];
+        let paths = self.places.last().map_or(0, |places| places.end);
+        let mut found = vec![None; paths];
         for row in 0..rows {
             if own.is_null(row) {
-                found.fill(None);
-            } else {
-                let text = looked_at(own.value(row));
-                self.paths.find(text, form, &mut found).map_err(told)?;
+                values.iter_mut().for_each(Values::append_null);
+                continue;
             }
+            let text = looked_at(own.value(row));
+            self.paths.find(text, form, &mut found).map_err(told)?;
             let within = passing.then_some((&own, row));
-            for (values, part) in values.iter_mut().zip(&found) {
-                values.append(*part, within)?;
+            for (values, places) in values.iter_mut().zip(&self.places) {
+                values.append(&found[places.clone()], within)?;
             }
         }
         values.into_iter().map(|own| own.finish(kind)).collect()
@@ -166,19 +242,32 @@ enum Values<'w> {
     Json(Views),
     Texts(Views),
     Truths(&'w [String], BooleanBuilder),
+    /// Whether the part contains a constant: the document if there are no keys.
+    Contain {
+        constant: &'w Contained,
+        keys: usize,
+        values: BooleanBuilder,
+    },
 }
 
 impl<'w> Values<'w> {
-    fn new(wanted: &'w Wanted, rows: usize) -> Values<'w> {
-        match wanted {
+    fn new(part: &'w Part, rows: usize) -> Values<'w> {
+        let truths = || BooleanBuilder::with_capacity(rows);
+        match &part.wanted {
             Wanted::Json => Values::Json(Views::new(rows)),
             Wanted::Text => Values::Texts(Views::new(rows)),
-            Wanted::Among(texts) => Values::Truths(texts, BooleanBuilder::with_capacity(rows)),
+            Wanted::Among(texts) => Values::Truths(texts, truths()),
+            Wanted::Containing(constant) => Values::Contain {
+                constant,
+                keys: part.keys.len(),
+                values: truths(),
+            },
         }
     }
 
-    /// Appends what is wanted of a part, NULL if there is none.
-    fn append(&mut self, part: Option<&str>, within: Within<'_>) -> Result<()> {
+    /// Appends what is wanted of a part by what stands at the ends of [its paths](Part::paths), NULL if there is no such part.
+    fn append(&mut self, found: &[Option<&str>], within: Within<'_>) -> Result<()> {
+        let part = found.first().copied().flatten();
         match self {
             Values::Json(values) => values.append(part.map(Cow::Borrowed), within)?,
             Values::Texts(values) => values.append(text_of(part)?, within)?,
@@ -188,15 +277,34 @@ impl<'w> Values<'w> {
                 };
                 values.append_option(text_of(part)?.map(is_one));
             }
+            Values::Contain {
+                constant,
+                keys,
+                values,
+            } => match found {
+                leaves if *keys == 0 => values.append_value(constant.is_in(leaves)?),
+                [Some(_), leaves @ ..] => values.append_value(constant.is_in(leaves)?),
+                _ => values.append_null(),
+            },
         }
         Ok(())
+    }
+
+    /// Appends NULL, for a document that is.
+    fn append_null(&mut self) {
+        match self {
+            Values::Json(own) | Values::Texts(own) => own.values.append_null(),
+            Values::Truths(_, values) | Values::Contain { values, .. } => values.append_null(),
+        }
     }
 
     fn finish(self, kind: JsonKind) -> Result<ArrayRef> {
         match self {
             Values::Json(mut views) => of_texts(kind, views.values.finish()),
             Values::Texts(mut views) => Ok(Arc::new(views.values.finish())),
-            Values::Truths(_, mut values) => Ok(Arc::new(values.finish())),
+            Values::Truths(_, mut values) | Values::Contain { mut values, .. } => {
+                Ok(Arc::new(values.finish()))
+            }
         }
     }
 }
