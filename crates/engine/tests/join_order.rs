@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use engine::{Execution, Fold, Function, Output, Query, Rel, Type};
+use engine::{
+    Compare, Execution, Expr, Fold, Function, Literal, Output, Query, Rel, Type, compare,
+};
 
 /// A relation of columns of whole numbers below these bounds; its vectors.
 fn relation<const N: usize>(
@@ -224,4 +226,79 @@ fn a_join_of_more_rows_than_64_bits_count_is_refused() {
             ),
         }
     }
+}
+
+/// `input` with the rows alone whose value of `var` is 0.
+fn zero(query: &Query, input: Rel, var: usize) -> Rel {
+    let zero = Expr::literal(Literal::Int(0), &DataType::Int64).unwrap();
+    Rel::Filter {
+        predicate: compare(Compare::Eq, query.expr(var), zero).unwrap(),
+        input: Box::new(input),
+    }
+}
+
+/// A sale names a shop and a customer in the same town, and asked are the towns of a region. The town of the customer has no place
+/// in the tree, as towns hang below shops: but customers of other towns are left out before sales look for them.
+#[test]
+fn few_values_reduce_relations_across_the_tree() {
+    let sales: Vec<[i64; 2]> = (0..3_000).map(|i| [i * 7 % 200, i * 31 % 600]).collect();
+    let shops: Vec<[i64; 2]> = (0..200).map(|i| [i, i * 3 % 20]).collect();
+    let customers: Vec<[i64; 2]> = (0..600).map(|i| [i, i * 11 % 20]).collect();
+    let towns: Vec<[i64; 2]> = (0..20).map(|i| [i, i % 5]).collect();
+    for order in std::iter::once(None).chain((0..20).map(Some)) {
+        let mut query = Query::default();
+        query.any_order = order;
+        let (sale, [shop, customer]) = relation(&mut query, "sale", [200, 600], &sales);
+        let (shop_rel, [shop_key, shop_town]) = relation(&mut query, "shop", [200, 20], &shops);
+        let (customer_rel, [customer_key, town]) =
+            relation(&mut query, "customer", [600, 20], &customers);
+        let (town_rel, [town_key, region]) = relation(&mut query, "town", [20, 5], &towns);
+        let town_rel = zero(&query, town_rel, region);
+        let equal = vec![
+            (shop, shop_key),
+            (customer, customer_key),
+            (town, shop_town),
+            (shop_town, town_key),
+        ];
+        let inputs = vec![sale, shop_rel, customer_rel, town_rel];
+        let (found, program) = counted(query, inputs, equal);
+        let expected = sales.iter().filter(|[shop, customer]| {
+            let town = shops[*shop as usize][1];
+            town == customers[*customer as usize][1] && towns[town as usize][1] == 0
+        });
+        assert_eq!(found, expected.count() as i64, "{order:?}\n{program}");
+        let mut lines = program.lines().filter(|line| line.contains("hadamard"));
+        let reduced = lines.any(|line| line.contains("by (customer.1)"));
+        assert!(order.is_some() || reduced, "{program}");
+    }
+}
+
+/// Of the customers few are left by their address: their marks, of which there are more than customers, are read afterwards, although
+/// the predicates of the marks leave fewer rows.
+#[test]
+fn what_is_larger_than_its_parent_is_made_last() {
+    let sales: Vec<[i64; 1]> = (0..3_000).map(|i| [i * 31 % 600]).collect();
+    let customers: Vec<[i64; 3]> = (0..600).map(|i| [i, i % 60, i * 7 % 2_000]).collect();
+    let addresses: Vec<[i64; 2]> = (0..60).map(|i| [i, i % 5]).collect();
+    let marks: Vec<[i64; 3]> = (0..2_000).map(|i| [i, i % 4, i % 3]).collect();
+    let mut query = Query::default();
+    let (sale, [buyer]) = relation(&mut query, "sale", [600], &sales);
+    let (customer, [key, address, mark]) =
+        relation(&mut query, "customer", [600, 60, 2_000], &customers);
+    let (address_rel, [address_key, town]) = relation(&mut query, "address", [60, 5], &addresses);
+    let (mark_rel, [mark_key, one, other]) = relation(&mut query, "mark", [2_000, 4, 3], &marks);
+    let address_rel = zero(&query, address_rel, town);
+    let mark_rel = zero(&query, mark_rel, one);
+    let mark_rel = zero(&query, mark_rel, other);
+    let equal = vec![(buyer, key), (address, address_key), (mark, mark_key)];
+    let inputs = vec![sale, customer, address_rel, mark_rel];
+    let (found, program) = counted(query, inputs, equal);
+    let expected = sales.iter().filter(|[buyer]| {
+        let [_, address, mark] = customers[*buyer as usize];
+        address % 5 == 0 && mark % 4 == 0 && mark % 3 == 0
+    });
+    assert_eq!(found, expected.count() as i64);
+    let made = |name: &str| program.find(&format!("join hash table by ({name}.0)"));
+    assert!(made("address") < made("mark"), "{program}");
+    assert!(made("address").is_some(), "{program}");
 }
