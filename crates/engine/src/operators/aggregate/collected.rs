@@ -1,6 +1,5 @@
 //! All values of each group, for the functions that the engine has no accumulator for ([`AggregateCall`]).
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
@@ -9,6 +8,7 @@ use arrow::compute::concat;
 use crate::error::{Error, Result};
 use crate::logical::aggregate_call::AggregateCall;
 use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, same};
+use crate::operators::aggregate::by_group::{ByGroup, Part, joined};
 use crate::vector::value::{Kind, Type, Values, Vector};
 
 /// Values that a function gets at a time, about.
@@ -20,7 +20,7 @@ pub(crate) struct Collected {
     call: Arc<dyn AggregateCall>,
     ty: Type,
     /// The values, and the group of each.
-    parts: Vec<(Vec<u32>, Vector)>,
+    parts: Vec<Part>,
     /// Bytes of the parts.
     bytes: usize,
     /// How many values there are.
@@ -74,69 +74,6 @@ impl Collected {
         self.push(groups, values);
         Ok(())
     }
-
-    /// All values, and the group of each.
-    fn all(&self) -> Result<(Vec<u32>, Vector)> {
-        if self.parts.is_empty() {
-            return Ok((vec![], Vector::new(Values::new(self.ty.kind))));
-        }
-        let groups = self.parts.iter().flat_map(|(groups, _)| groups);
-        let groups = groups.copied().collect();
-        let parts: Vec<&Vector> = self.parts.iter().map(|(_, values)| values).collect();
-        let runs = parts.iter().enumerate();
-        let runs: Vec<(usize, Range<usize>)> =
-            runs.map(|(part, values)| (part, 0..values.len())).collect();
-        Ok((groups, Vector::runs(self.ty.kind, &parts, &runs)?))
-    }
-}
-
-/// Rows by their groups, those of a group in their order.
-struct RowsByGroup<'a> {
-    /// The group of each row.
-    of: &'a [u32],
-    rows: Vec<u32>,
-    /// Where the rows of each group begin, unless there may be many more groups than rows.
-    starts: Option<Vec<usize>>,
-}
-
-impl RowsByGroup<'_> {
-    fn new(of: &[u32], groups: usize) -> RowsByGroup<'_> {
-        if groups > AT_ONCE.max(2 * of.len()) {
-            let mut rows: Vec<u32> = (0..of.len() as u32).collect();
-            rows.sort_by_key(|row| of[*row as usize]);
-            let starts = None;
-            return RowsByGroup { of, rows, starts };
-        }
-        let mut starts = vec![0; groups + 1];
-        for group in of {
-            starts[*group as usize + 1] += 1;
-        }
-        for group in 0..groups {
-            starts[group + 1] += starts[group];
-        }
-        let (mut next, mut rows) = (starts.clone(), vec![0; of.len()]);
-        for (row, group) in of.iter().enumerate() {
-            let place = &mut next[*group as usize];
-            rows[*place] = row as u32;
-            *place += 1;
-        }
-        let starts = Some(starts);
-        RowsByGroup { of, rows, starts }
-    }
-
-    /// The rows of a group.
-    fn rows(&self, group: u32) -> &[u32] {
-        let place = group as usize;
-        match &self.starts {
-            Some(starts) => &self.rows[starts[place]..starts[place + 1]],
-            None => {
-                let of = |row: &u32| self.of[*row as usize];
-                let start = self.rows.partition_point(|row| of(row) < group);
-                let more = self.rows[start..].partition_point(|row| of(row) == group);
-                &self.rows[start..start + more]
-            }
-        }
-    }
 }
 
 impl Accumulator for Collected {
@@ -151,23 +88,26 @@ impl Accumulator for Collected {
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
         let vector = arg.ok_or_else(|| Error::internal("a call without argument"))?;
-        let group = |row: u32| groups.map_or(0, |groups| groups[row as usize]);
-        let all = 0..vector.len() as u32;
-        let rows: Vec<u32> = match &vector.valid {
-            Some(valid) if self.call.ignores_nulls() => {
-                all.filter(|row| valid[*row as usize]).collect()
+        let rows = match &vector.valid {
+            Some(valid) if self.call.ignores_nulls() && valid.contains(&false) => {
+                let all = 0..vector.len() as u32;
+                Some(all.filter(|row| valid[*row as usize]).collect::<Vec<u32>>())
             }
-            _ => all.collect(),
+            _ => None,
         };
-        if rows.is_empty() {
+        let count = rows.as_ref().map_or(vector.len(), Vec::len);
+        if count == 0 {
             return Ok(());
         }
-        let own = rows.iter().map(|row| group(*row)).collect();
+        let own = match (groups, &rows) {
+            (None, _) => vec![0; count],
+            (Some(groups), None) => groups[..count].to_vec(),
+            (Some(groups), Some(rows)) => rows.iter().map(|row| groups[*row as usize]).collect(),
+        };
         // Copied, so that a few values do not keep the buffers of all.
-        let values = if rows.len() == vector.len() {
-            vector.copied()?
-        } else {
-            vector.at(&rows)?.copied()?
+        let values = match &rows {
+            None => vector.copied()?,
+            Some(rows) => vector.at(rows)?.copied()?,
         };
         self.push(own, values);
         self.fold()
@@ -207,7 +147,7 @@ impl Accumulator for Collected {
     }
 
     fn distinct_values(&self) -> Result<Option<(Vec<u32>, Vector)>> {
-        self.all().map(Some)
+        joined(&self.parts, self.ty.kind).map(Some)
     }
 
     fn found(&self) -> AccumulatedValues<'_> {
@@ -215,22 +155,22 @@ impl Accumulator for Collected {
     }
 
     fn called(&self, groups: &[u32], ty: &Type) -> Result<Vector> {
-        let (of, values) = self.all()?;
-        let sorted = RowsByGroup::new(&of, self.groups);
+        let all = ByGroup::new(&self.parts, self.ty.kind, self.groups)?;
         let mut results: Vec<ArrayRef> = Vec::new();
         let mut rest = groups;
         while !rest.is_empty() {
-            let (mut picks, mut ranges) = (Vec::new(), Vec::new());
+            let (mut ranges, mut count) = (Vec::new(), 0);
             for group in rest {
-                let own = sorted.rows(*group);
-                if !picks.is_empty() && picks.len() + own.len() > AT_ONCE {
+                let more = all.count(*group);
+                if count > 0 && count + more > AT_ONCE {
                     break;
                 }
-                ranges.push(picks.len()..picks.len() + own.len());
-                picks.extend_from_slice(own);
+                ranges.push(count..count + more);
+                count += more;
             }
-            rest = &rest[ranges.len()..];
-            let own = values.at(&picks)?.decoded(&self.ty)?;
+            let (some, later) = rest.split_at(ranges.len());
+            rest = later;
+            let own = all.values(some)?.decoded(&self.ty)?;
             results.push(self.call.call(&own, &ranges).map_err(Error::Call)?);
         }
         let parts: Vec<&dyn arrow::array::Array> = results.iter().map(AsRef::as_ref).collect();
@@ -244,6 +184,8 @@ impl Accumulator for Collected {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
     use arrow::array::{AsArray, Int64Array};
     use arrow::datatypes::{DataType, Int64Type};
@@ -314,18 +256,6 @@ mod tests {
         };
         assert_eq!(found.valid, Some(vec![true, true, false, true]));
         assert_eq!([values[0], values[1], values[3]], [8, 10, 6]);
-    }
-
-    #[test]
-    fn rows_are_found_by_groups_few_or_many() {
-        let of = [3, 1, 3, 0, 1, 3];
-        for groups in [5, 1 << 20] {
-            let sorted = RowsByGroup::new(&of, groups);
-            assert_eq!(sorted.rows(3), [0, 2, 5]);
-            assert_eq!(sorted.rows(0), [3]);
-            assert_eq!(sorted.rows(1), [1, 4]);
-            assert!(sorted.rows(2).is_empty() && sorted.rows(4).is_empty());
-        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Aggregation: finding the group of each row (hash, dense or sorted), and accumulating per group.
 
 pub(crate) mod accumulator;
+mod by_group;
 pub(crate) mod collected;
 pub(crate) mod dense;
 pub(crate) mod dense_rows;
