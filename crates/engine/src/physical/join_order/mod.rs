@@ -309,12 +309,25 @@ impl Graph {
         ranked.into_iter().map(|(_, _, child)| child).collect()
     }
 
-    /// The places of the `children` of a relation in the order in which their join tables are made: those with more rows than the
-    /// relation itself are made last, as the others can leave few of the keys that they are read for.
+    /// The places of the `children` of a relation in the order in which their join tables are made: those of more rows than the
+    /// relation has are made last, as the others can leave few of the keys that they are read for; but not those that reduce others,
+    /// which the relation looks for by the same vectors.
     fn made_order(&self, of: usize, children: &[usize]) -> Vec<usize> {
-        let rows = |of: usize| self.nodes[of].expected.1;
+        let looked_for = |child: usize| {
+            let pairs = self.nodes[child].parent.iter();
+            pairs.flat_map(|(_, pairs)| pairs.iter().map(|(here, _)| *here))
+        };
+        let is_late = |place: &usize| {
+            let child = children[*place];
+            let mut others = children.iter().filter(|other| **other != child);
+            let is_larger = self.nodes[child].expected.1 > self.nodes[of].expected.1;
+            is_larger
+                && !others.any(|other| {
+                    looked_for(*other).any(|var| looked_for(child).any(|own| own == var))
+                })
+        };
         let mut places: Vec<usize> = (0..children.len()).collect();
-        places.sort_by_key(|place| rows(children[*place]) > rows(of));
+        places.sort_by_key(is_late);
         places
     }
 
