@@ -10,6 +10,9 @@ use crate::vector::value::Var;
 
 use super::Graph;
 
+/// Of more relations none are reduced across the tree: for each equality the tree is walked several times, which may not take long.
+const MOST: usize = 64;
+
 impl Graph {
     /// The semi joins that reduce `child` before it is joined with anything: with the join tables that its parent probes
     /// earlier by the same keys, and with the keys of its parent.
@@ -141,6 +144,9 @@ impl Graph {
         planner: &mut Planner<'_>,
         apart: &[(Var, Var)],
     ) -> Result<()> {
+        if self.nodes.len() > MOST {
+            return Ok(());
+        }
         for (a, b) in apart {
             for (var, other) in [(*a, *b), (*b, *a)] {
                 let at = self.owner(var)?;
@@ -177,16 +183,17 @@ impl Graph {
                 continue;
             };
             let parent = self.nodes[at].parent.as_ref();
+            let share = self.share(source);
             let pair = Sideways {
                 cost,
-                values: self.nodes[source].expected.1 * self.share(source),
-                share: self.share(source),
+                values: self.nodes[source].expected.1 * share,
+                share,
                 rows: self.nodes[at].expected.0,
                 parent: parent.map(|(parent, _)| self.nodes[*parent].expected.0),
             };
             let is_better = best.as_ref().is_none_or(|(least, _)| cost < *least);
             if is_better && pair.is_worth_it() {
-                best = Some((cost, (source, key, pair.share)));
+                best = Some((cost, (source, key, share)));
             }
         }
         Ok(best.map(|(_, found)| found))
