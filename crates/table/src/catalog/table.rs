@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use buffer::PageId;
 use roaring::RoaringBitmap;
@@ -16,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::block::{Block, Encoding};
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::row_id::RowId;
+use crate::format::tail::Chunk;
 use crate::schema::Definition;
 
 /// One table as one snapshot has it: its definition, its blocks and what is known of them. Later
@@ -56,7 +56,7 @@ pub(crate) struct Body {
     pub blocks: Vec<Stored<Block>>,
     /// Deleted rows by the key of their block.
     pub deleted: BTreeMap<u32, Stored<RoaringBitmap>>,
-    pub tail: Vec<Stored<RecordBatch>>,
+    pub tail: Vec<Stored<Chunk>>,
     pub dictionaries: Vec<DictionarySlot>,
     /// Pages of the row indexes that an earlier version left, by foreign key.
     pub row_indexes: BTreeMap<usize, Vec<PageId>>,
@@ -104,7 +104,37 @@ impl Body {
         let (blocks, tail) = (self.blocks.iter(), self.tail.iter());
         PieceRows {
             blocks: blocks.map(|block| block.value.rows as usize).collect(),
-            tail: tail.map(|chunk| chunk.value.num_rows()).collect(),
+            tail: tail.map(|chunk| chunk.value.len()).collect(),
+        }
+    }
+
+    /// The chunk of the tail of that number, if there is one.
+    pub(crate) fn chunk(&self, number: u32) -> Option<&Stored<Chunk>> {
+        let found = self.tail.binary_search_by_key(&number, |chunk| chunk.key);
+        found.ok().map(|at| &self.tail[at])
+    }
+
+    /// Where the row of an id lies. None if its place was in the tail and it is not there any more; whether a block has the row is
+    /// not looked at.
+    pub(crate) fn place(&self, id: u64) -> Option<RowId> {
+        let RowId::Tail { key, .. } = RowId::of(id) else {
+            return Some(RowId::of(id));
+        };
+        let chunk = self.tail.partition_point(|chunk| chunk.key < key);
+        let chunk = self.tail.get(chunk)?;
+        let row = chunk.value.position(chunk.key, id)?;
+        let key = chunk.key;
+        Some(RowId::Tail { key, row })
+    }
+
+    /// The id of the row that lies at a place where there is one.
+    pub(crate) fn row_id(&self, place: RowId) -> u64 {
+        match place {
+            RowId::Tail { key, row } => {
+                let chunk = self.chunk(key);
+                chunk.map_or(place.number(), |chunk| chunk.value.id(key, row))
+            }
+            RowId::Block { .. } => place.number(),
         }
     }
 
@@ -127,8 +157,8 @@ impl Table {
     #[must_use]
     pub fn choose(&self, key: &str, rows: &[u64]) -> Table {
         let mut chosen: BTreeMap<(bool, u32), Vec<u16>> = BTreeMap::new();
-        for row in rows {
-            let (place, row) = match RowId::of(*row) {
+        for place in rows.iter().filter_map(|row| self.body.place(*row)) {
+            let (place, row) = match place {
                 RowId::Tail { key, row } => ((true, key), row),
                 RowId::Block { key, row } => ((false, key), row),
             };
@@ -188,7 +218,7 @@ impl Table {
 
     /// The number of rows in the tail: of small inserts, which are not in blocks yet.
     pub fn tail_rows(&self) -> usize {
-        self.body.tail.iter().map(|t| t.value.num_rows()).sum()
+        self.body.tail.iter().map(|t| t.value.len()).sum()
     }
 
     /// A range that all ids of its rows are in, the values of [`crate::ROW_COLUMN`]: without a tail they are small.

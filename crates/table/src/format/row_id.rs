@@ -1,11 +1,16 @@
 //! Row ids: where a row is, in 64 bits.
 
-/// Where a row lies, as the hidden column `__row` tells it.
+/// The name of the hidden column of row ids, by which rows are deleted and updated. A row keeps its id until small inserts fill
+/// a block and move to it; no other row gets that of one of them.
+pub const ROW_COLUMN: &str = "__row";
+
+/// Where a row lies. The hidden column `__row` tells it of a row in a block. A row of the tail keeps the number of where it lay
+/// when it was inserted until it moves to a block, wherever it lies in the tail: see [`Chunk`](crate::format::tail::Chunk).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowId {
     /// In the block of this number.
     Block { key: u32, row: u16 },
-    /// In the chunk of the tail of this number.
+    /// In the chunk of the tail of this number, `row` counting those that the chunk has.
     Tail { key: u32, row: u16 },
 }
 

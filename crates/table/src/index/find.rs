@@ -173,7 +173,7 @@ impl<'a> Index<'a> {
                     return Ok(None);
                 };
                 let columns = self.key.columns.iter();
-                let columns = columns.map(|c| chunk.column(*c).slice(row.into(), 1));
+                let columns = columns.map(|c| chunk.rows.column(*c).slice(row.into(), 1));
                 let keys = Keys::of(&columns.collect::<Vec<_>>())?;
                 Ok(keys.get(0).map(<[u8]>::to_vec))
             }
@@ -245,7 +245,8 @@ impl Table {
         wanted.sort_unstable();
         let mut found = vec![None; keys.len()];
         for (key, row) in wanted {
-            found[row] = index.find(key).await?.map(RowId::number);
+            let place = index.find(key).await?;
+            found[row] = place.map(|place| self.body.row_id(place));
         }
         Ok(found)
     }

@@ -49,8 +49,8 @@ pub(crate) async fn add(tx: &mut Transaction, place: Place<'_>, own: &Key) -> Re
     let mut seen: HashMap<Vec<u8>, ()> = HashMap::new();
     for (entry, bytes) in tx.prefix(place.space, key::TAIL).collect::<Vec<_>>() {
         let damaged = || damaged(&place.definition.name, "a chunk of its tail");
-        let batch = tail::decode(&bytes, place.definition).ok_or_else(damaged)?;
-        let keys = of(&batch, own)?;
+        let chunk = tail::decode(&bytes, place.definition).ok_or_else(damaged)?;
+        let keys = of(&chunk.rows, own)?;
         for (_, key) in keys.iter() {
             if seen.insert(key.to_vec(), ()).is_some() {
                 return Err(duplicate(place.definition, own, key));

@@ -311,7 +311,11 @@ async fn search_tail(index: &mut Index<'_>, (least, greatest): (&[u8], &[u8])) -
         let Some(chunk) = index.stock.chunk(number)? else {
             continue;
         };
-        let columns = index.key.columns.iter().map(|c| chunk.column(*c).clone());
+        let columns = index
+            .key
+            .columns
+            .iter()
+            .map(|c| chunk.rows.column(*c).clone());
         let keys = Keys::of(&columns.collect::<Vec<_>>())?;
         for (_, key) in keys
             .iter()

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use buffer::Pool;
 use roaring::RoaringBitmap;
 use store::Snapshot;
@@ -13,9 +12,10 @@ use crate::catalog::table::Body;
 use crate::error::Result;
 use crate::format::block::Block;
 use crate::format::dictionary::DictionaryRecord;
+use crate::format::key;
 use crate::format::record::{damaged, decode};
 use crate::format::row_id::RowId;
-use crate::format::{key, tail};
+use crate::format::tail::{self, Chunk};
 use crate::schema::Definition;
 
 /// A table of a snapshot. What is decoded of it is kept.
@@ -27,7 +27,7 @@ pub(crate) struct Stock<'a> {
     body: Option<&'a Body>,
     blocks: HashMap<u32, Option<Arc<Block>>>,
     deleted: HashMap<u32, Option<Arc<RoaringBitmap>>>,
-    chunks: HashMap<u32, Option<Arc<RecordBatch>>>,
+    chunks: HashMap<u32, Option<Arc<Chunk>>>,
     dictionaries: HashMap<usize, Option<Arc<DictionaryRecord>>>,
 }
 
@@ -89,10 +89,9 @@ impl<'a> Stock<'a> {
     }
 
     /// The chunk of the tail of that number, if there is one.
-    pub(crate) fn chunk(&mut self, number: u32) -> Result<Option<Arc<RecordBatch>>> {
+    pub(crate) fn chunk(&mut self, number: u32) -> Result<Option<Arc<Chunk>>> {
         if let Some(body) = self.body {
-            let found = body.tail.binary_search_by_key(&number, |b| b.key);
-            return Ok(found.ok().map(|at| body.tail[at].value.clone()));
+            return Ok(body.chunk(number).map(|chunk| chunk.value.clone()));
         }
         let Entry::Vacant(vacant) = self.chunks.entry(number) else {
             return Ok(self.chunks[&number].clone());
@@ -115,7 +114,7 @@ impl<'a> Stock<'a> {
         match row {
             RowId::Tail { key, row } => {
                 let chunk = self.chunk(key)?;
-                Ok(chunk.is_some_and(|chunk| usize::from(row) < chunk.num_rows()))
+                Ok(chunk.is_some_and(|chunk| usize::from(row) < chunk.len()))
             }
             RowId::Block { key, row } => {
                 let block = self.block(key)?;

@@ -30,5 +30,5 @@ pub use cursor::Cursor;
 pub use filter::{Filter, Form, Gauge, LabelHits, Test};
 pub use integers::{ints_of, wides_of};
 pub use mask::Mask;
-pub use open::{Morsel, ROW_COLUMN, Scan};
+pub use open::{Morsel, Scan};
 pub use rows::{BATCH_ROWS, Rows};

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use buffer::Pool;
@@ -16,15 +16,12 @@ use memory::Traffic;
 use crate::catalog::table::{Stored, Table};
 use crate::error::{Error, Result};
 use crate::format::block::{Block, Zone};
-use crate::format::row_id::RowId;
+use crate::format::row_id::ROW_COLUMN;
 use crate::scan::ahead::Ahead;
 use crate::scan::cursor::{Cursor, OpenBlock, State, batch};
 use crate::scan::filter::Filter;
 use crate::scan::filter::apply::{FilteredBlock, apply};
 use crate::scan::mask::Mask;
-
-/// The name of the hidden column of row ids, by which rows are deleted and updated.
-pub const ROW_COLUMN: &str = "__row";
 
 /// What to read of a table: some of its columns, in pieces ([`Scan::morsels`]) that may be opened
 /// in any order and by any thread.
@@ -52,7 +49,7 @@ impl Morsel {
     pub fn rows(self, table: &Table) -> usize {
         match self {
             Morsel::Block(index) => table.body.blocks[index].value.rows as usize,
-            Morsel::Tail(index) => table.body.tail[index].value.num_rows(),
+            Morsel::Tail(index) => table.body.tail[index].value.len(),
         }
     }
 
@@ -161,7 +158,7 @@ impl Scan {
 
     fn open_tail<'p>(&'p self, index: usize, filters: &[Filter]) -> Result<Option<Cursor<'p>>> {
         let chunk = &self.table.body.tail[index];
-        let batch = &chunk.value;
+        let batch = &chunk.value.rows;
         let mut keep: Option<BooleanArray> = self.allowed((true, chunk.key)).map(|rows| {
             let wanted = |row: usize| rows.binary_search(&(row as u16)).is_ok();
             (0..batch.num_rows()).map(|row| Some(wanted(row))).collect()
@@ -192,15 +189,7 @@ impl Scan {
             .map(|c| batch.column(*c).clone())
             .collect();
         if self.row_ids {
-            let id = |row| {
-                RowId::Tail {
-                    key: chunk.key,
-                    row,
-                }
-                .number()
-            };
-            let ids = (0..batch.num_rows()).map(|row| id(row as u16));
-            columns.push(Arc::new(UInt64Array::from_iter_values(ids)));
+            columns.push(Arc::new(chunk.value.ids(chunk.key)));
         }
         let mut batch = self::batch(&self.schema, columns, batch.num_rows())?;
         if let Some(keep) = keep {

@@ -82,14 +82,12 @@ impl Table {
         (traffic, here): (&Traffic, usize),
     ) -> Result<Vec<ArrayRef>> {
         let body = &self.body;
-        match RowId::of(row) {
+        match body.place(row).ok_or_else(|| self.no_row(row))? {
             RowId::Tail { key, row: at } => {
-                let chunk = body.tail.binary_search_by_key(&key, |chunk| chunk.key);
-                let chunk = chunk.ok().map(|chunk| &body.tail[chunk].value);
-                let chunk = chunk.filter(|chunk| usize::from(at) < chunk.num_rows());
-                let chunk = chunk.ok_or_else(|| self.no_row(row))?;
+                let chunk = body.chunk(key).ok_or_else(|| self.no_row(row))?;
                 let at = UInt32Array::from(vec![u32::from(at)]);
-                let one = columns.iter().map(|c| take(chunk.column(*c), &at, None));
+                let rows = &chunk.value.rows;
+                let one = columns.iter().map(|c| take(rows.column(*c), &at, None));
                 Ok(one.collect::<std::result::Result<Vec<_>, _>>()?)
             }
             RowId::Block { key, row: at } => {

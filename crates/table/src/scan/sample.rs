@@ -119,7 +119,7 @@ impl Table {
     async fn read_piece(&self, piece: &Piece, column: usize) -> Result<Values> {
         if piece.tail {
             let rows = UInt32Array::from(piece.rows.clone());
-            let batch = &self.body.tail[piece.index].value;
+            let batch = &self.body.tail[piece.index].value.rows;
             return Ok((take(batch.column(column), &rows, None)?, None));
         }
         let block = &*self.body.blocks[piece.index].value;

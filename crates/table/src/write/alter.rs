@@ -349,9 +349,10 @@ fn tails(
     change: impl Fn(RecordBatch) -> Result<RecordBatch>,
 ) -> Result<()> {
     for (entry, bytes) in tx.prefix(space, key::TAIL).collect::<Vec<_>>() {
-        let batch = tail::decode(&bytes, before)
+        let chunk = tail::decode(&bytes, before)
             .ok_or_else(|| damaged(&before.name, "a chunk of its tail"))?;
-        tx.put(space, &entry, &tail::encode(&change(batch)?)?);
+        let changed = change(chunk.rows.clone())?;
+        tx.put(space, &entry, &tail::encode(&chunk.with_rows(changed))?);
     }
     Ok(())
 }

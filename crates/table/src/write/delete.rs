@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::BooleanArray;
-use arrow::compute::filter_record_batch;
 use roaring::RoaringBitmap;
 use store::Transaction;
 
@@ -16,6 +14,7 @@ use crate::format::{key, tail};
 use crate::index::maintain;
 use crate::index::settle::Place;
 use crate::schema::Definition;
+use crate::write::insert::next_chunk;
 
 /// Deletes rows by their row ids, the values of [`crate::ROW_COLUMN`], and returns their number. Rows
 /// that are deleted already do not count.
@@ -26,11 +25,13 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
     let space = space(tx, name)?;
     let definition = definition(tx, name)?;
     let mut blocks: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
-    let mut chunks: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
+    let mut in_tail = Vec::new();
     for number in rows {
         match RowId::of(*number) {
-            RowId::Block { key, row } => blocks.entry(key).or_default().insert(row.into()),
-            RowId::Tail { key, row } => chunks.entry(key).or_default().insert(row.into()),
+            RowId::Block { key, row } => {
+                blocks.entry(key).or_default().insert(row.into());
+            }
+            RowId::Tail { .. } => in_tail.push(*number),
         };
     }
     let (mut deleted, mut whole) = (0, Vec::new());
@@ -44,8 +45,9 @@ pub fn delete(tx: &mut Transaction, name: &str, rows: &[u64]) -> Result<u64> {
         definition: &definition,
     };
     maintain::remove_blocks(tx, place, &whole);
-    for (number, gone) in chunks {
-        deleted += delete_in_tail(tx, space, &definition, number, &gone)?;
+    in_tail.sort_unstable();
+    for (number, gone) in by_chunk(tx, place, &in_tail)? {
+        deleted += delete_in_chunk(tx, place, number, gone)?;
     }
     if deleted > 0 {
         changed(tx, name, space)?;
@@ -90,32 +92,62 @@ fn delete_in_block(
     Ok((all.len() - count, whole))
 }
 
-fn delete_in_tail(
+/// The chunks of the tail that may have the rows of these ids, which ascend.
+///
+/// # Errors
+/// For an id that no row ever had.
+fn by_chunk<'r>(
+    tx: &Transaction,
+    Place { space, definition }: Place<'_>,
+    mut rows: &'r [u64],
+) -> Result<Vec<(u32, &'r [u64])>> {
+    let name = &definition.name;
+    let chunk_of = |id: u64| match RowId::of(id) {
+        RowId::Tail { key, .. } | RowId::Block { key, .. } => key,
+    };
+    let mut chunks = Vec::new();
+    while let Some(first) = rows.first() {
+        let from = key::numbered(key::TAIL, chunk_of(*first));
+        let Some((entry, _)) = tx.prefix_from(space, key::TAIL, &from).next() else {
+            let next = next_chunk(tx, space);
+            let is_given = rows.last().is_none_or(|last| chunk_of(*last) < next);
+            return is_given.then_some(chunks).ok_or_else(|| unknown_row(name));
+        };
+        let number = key::number(&entry).ok_or_else(|| damaged(name, "a chunk of its tail"))?;
+        let (own, rest) = rows.split_at(rows.partition_point(|id| chunk_of(*id) <= number));
+        chunks.push((number, own));
+        rows = rest;
+    }
+    Ok(chunks)
+}
+
+/// Removes the rows of these ids, as far as the chunk has them; says how many it had.
+fn delete_in_chunk(
     tx: &mut Transaction,
-    space: u32,
-    definition: &Definition,
+    place: Place<'_>,
     number: u32,
-    gone: &RoaringBitmap,
+    gone: &[u64],
 ) -> Result<u64> {
+    let Place { space, definition } = place;
+    let damaged = || damaged(&definition.name, "a chunk of its tail");
     let entry = key::numbered(key::TAIL, number);
-    let bytes = tx
-        .get(space, &entry)
-        .ok_or_else(|| unknown_row(&definition.name))?;
-    let batch = tail::decode(&bytes, definition)
-        .ok_or_else(|| damaged(&definition.name, "a chunk of its tail"))?;
-    let keep: BooleanArray = (0..batch.num_rows() as u32)
-        .map(|row| Some(!gone.contains(row)))
-        .collect();
-    let kept = filter_record_batch(&batch, &keep)?;
-    let place = Place { space, definition };
-    if kept.num_rows() == 0 {
+    let bytes = tx.get(space, &entry).ok_or_else(damaged)?;
+    let chunk = tail::decode(&bytes, definition).ok_or_else(damaged)?;
+    let mut keep = vec![true; chunk.len()];
+    for id in gone {
+        if let Some(row) = chunk.position(number, *id) {
+            keep[usize::from(row)] = false;
+        }
+    }
+    let kept = chunk.kept(number, &keep.into())?;
+    if kept.len() == 0 {
         tx.delete(space, &entry);
         maintain::remove_chunk(tx, place, number);
-    } else {
+    } else if kept.len() < chunk.len() {
         tx.put(space, &entry, &tail::encode(&kept)?);
-        maintain::put_chunk(tx, place, number, &kept)?;
+        maintain::put_chunk(tx, place, number, &kept.rows)?;
     }
-    Ok((batch.num_rows() - kept.num_rows()) as u64)
+    Ok((chunk.len() - kept.len()) as u64)
 }
 
 fn unknown_row(name: &str) -> Error {

@@ -12,7 +12,7 @@ use crate::format::record::damaged;
 use crate::format::{key, tail};
 use crate::index::maintain;
 use crate::index::settle::Place;
-use crate::schema::normalise;
+use crate::schema::{Definition, normalise};
 use crate::write::chunker::Chunker;
 use crate::write::loader::Loader;
 
@@ -20,7 +20,7 @@ use crate::write::loader::Loader;
 const SEAL_ROWS: usize = 65_536;
 /// An insert of at least this many rows does not pass through the tail.
 pub(super) const DIRECT_ROWS: usize = 16_384;
-/// Chunks below [`SMALL_ROWS`] that may pile up before they become one.
+/// Neighbouring chunks below [`SMALL_ROWS`] that may pile up before they become one.
 const SMALL_CHUNKS: usize = 64;
 /// A chunk of at least this many rows is not merged again.
 const SMALL_ROWS: usize = 1_024;
@@ -89,51 +89,82 @@ async fn append_tail(
     let name = &definition.name;
     let chunks = tail_chunks(&tx, place)?;
     let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
-    let decode = |chunk: &Chunk| {
-        let batch = tail::decode(&chunk.bytes, definition);
-        batch.ok_or_else(|| damaged(name, "a chunk of its tail"))
-    };
-    let mut remove = |chunk: &Chunk| {
-        tx.delete(space, &key::numbered(key::TAIL, chunk.number));
-        maintain::remove_chunk(&mut tx, place, chunk.number);
-    };
     if rows + batch.num_rows() >= SEAL_ROWS {
-        let mut all = chunks.iter().map(decode).collect::<Result<Vec<_>>>()?;
+        let mut all = Vec::with_capacity(chunks.len() + 1);
+        for chunk in &chunks {
+            all.push(chunk.decode(definition)?.rows);
+            remove(&mut tx, place, chunk.number);
+        }
         all.push(batch.clone());
-        chunks.iter().for_each(remove);
         return Ok(append_blocks(tx, name, &all).await?.0);
     }
-    let small: Vec<_> = chunks.iter().filter(|c| c.rows < SMALL_ROWS).collect();
-    let next = chunks.last().map_or(0, |chunk| chunk.number + 1);
-    let mut merged = batch.clone();
-    if small.len() >= SMALL_CHUNKS {
-        let parts = small.iter().map(|chunk| decode(chunk));
-        let mut parts = parts.collect::<Result<Vec<_>>>()?;
-        parts.push(merged);
-        merged = concat_batches(&definition.schema(), &parts)?;
-        small.into_iter().for_each(&mut remove);
+    let number = next_chunk(&tx, space);
+    put(&mut tx, place, number, &tail::Chunk::new(batch.clone()))?;
+    let runs = chunks.chunk_by(|a, b| a.is_small() == b.is_small());
+    for run in runs.filter(|run| run[0].is_small() && run.len() >= SMALL_CHUNKS) {
+        merge(&mut tx, place, run)?;
     }
-    tx.put(
-        space,
-        &key::numbered(key::TAIL, next),
-        &tail::encode(&merged)?,
-    );
-    maintain::put_chunk(&mut tx, place, next, &merged)?;
     changed(&mut tx, name, space)?;
     Ok(tx)
 }
 
+/// Makes neighbours one chunk, which has the number of the last.
+fn merge(tx: &mut Transaction, place: Place<'_>, chunks: &[Undecoded]) -> Result<()> {
+    let Some(last) = chunks.last() else {
+        return Ok(());
+    };
+    let decode = |own: &Undecoded| Ok((own.number, own.decode(place.definition)?));
+    let decoded = chunks.iter().map(decode).collect::<Result<Vec<_>>>()?;
+    chunks.iter().for_each(|own| remove(tx, place, own.number));
+    let merged = tail::Chunk::merged(&decoded, place.definition)?;
+    put(tx, place, last.number, &merged)
+}
+
+fn put(tx: &mut Transaction, place: Place<'_>, number: u32, chunk: &tail::Chunk) -> Result<()> {
+    let entry = key::numbered(key::TAIL, number);
+    tx.put(place.space, &entry, &tail::encode(chunk)?);
+    maintain::put_chunk(tx, place, number, &chunk.rows)
+}
+
+fn remove(tx: &mut Transaction, place: Place<'_>, number: u32) {
+    tx.delete(place.space, &key::numbered(key::TAIL, number));
+    maintain::remove_chunk(tx, place, number);
+}
+
+/// The number of the next chunk of a tail: greater than those that there are, and none that there has been, so that no row gets
+/// the id of one that was deleted. It is that of the changes of the table's rows, each of which adds one chunk at most; these
+/// are counted from 0 again after 2^29, as row ids leave 30 bits to it.
+pub(super) fn next_chunk(tx: &Transaction, space: u32) -> u32 {
+    let changes = key::counter(tx.get(space, key::ROWS).as_deref());
+    let changes = (changes & ((1 << 29) - 1)) as u32;
+    let last = tx.prefix(space, key::TAIL).last();
+    let last = last.and_then(|(entry, _)| key::number(&entry));
+    last.map_or(0, |last| last + 1).max(changes)
+}
+
 /// A chunk of the tail, not decoded.
-struct Chunk {
+struct Undecoded {
     number: u32,
     bytes: Arc<[u8]>,
     rows: usize,
 }
 
-fn tail_chunks(tx: &Transaction, place: Place<'_>) -> Result<Vec<Chunk>> {
+impl Undecoded {
+    /// Whether it may be merged with its neighbours.
+    fn is_small(&self) -> bool {
+        self.rows < SMALL_ROWS
+    }
+
+    fn decode(&self, definition: &Definition) -> Result<tail::Chunk> {
+        let chunk = tail::decode(&self.bytes, definition);
+        chunk.ok_or_else(|| damaged(&definition.name, "a chunk of its tail"))
+    }
+}
+
+fn tail_chunks(tx: &Transaction, place: Place<'_>) -> Result<Vec<Undecoded>> {
     let chunk = |(entry, bytes): (Arc<[u8]>, Arc<[u8]>)| {
-        let decoded = || Some(tail::decode(&bytes, place.definition)?.num_rows());
-        Some(Chunk {
+        let decoded = || Some(tail::decode(&bytes, place.definition)?.len());
+        Some(Undecoded {
             number: key::number(&entry)?,
             rows: tail::rows(&bytes).or_else(decoded)?,
             bytes,

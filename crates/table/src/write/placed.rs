@@ -50,9 +50,9 @@ pub fn last_rows(tx: &Transaction, name: &str, count: u64) -> Result<Vec<u64>> {
     Ok(found.into_iter().rev().flatten().collect())
 }
 
-/// The ids of the last rows of a chunk; none if it is damaged.
+/// The ids of the last rows of a chunk that was just inserted; none if it is damaged.
 fn in_chunk(entry: &[u8], bytes: &[u8], definition: &Definition, count: u64) -> Option<Range<u64>> {
-    let decoded = || Some(tail::decode(bytes, definition)?.num_rows());
+    let decoded = || Some(tail::decode(bytes, definition)?.len());
     let rows = tail::rows(bytes).or_else(decoded)?;
     let first = RowId::Tail {
         key: key::number(entry)?,
