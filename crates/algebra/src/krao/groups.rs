@@ -33,6 +33,7 @@ const KEYS_AHEAD: usize = 12;
 /// 4. While `own` is false, slots are placed by the caller's hashes. Once a key took `MANY`
 ///    probes, they are placed by hashes of the keys instead: equal hashes of different keys then
 ///    cost one more hash per row, and no search becomes a scan.
+/// 5. While `loose` is true there is one slot, which is empty, and a key may have several numbers.
 #[derive(Clone, Debug)]
 pub struct Groups {
     words: usize,
@@ -40,6 +41,7 @@ pub struct Groups {
     keys: Vec<u64>,
     hashes: Vec<u64>,
     own: bool,
+    loose: bool,
 }
 
 impl Groups {
@@ -58,6 +60,7 @@ impl Groups {
             keys: Vec::new(),
             hashes: Vec::new(),
             own: false,
+            loose: false,
         }
     }
 
@@ -115,18 +118,36 @@ impl Groups {
         out.extend(groups.iter().map(|g| self.key(*g, word)));
     }
 
-    /// The groups whose hash begins with the `bits` high bits `partition`, ascending: tables that
-    /// several threads filled are merged partition by partition.
+    /// The groups of each of `2^bits` partitions, ascending. A group is in the partition that the high `bits` of its hash
+    /// name: tables that several threads filled are merged partition by partition.
     ///
     /// # Panics
-    /// When `bits` is above 32.
-    pub fn partition(&self, partition: u64, bits: u32) -> impl Iterator<Item = u32> + '_ {
-        assert!(bits <= 32, "at most 2^32 partitions");
-        let of = move |hash: u64| hash.checked_shr(64 - bits).unwrap_or(0);
-        let hashes = self.hashes.iter().enumerate();
-        hashes
-            .filter(move |(_, hash)| of(**hash) == partition)
-            .map(|(group, _)| group as u32)
+    /// When `bits` is above 16.
+    pub fn partitions(&self, bits: u32) -> Vec<Vec<u32>> {
+        assert!(bits <= 16, "at most 2^16 partitions");
+        let of = |hash: &u64| hash.checked_shr(64 - bits).unwrap_or(0) as usize;
+        let mut counts = vec![0; 1 << bits];
+        self.hashes.iter().for_each(|hash| counts[of(hash)] += 1);
+        let lists = counts.into_iter().map(Vec::with_capacity);
+        let mut lists: Vec<Vec<u32>> = lists.collect();
+        for (group, hash) in self.hashes.iter().enumerate() {
+            lists[of(hash)].push(group as u32);
+        }
+        lists
+    }
+
+    /// From now on [`Groups::insert`] gives each row a number of its own, whether its key has one or not, and nothing is
+    /// found: for keys most of which are new, which are looked for once all are there, in tables of one partition each.
+    /// Gives the memory back that searches take.
+    pub fn loosen(&mut self) {
+        self.slots = vec![EMPTY];
+        self.own = false;
+        self.loose = true;
+    }
+
+    /// Whether keys may have several numbers, as [`Groups::loosen`] was called.
+    pub fn is_loose(&self) -> bool {
+        self.loose
     }
 
     /// Bytes of memory that it has allocated.
@@ -140,9 +161,10 @@ impl Groups {
         self.keys.clear();
         self.hashes.clear();
         self.own = false;
+        self.loose = false;
     }
 
-    /// The number of each row's group; new keys get new numbers. `keys` are columns.
+    /// The number of each row's group; new keys get new numbers, and so do all if it is [loose](Groups::loosen). `keys` are columns.
     ///
     /// # Panics
     /// When the number of columns or their lengths differ from what was promised, or at 2^32 - 1
@@ -150,6 +172,9 @@ impl Groups {
     pub fn insert(&mut self, hashes: &[u64], keys: &[&[u64]], out: &mut Vec<u32>) {
         self.check(hashes, keys);
         out.clear();
+        if self.loose {
+            return self.append(hashes, keys, out);
+        }
         out.reserve(hashes.len());
         match *keys {
             [a] => self.insert_all(hashes, Fixed([a]), out),
@@ -192,6 +217,26 @@ impl Groups {
             keys.iter().all(|k| k.len() == hashes.len()),
             "columns of different lengths"
         );
+    }
+
+    /// Gives each row the next number.
+    fn append(&mut self, hashes: &[u64], keys: &[&[u64]], out: &mut Vec<u32>) {
+        let first = self.hashes.len();
+        let end = first + hashes.len();
+        assert!(end < u32::MAX as usize, "too many groups");
+        out.extend(first as u32..end as u32);
+        self.hashes.extend_from_slice(hashes);
+        match *keys {
+            [a] => self.keys.extend_from_slice(a),
+            [a, b] => self
+                .keys
+                .extend(a.iter().zip(b).flat_map(|(a, b)| [*a, *b])),
+            _ => {
+                let rows = 0..hashes.len();
+                let words = rows.flat_map(|row| keys.iter().map(move |key| key[row]));
+                self.keys.extend(words);
+            }
+        }
     }
 
     #[inline(always)]

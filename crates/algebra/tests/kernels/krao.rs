@@ -89,14 +89,32 @@ properties! {
         for (key, group) in &map {
             prop_assert!(key.iter().enumerate().all(|(w, v)| groups.key(*group, w) == *v));
         }
-        let mut all: Vec<u32> = (0..4).flat_map(|p| groups.partition(p, 2)).collect();
+        let parts = groups.partitions(2);
+        prop_assert!(parts.iter().all(|part| part.is_sorted()));
+        let of = |group: u32| (groups.hashes()[group as usize] >> 62) as usize;
+        prop_assert!(parts.iter().enumerate().all(|(at, part)| part.iter().all(|group| of(*group) == at)));
+        let mut all: Vec<u32> = parts.concat();
         all.sort();
-        prop_assert_eq!(all, (0..map.len() as u32).collect::<Vec<_>>());
-        prop_assert!(groups.partition(0, 0).count() == map.len());
+        prop_assert_eq!(&all, &(0..map.len() as u32).collect::<Vec<_>>());
+        prop_assert_eq!(groups.partitions(0), [all]);
         prop_assert!(groups.memory() >= 8 * (words + 1) * map.len());
+        // Loose: each row has a number of its own.
+        groups.loosen();
+        for (times, at) in [(1, 0), (2, 1)] {
+            let columns: Vec<Vec<u64>> = (0..words).map(|word| vec![at, word as u64]).collect();
+            let keys: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+            groups.insert(&[7, 8], &keys, &mut out);
+            let next = map.len() as u32 + 2 * times;
+            prop_assert_eq!(&out, &[next - 2, next - 1]);
+            prop_assert!((0..words).all(|word| groups.key(next - 1, word) == word as u64));
+        }
+        prop_assert_eq!((groups.len(), groups.is_loose()), (map.len() + 4, true));
+        prop_assert_eq!(groups.partitions(0)[0].len(), groups.len());
         groups.clear();
         groups.find(&[0], &vec![&[1][..]; words], &mut out);
         prop_assert_eq!((groups.len(), &out[..]), (0, &[u32::MAX][..]));
+        groups.insert(&[0, 0], &vec![&[1, 1][..]; words], &mut out);
+        prop_assert_eq!((groups.len(), &out[..]), (1, &[0, 0][..]));
     }
 }
 

@@ -146,7 +146,10 @@ impl QueryState {
         }
         match &stage.sink {
             Sink::Table { .. } => self.finish_join_table(number, &factory, sinks).await,
-            Sink::Fold { .. } => self.finish_aggregate(number, &factory, group_join, sinks),
+            Sink::Fold { .. } => {
+                self.finish_aggregate(number, &factory, group_join, sinks)
+                    .await
+            }
             Sink::Rows { .. } if self.sends => {
                 let senders = sinks.into_iter().map(SinkState::sent);
                 ResultSender::end(senders.collect::<Result<_>>()?).await

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, missing};
+use crate::execute::finish::by_partition::is_by_partition;
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{AggregateSink, SinkFactory, SinkState, SpilledGroups};
 use crate::logical::relation::Fold;
@@ -16,17 +17,24 @@ use crate::vector::value::{Var, Vector};
 
 impl QueryState {
     /// Merges the groups of all workers. The results become the rows of stage `number`.
-    pub(crate) fn finish_aggregate(
+    pub(crate) async fn finish_aggregate(
         &mut self,
         number: usize,
         factory: &SinkFactory,
         group_join: Option<usize>,
         sinks: Vec<SinkState>,
     ) -> Result<()> {
-        let mut sinks = sinks.into_iter().map(SinkState::aggregate);
-        let mut all = sinks.next().ok_or_else(missing)??;
+        let sinks = sinks.into_iter().map(SinkState::aggregate);
+        let sinks: Vec<AggregateSink> = sinks.collect::<Result<_>>()?;
+        if is_by_partition(&sinks) {
+            let groups = sinks.into_iter().map(|sink| sink.groups);
+            return self
+                .finish_by_partition(number, factory, groups.collect())
+                .await;
+        }
+        let mut sinks = sinks.into_iter();
+        let mut all = sinks.next().ok_or_else(missing)?;
         for other in sinks {
-            let other = other?;
             all.spilled.join(other.spilled);
             if all.spilled.is_empty() {
                 self.merge(factory, &mut all, other.groups)?
@@ -102,7 +110,8 @@ impl QueryState {
         folds: &[Fold],
         by: Option<(&GroupJoin, usize)>,
     ) -> Result<Materialized> {
-        let groups = all.groups;
+        let mut groups = all.groups;
+        groups.tighten()?;
         let types = |var: Var| self.types[var].clone();
         let finished = groups.finish(folds, &types)?;
         let mut columns = BTreeMap::new();
@@ -123,7 +132,7 @@ impl QueryState {
     }
 
     /// Finishes spilled groups, partition by partition.
-    fn finish_spilled(
+    pub(super) fn finish_spilled(
         &mut self,
         number: usize,
         factory: &SinkFactory,
@@ -272,6 +281,7 @@ impl QueryState {
             return Err(missing());
         };
         let mut groups = aggregate.groups;
+        groups.tighten()?;
         let held: Reservation = std::mem::take(&mut groups.held);
         let types = |var: Var| self.types[var].clone();
         let finished = groups.finish(folds, &types)?;

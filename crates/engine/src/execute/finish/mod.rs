@@ -1,6 +1,7 @@
 //! Finishing a stage: what its workers collected becomes the rows, groups or join table of the stage.
 
 mod aggregate;
+mod by_partition;
 mod join_table;
 mod rows;
 mod sort;

@@ -1,7 +1,9 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
+mod partitions;
 mod rows;
+mod shrinking;
 
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::collected::Collected;
 use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
 use crate::operators::aggregate::factory::{accumulator, row_accumulator};
+use crate::operators::aggregate::grouping::shrinking::Shrinking;
 use crate::operators::aggregate::result::{result, row_result};
 use crate::operators::aggregate::sorted::SortedGroups;
 use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts, accumulated};
@@ -60,6 +63,7 @@ enum KeyIndex {
         layout: KeyEncoding,
         groups: Groups,
         interners: Vec<Interner>,
+        shrinking: Shrinking,
     },
 }
 
@@ -75,15 +79,7 @@ impl KeyIndex {
                 texts: Box::default(),
                 ty: ty.clone(),
             },
-            (None, _) => {
-                let layout = KeyEncoding::groups(types.to_vec());
-                let groups = Groups::new(layout.words());
-                KeyIndex::Hash {
-                    layout,
-                    groups,
-                    interners: vec![],
-                }
-            }
+            (None, _) => KeyIndex::hash(KeyEncoding::groups(types.to_vec()), 0),
         }
     }
 }
@@ -167,6 +163,7 @@ impl Grouping {
 
     /// Numbers the groups of the rows of `batch` by `keys`, or by the row numbers `row` in a group join.
     fn number_batch(&mut self, batch: &Batch, keys: &[Var], row: Option<Var>) -> Result<()> {
+        self.look(batch.rows)?;
         let mut vectors = Vec::with_capacity(keys.len());
         if row.is_none() {
             for key in keys {
@@ -243,6 +240,7 @@ impl Grouping {
                 layout,
                 groups,
                 interners,
+                ..
             } => {
                 let mut texts = StringKeys::Adding(interners);
                 layout.encode(keys, rows, &mut texts, &mut self.words)?;
@@ -258,23 +256,27 @@ impl Grouping {
         let KeyIndex::Sorted(own) = &self.key_index else {
             return Ok(());
         };
-        let mut settled = Grouping {
-            held: std::mem::take(&mut self.held),
-            key_index: KeyIndex::of(std::slice::from_ref(own.ty()), own.most),
+        let mut settled = self.like(KeyIndex::of(std::slice::from_ref(own.ty()), own.most))?;
+        settled.held = std::mem::take(&mut self.held);
+        let ascending = std::mem::replace(self, settled);
+        self.add_groups(&ascending)
+    }
+
+    /// An empty one of the same functions, with this index.
+    fn like(&self, key_index: KeyIndex) -> Result<Grouping> {
+        let states = self.states.iter().map(|state| state.fresh());
+        let mut like = Grouping {
+            held: Reservation::default(),
+            key_index,
             accumulated: self.accumulated.clone(),
-            states: self
-                .states
-                .iter()
-                .map(|state| state.fresh())
-                .collect::<Result<_>>()?,
+            states: states.collect::<Result<_>>()?,
             parts: self.parts.clone(),
             numbers: vec![],
             index: vec![],
             words: KeyWords::default(),
         };
-        settled.resize();
-        let ascending = std::mem::replace(self, settled);
-        self.add_groups(&ascending)
+        like.resize();
+        Ok(like)
     }
 
     /// Adds groups that were found by another kind of index.
@@ -304,6 +306,7 @@ impl Grouping {
                     groups,
                     interners,
                     layout,
+                    ..
                 },
                 KeyIndex::Hash {
                     groups: theirs,
@@ -430,6 +433,7 @@ impl Grouping {
                 layout,
                 groups,
                 interners,
+                ..
             } => {
                 let column = |word| {
                     let mut out = Vec::new();
@@ -482,7 +486,8 @@ impl Grouping {
             .for_each(|state| state.forget_values());
     }
 
-    /// The keys (for a group join: the row numbers) and results of all groups that occurred.
+    /// The keys (for a group join: the row numbers) and results of all groups that occurred, which must not be
+    /// [loose](Self::is_loose).
     pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
         let (groups, places) = self.entries();
         let keys = self.keys(&groups)?;

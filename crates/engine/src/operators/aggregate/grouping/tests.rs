@@ -85,3 +85,133 @@ proptest! {
         prop_assert_eq!(rows.collect::<BTreeMap<_, _>>(), naive);
     }
 }
+
+/// A grouping by two keys that a dense index is not possible for, with a count.
+fn by_two_keys() -> Grouping {
+    let types = |_| Type::of(&DataType::Int64, true).unwrap();
+    let folds = [Fold {
+        var: 2,
+        function: Function::Count,
+        arg: None,
+    }];
+    Grouping::new(
+        GroupedBy::Keys(&[types(0), types(1)]),
+        &folds,
+        &types,
+        0,
+        &[],
+    )
+    .unwrap()
+}
+
+/// Adds a row for each of these keys, of which each seventh is NULL.
+fn add_keys(groups: &mut Grouping, keys: impl Iterator<Item = i64>) {
+    let keys: Vec<i64> = keys.collect();
+    for some in keys.chunks(algebra::VECTOR_ROWS) {
+        let mut batch = Batch::new(3);
+        batch.restart(some.len());
+        let key = |key: &i64| (key % 7 > 0).then_some(*key);
+        batch.set(0, vector(&some.iter().map(key).collect::<Vec<_>>()));
+        batch.set(1, Vector::new(Values::Int(some.to_vec())));
+        groups.add(&batch, &[0, 1], None).unwrap();
+    }
+}
+
+/// The counts by the second key.
+fn counts(groups: Grouping) -> BTreeMap<i64, i64> {
+    let folds = [Fold {
+        var: 2,
+        function: Function::Count,
+        arg: None,
+    }];
+    let types = |_| Type::of(&DataType::Int64, true).unwrap();
+    let found = groups.finish(&folds, &types).unwrap();
+    let (Values::Int(keys), Values::Int(counts)) =
+        (&found.keys[1].values, &found.results[0].values)
+    else {
+        panic!("{found:?}");
+    };
+    let valid = found.keys[0].valid.as_deref();
+    let is_null = |row: usize| !valid.is_none_or(|valid| valid[row]);
+    assert!((0..found.groups).all(|row| is_null(row) == (keys[row] % 7 == 0)));
+    let all: BTreeMap<i64, i64> = keys.iter().copied().zip(counts.iter().copied()).collect();
+    assert_eq!(all.len(), found.groups, "a key has several groups");
+    all
+}
+
+/// Keys that are all new are not looked for; where they come again, they are once more.
+#[test]
+fn groups_that_hardly_shrink_are_loose() {
+    const KEYS: i64 = 150_000;
+    let mut groups = by_two_keys();
+    add_keys(&mut groups, 0..KEYS);
+    assert!(groups.is_loose() && groups.is_by_hash());
+    assert_eq!(groups.group_count(), KEYS as usize);
+    let memory = groups.memory();
+    for _ in 0..7 {
+        add_keys(&mut groups, 0..KEYS);
+    }
+    assert!(!groups.is_loose());
+    assert!(groups.memory() < 3 * memory, "{}", groups.memory());
+    // New keys make it loose again; all are one at last.
+    add_keys(&mut groups, KEYS..10 * KEYS);
+    assert!(groups.is_loose());
+    add_keys(&mut groups, 9 * KEYS..10 * KEYS);
+    groups.tighten().unwrap();
+    assert!(!groups.is_loose());
+    let expected = (0..10 * KEYS).map(|key| {
+        let count = match key / KEYS {
+            0 => 8,
+            9 => 2,
+            _ => 1,
+        };
+        (key, count)
+    });
+    assert_eq!(counts(groups), expected.collect());
+}
+
+/// Few keys of many rows stay in a table that finds them.
+#[test]
+fn groups_that_shrink_are_not_loose() {
+    let mut groups = by_two_keys();
+    for _ in 0..3 {
+        add_keys(&mut groups, (0..100_000).flat_map(|key| [key, key]));
+    }
+    assert!(!groups.is_loose());
+    assert_eq!(groups.group_count(), 100_000);
+}
+
+/// Workers with loose groups and others, merged by partition and one after the other.
+#[test]
+fn workers_are_merged_by_partition() {
+    let ranges = [0..200_000, 150_000..150_010, 100_000..180_000];
+    let workers = || {
+        ranges.clone().map(|range| {
+            let mut groups = by_two_keys();
+            add_keys(&mut groups, range);
+            groups
+        })
+    };
+    let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
+    for key in ranges.clone().into_iter().flatten() {
+        *expected.entry(key).or_default() += 1;
+    }
+    let of_parts = |groups: Grouping| {
+        let parts = groups.partitions(4);
+        (groups, parts)
+    };
+    let sources = workers().map(of_parts);
+    let mut found = BTreeMap::new();
+    for part in 0..16 {
+        let groups = Grouping::of_partition(&sources, part).unwrap();
+        let some = counts(groups);
+        assert!(some.len() > 200_000 / 20, "{}", some.len());
+        found.extend(some);
+    }
+    assert_eq!(found, expected);
+    let [mut first, second, third] = workers();
+    first.merge(second).unwrap();
+    first.merge(third).unwrap();
+    first.tighten().unwrap();
+    assert_eq!(counts(first), expected);
+}

@@ -1,0 +1,147 @@
+//! Finishing an aggregation of many groups partition by partition, with all workers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result, missing};
+use crate::execute::query_state::QueryState;
+use crate::execute::sink::{AggregateSink, SinkFactory, SpilledGroups};
+use crate::memory::reservation::{Reservation, SLACK};
+use crate::operators::aggregate::grouping::{Finished, Grouping};
+use crate::physical::program::Sink;
+use crate::vector::rows::Materialized;
+use crate::vector::value::{Var, Vector};
+
+/// Groups from which on workers share in the merging.
+const MANY: usize = 1 << 16;
+
+/// Groups of a partition, about: so many are found in the near caches.
+const PART_GROUPS: usize = 1 << 14;
+
+/// Most partitions, as bits of a hash.
+const MOST_BITS: u32 = 8;
+
+/// Whether the groups of these sinks are merged partition by partition.
+pub(super) fn is_by_partition(sinks: &[AggregateSink]) -> bool {
+    let groups: usize = sinks.iter().map(|sink| sink.groups.group_count()).sum();
+    let loose = sinks.iter().any(|sink| sink.groups.is_loose());
+    let may = |sink: &AggregateSink| sink.spilled.is_empty() && sink.groups.is_by_hash();
+    (loose || sinks.len() > 1 && groups >= MANY) && sinks.iter().all(may)
+}
+
+impl QueryState {
+    /// Merges the groups of all workers, which are found [by hash](Grouping::is_by_hash). The results become the rows of stage
+    /// `number`.
+    pub(super) async fn finish_by_partition(
+        &mut self,
+        number: usize,
+        factory: &SinkFactory,
+        groups: Vec<Grouping>,
+    ) -> Result<()> {
+        // Groups are in memory twice while they are merged.
+        let bytes: usize = groups.iter().map(Grouping::memory).sum();
+        let twice = Reservation::take(&self.runtime.budget, bytes as u64, "an aggregate");
+        if let (Err(Error::Memory { .. }), true) = (&twice, factory.may_spill) {
+            return self.spill_and_finish(number, factory, groups);
+        }
+        let twice = twice?;
+        let merged = self.merged_by_partition(groups).await?;
+        drop(twice);
+        let bytes = merged.iter().map(Grouping::memory).sum();
+        let taken = self.take(number, bytes, "an aggregate");
+        let few = bytes <= SLACK || taken.is_ok() && !self.is_full();
+        let count: usize = merged.iter().map(Grouping::group_count).sum();
+        if !(few && count <= self.room()) {
+            if factory.may_spill {
+                self.held[number].clear();
+                return self.spill_and_finish(number, factory, merged);
+            }
+            taken?;
+        }
+        let stored = self.results_of_partitions(factory, merged).await?;
+        self.rows[number] = Some(Arc::new(stored));
+        Ok(())
+    }
+
+    /// The groups of each partition.
+    async fn merged_by_partition(&self, groups: Vec<Grouping>) -> Result<Vec<Grouping>> {
+        let all: usize = groups.iter().map(Grouping::group_count).sum();
+        let least = self.runtime.workers.threads().max(1);
+        let parts = (all / PART_GROUPS).max(least).next_power_of_two();
+        let bits = parts.ilog2().min(MOST_BITS);
+        let divided = groups.into_iter().map(|groups| async move {
+            let parts = groups.partitions(bits);
+            Ok((groups, parts))
+        });
+        let sources = Arc::new(self.spread(divided.collect()).await?);
+        let merging = (0..1 << bits).map(|part| {
+            let (sources, stop) = (sources.clone(), self.stop.clone());
+            async move {
+                stop.check()?;
+                Grouping::of_partition(&sources, part)
+            }
+        });
+        self.spread(merging.collect()).await
+    }
+
+    /// The keys and results of the groups of all partitions, behind each other.
+    async fn results_of_partitions(
+        &self,
+        factory: &SinkFactory,
+        merged: Vec<Grouping>,
+    ) -> Result<Materialized> {
+        let Sink::Fold { keys, folds, .. } = &factory.sink else {
+            return Err(missing());
+        };
+        let finishing = merged.into_iter().map(|groups| {
+            let (folds, types) = (folds.clone(), self.types.clone());
+            async move { groups.finish(&folds, &|var: Var| types[var].clone()) }
+        });
+        let parts: Vec<Finished> = self.spread(finishing.collect()).await?;
+        let runs: Vec<_> = parts
+            .iter()
+            .map(|part| 0..part.groups)
+            .enumerate()
+            .collect();
+        let rows = parts.iter().map(|part| part.groups).sum();
+        let vars = keys
+            .iter()
+            .copied()
+            .chain(folds.iter().map(|fold| fold.var));
+        let mut columns: BTreeMap<usize, Vec<Vector>> = BTreeMap::new();
+        for part in parts {
+            let vectors = part.keys.into_iter().chain(part.results);
+            for (at, vector) in vectors.enumerate() {
+                columns.entry(at).or_default().push(vector);
+            }
+        }
+        let columns = vars.zip(columns.into_values()).map(|(var, parts)| {
+            let kind = self.types[var].kind;
+            Ok((var, Vector::runs(kind, &parts, &runs)?))
+        });
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Materialized { columns, rows })
+    }
+
+    /// Spills all groups, and finishes them partition by partition of what was spilled.
+    fn spill_and_finish(
+        &mut self,
+        number: usize,
+        factory: &SinkFactory,
+        groups: Vec<Grouping>,
+    ) -> Result<()> {
+        let mut all = AggregateSink {
+            groups: factory.groups()?,
+            spilled: SpilledGroups::default(),
+        };
+        for groups in groups {
+            let mut own = AggregateSink {
+                groups,
+                spilled: SpilledGroups::default(),
+            };
+            factory.spill_groups(&mut own, 0)?;
+            all.spilled.join(own.spilled);
+        }
+        self.finish_spilled(number, factory, all)
+    }
+}
