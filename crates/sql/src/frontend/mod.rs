@@ -10,6 +10,7 @@
 
 pub(crate) mod absent;
 pub(crate) mod arrays;
+pub(crate) mod asked;
 pub(crate) mod authorization;
 pub(crate) mod begin;
 pub(crate) mod call;

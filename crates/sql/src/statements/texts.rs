@@ -3,11 +3,11 @@
 use table::Definition;
 
 use crate::error::Result;
+use crate::frontend::asked::asked;
 use crate::frontend::renamed_columns::Change;
 use crate::frontend::{fixed, renamed_columns};
 use crate::names::{exact, known, quoted};
 use crate::run::context::StatementContext;
-use crate::statements::asked::asked;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;
 

@@ -176,6 +176,11 @@ pub(super) fn attributes(all: &Tables, views: &ViewColumns) -> Result<Built> {
         .and(&system_attributes::of_tables(all))
 }
 
+/// The number of the default of the column at a place, from 1 on.
+pub(super) fn default_number(table: &str, place: i64) -> i64 {
+    table_number(&format!("{table} {place}"))
+}
+
 /// `pg_attrdef`.
 pub(super) fn defaults(all: &Tables) -> Built {
     let views = ViewColumns::new();
@@ -188,7 +193,7 @@ pub(super) fn defaults(all: &Tables) -> Built {
             "oid",
             places
                 .iter()
-                .map(|(table, at, _)| table_number(&format!("{} {at}", table.name))),
+                .map(|(table, at, _)| default_number(&table.name, *at)),
         )
         .numbers(
             "adrelid",

@@ -1,15 +1,17 @@
-//! What depends on what: views on the tables that they read, each by its rule, and sequences on the columns whose values they
-//! give.
+//! What depends on what: views on the tables that they read, each by its rule, sequences on the columns whose values they give,
+//! and defaults on their columns and the sequences that they ask.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Query, TableFactor, Visitor};
 use table::{Column, Tables};
 
+use crate::frontend::asked::asked;
 use crate::frontend::views::of_text;
 use crate::frontend::walk::Walk;
 use crate::messages::numbers::table_number;
 use crate::names::{column_name, permanent, table_name};
+use crate::scan::catalog::attributes::default_number;
 use crate::scan::catalog::build::Built;
 
 /// The name of the rule by which a view is read.
@@ -125,6 +127,7 @@ pub(super) fn dependencies(all: &Tables) -> Built {
                 column: place,
                 kind,
             }));
+            rows.extend(of_default(table, place, column));
         }
     }
     let count = rows.len();
@@ -145,4 +148,26 @@ fn sequences(column: &Column) -> impl Iterator<Item = (&str, &'static str)> {
     let others = owned.filter(move |name| Some(*name) != identity);
     let others = others.map(|name| (name, "a"));
     identity.map(|name| (name, "i")).into_iter().chain(others)
+}
+
+/// What the default of a column depends on. Programs that write all statements out create sequences before the defaults that ask
+/// them.
+fn of_default(table: &str, place: i64, column: &Column) -> Vec<Row> {
+    let Some(text) = &column.default else {
+        return vec![];
+    };
+    let row = |of: i64, column: i64, kind| Row {
+        class: "pg_attrdef",
+        object: default_number(table, place),
+        of,
+        column,
+        kind,
+    };
+    // What cannot be read any more asks nothing.
+    let asked = asked(text).unwrap_or_default();
+    let asked = asked.iter().map(|name| row(table_number(name), 0, "n"));
+    [row(table_number(table), place, "a")]
+        .into_iter()
+        .chain(asked)
+        .collect()
 }
