@@ -90,6 +90,8 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         return Err(anyhow!("{missing} (--create makes a new one)").into());
     };
     files::tell_dropped(&database.recovery().dropped);
+    // Who reads where it is may end it at once.
+    governor_live::listen();
     let server = server::Server::start(database.clone(), served(args))?;
     eprintln!(
         "atoll: {} is served at {}",
@@ -111,7 +113,6 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
         };
         eprintln!("atoll: Arrow Flight SQL at {scheme}://{address}");
     }
-    governor_live::listen();
     while !interrupt::asked() && !governor_live::asked_to_end() {
         std::thread::sleep(TICK);
     }
