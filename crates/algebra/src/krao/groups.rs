@@ -44,6 +44,17 @@ pub struct Groups {
     loose: bool,
 }
 
+/// Groups whose hashes begin alike.
+#[derive(Clone, Debug)]
+pub struct Partition {
+    /// Their numbers, ascending.
+    pub groups: Vec<u32>,
+    /// The hash of each.
+    pub hashes: Vec<u64>,
+    /// Their keys, as columns.
+    pub keys: Vec<Vec<u64>>,
+}
+
 impl Groups {
     /// No groups yet, for keys of `words` words of 64 bits.
     ///
@@ -123,17 +134,33 @@ impl Groups {
     ///
     /// # Panics
     /// When `bits` is above 16.
-    pub fn partitions(&self, bits: u32) -> Vec<Vec<u32>> {
+    pub fn partitions(&self, bits: u32) -> Vec<Partition> {
         assert!(bits <= 16, "at most 2^16 partitions");
         let of = |hash: &u64| hash.checked_shr(64 - bits).unwrap_or(0) as usize;
         let mut counts = vec![0; 1 << bits];
         self.hashes.iter().for_each(|hash| counts[of(hash)] += 1);
-        let lists = counts.into_iter().map(Vec::with_capacity);
-        let mut lists: Vec<Vec<u32>> = lists.collect();
+        let empty = counts.into_iter().map(|count| Partition {
+            groups: Vec::with_capacity(count),
+            hashes: Vec::with_capacity(count),
+            keys: std::iter::repeat_with(|| Vec::with_capacity(count))
+                .take(self.words)
+                .collect(),
+        });
+        let mut parts: Vec<Partition> = empty.collect();
         for (group, hash) in self.hashes.iter().enumerate() {
-            lists[of(hash)].push(group as u32);
+            let part = &mut parts[of(hash)];
+            part.groups.push(group as u32);
+            part.hashes.push(*hash);
         }
-        lists
+        for word in 0..self.words {
+            let keys = self.keys[word.min(self.keys.len())..]
+                .iter()
+                .step_by(self.words);
+            for (hash, key) in self.hashes.iter().zip(keys) {
+                parts[of(hash)].keys[word].push(*key);
+            }
+        }
+        parts
     }
 
     /// From now on [`Groups::insert`] gives each row a number of its own, whether its key has one or not, and nothing is

@@ -8,7 +8,7 @@ mod ascending;
 mod groups;
 
 pub use ascending::ascend;
-pub use groups::{Groups, MAX_WORDS};
+pub use groups::{Groups, MAX_WORDS, Partition};
 
 use crate::fill;
 use crate::level::dispatched;

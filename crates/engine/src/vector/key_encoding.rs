@@ -236,6 +236,18 @@ impl KeyWords {
         hash_u64(&self.words[0], seed, &mut self.hashes);
     }
 
+    /// Encodes keys that are one word each, which `fill` writes.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn one(&mut self, fill: impl FnOnce(&mut Vec<u64>) -> Result<()>) -> Result<()> {
+        self.words.resize_with(1, Vec::new);
+        self.valid = None;
+        fill(&mut self.words[0])?;
+        self.hash();
+        Ok(())
+    }
+
     /// The words, one slice per word of the key.
     pub fn columns(&self) -> Vec<&[u64]> {
         self.words.iter().map(Vec::as_slice).collect()

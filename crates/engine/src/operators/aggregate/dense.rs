@@ -6,7 +6,7 @@ use algebra::krao::{combine, combine_i64, occurring, start, start_i64};
 use crate::error::{Error, Result};
 use crate::vector::value::{Kind, Type, Values, Vector};
 
-/// A grouping key of few possible values: one digit of the group number.
+/// A grouping key of a known number of possible values: one digit of a number that all keys are packed into.
 #[derive(Clone, Debug)]
 pub(crate) struct DenseKey {
     base: i64,
@@ -54,7 +54,7 @@ pub(crate) fn note(numbers: &[u32], seen: &mut [bool]) {
 
 impl DenseKey {
     /// Sets `index` to the digits of the first key.
-    pub(crate) fn start(&self, vector: &Vector, rows: usize, index: &mut Vec<u64>) -> Result<()> {
+    fn start(&self, vector: &Vector, rows: usize, index: &mut Vec<u64>) -> Result<()> {
         match (&vector.values, &vector.valid) {
             (Values::Code(codes), None) => start(codes, index),
             (Values::Int(values), None) => start_i64(values, self.base, index),
@@ -67,7 +67,7 @@ impl DenseKey {
         Ok(())
     }
 
-    pub(crate) fn combine(&self, vector: &Vector, index: &mut [u64]) -> Result<()> {
+    fn combine(&self, vector: &Vector, index: &mut [u64]) -> Result<()> {
         let Some(valid) = &vector.valid else {
             match &vector.values {
                 Values::Code(codes) => combine(index, codes, self.size),
@@ -96,34 +96,45 @@ impl DenseKey {
     }
 }
 
-/// Decodes group numbers into key vectors.
-pub(crate) fn decode_groups(dense_keys: &[DenseKey], groups: &[u32]) -> Vec<Vector> {
-    let mut left = groups.to_vec();
+/// The numbers that the keys of rows are the digits of.
+pub(crate) fn encode_keys(
+    dense_keys: &[DenseKey],
+    vectors: &[&Vector],
+    rows: usize,
+    index: &mut Vec<u64>,
+) -> Result<()> {
+    for (place, (key, vector)) in dense_keys.iter().zip(vectors).enumerate() {
+        match place {
+            0 => key.start(vector, rows, index)?,
+            _ => key.combine(vector, index)?,
+        }
+    }
+    Ok(())
+}
+
+/// Decodes such numbers into key vectors.
+pub(crate) fn decode_keys(dense_keys: &[DenseKey], mut left: Vec<u64>) -> Vec<Vector> {
     let mut vectors = Vec::with_capacity(dense_keys.len());
     for (place, key) in dense_keys.iter().enumerate().rev() {
-        // A dense index has fewer than 2^32 entries. What is left for the first key is its value.
-        let size = key.size as u32;
-        let own: Vec<u32> = match place {
+        // What is left for the first key is its value.
+        let own: Vec<u64> = match place {
             0 => std::mem::take(&mut left),
-            _ => left.iter().map(|g| g % size).collect(),
+            _ => left.iter().map(|number| number % key.size).collect(),
         };
-        left.iter_mut().for_each(|g| *g /= size);
+        left.iter_mut().for_each(|number| *number /= key.size);
         let values = match key.ty.kind {
-            Kind::Code => Values::Code(own.clone()),
-            Kind::Bool => Values::Bool(own.iter().map(|d| *d == 1).collect()),
-            _ => Values::Int(
-                own.iter()
-                    .map(|d| key.base.wrapping_add(i64::from(*d)))
-                    .collect(),
-            ),
+            Kind::Code => Values::Code(own.iter().map(|digit| *digit as u32).collect()),
+            Kind::Bool => Values::Bool(own.iter().map(|digit| *digit == 1).collect()),
+            _ => {
+                let value = |digit: &u64| key.base.wrapping_add(*digit as i64);
+                Values::Int(own.iter().map(value).collect())
+            }
         };
-        let valid = key
-            .ty
-            .nullable
-            .then(|| own.iter().map(|d| *d != size - 1).collect::<Vec<bool>>());
+        let is_there = |digit: &u64| *digit != key.size - 1;
+        let valid: Option<Vec<bool>> = key.ty.nullable.then(|| own.iter().map(is_there).collect());
         vectors.push(Vector {
             values,
-            valid: valid.filter(|v| v.contains(&false)),
+            valid: valid.filter(|valid| valid.contains(&false)),
         });
     }
     vectors.reverse();

@@ -1,6 +1,7 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
+mod layout;
 mod partitions;
 mod rows;
 mod shrinking;
@@ -16,15 +17,16 @@ use crate::logical::relation::{Fold, Function};
 use crate::memory::reservation::Reservation;
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::collected::Collected;
-use crate::operators::aggregate::dense::{DenseKey, decode_groups, dense_keys, note};
+use crate::operators::aggregate::dense::{DenseKey, decode_keys, dense_keys, encode_keys, note};
 use crate::operators::aggregate::factory::{accumulator, row_accumulator};
+use crate::operators::aggregate::grouping::layout::Layout;
 use crate::operators::aggregate::grouping::shrinking::Shrinking;
 use crate::operators::aggregate::result::{result, row_result};
 use crate::operators::aggregate::sorted::SortedGroups;
 use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts, accumulated};
 use crate::vector::batch::Batch;
 use crate::vector::interner::{Interner, NOBODY};
-use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
+use crate::vector::key_encoding::KeyWords;
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
 /// The groups of one worker; after merging, of all workers.
@@ -60,7 +62,7 @@ enum KeyIndex {
     /// By string: the number is that of the interned string, the only key.
     Text { texts: Box<Interner>, ty: Type },
     Hash {
-        layout: KeyEncoding,
+        layout: Layout,
         groups: Groups,
         interners: Vec<Interner>,
         shrinking: Shrinking,
@@ -79,7 +81,7 @@ impl KeyIndex {
                 texts: Box::default(),
                 ty: ty.clone(),
             },
-            (None, _) => KeyIndex::hash(KeyEncoding::groups(types.to_vec()), 0),
+            (None, _) => KeyIndex::hash(Layout::of(types), 0),
         }
     }
 }
@@ -213,12 +215,7 @@ impl Grouping {
                 self.numbers.iter().for_each(|n| seen[*n as usize] = true);
             }
             KeyIndex::Dense { dense_keys, seen } => {
-                for (place, (key, vector)) in dense_keys.iter().zip(keys).enumerate() {
-                    match place {
-                        0 => key.start(vector, rows, &mut self.index)?,
-                        _ => key.combine(vector, &mut self.index)?,
-                    }
-                }
+                encode_keys(dense_keys, keys, rows, &mut self.index)?;
                 numbers(&self.index, &mut self.numbers);
                 note(&self.numbers, seen);
             }
@@ -242,8 +239,7 @@ impl Grouping {
                 interners,
                 ..
             } => {
-                let mut texts = StringKeys::Adding(interners);
-                layout.encode(keys, rows, &mut texts, &mut self.words)?;
+                layout.encode(keys, rows, interners, &mut self.words)?;
                 groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
                 self.resize();
             }
@@ -314,7 +310,7 @@ impl Grouping {
                     ..
                 },
             ) => {
-                let to = adopt(layout, groups, interners, theirs, their_texts);
+                let to = adopt(layout, groups, interners, theirs, their_texts)?;
                 self.resize();
                 ((0..theirs.len() as u32).collect(), to)
             }
@@ -418,7 +414,10 @@ impl Grouping {
     pub fn keys(&self, some: &[u32]) -> Result<Vec<Vector>> {
         match &self.key_index {
             KeyIndex::One | KeyIndex::Row { .. } => Ok(vec![]),
-            KeyIndex::Dense { dense_keys, .. } => Ok(decode_groups(dense_keys, some)),
+            KeyIndex::Dense { dense_keys, .. } => {
+                let numbers = some.iter().map(|number| u64::from(*number));
+                Ok(decode_keys(dense_keys, numbers.collect()))
+            }
             KeyIndex::Sorted(own) => Ok(vec![own.keys(some)]),
             KeyIndex::Text { texts, ty } => {
                 let there = some.iter().map(|number| !texts.is_null(*number));
@@ -434,15 +433,7 @@ impl Grouping {
                 groups,
                 interners,
                 ..
-            } => {
-                let column = |word| {
-                    let mut out = Vec::new();
-                    groups.column(word, some, &mut out);
-                    out
-                };
-                let words: Vec<Vec<u64>> = (0..layout.words()).map(column).collect();
-                layout.decode(&words, interners)
-            }
+            } => layout.decode(groups, some, interners),
         }
     }
 
@@ -548,12 +539,12 @@ fn set(seen: &[bool]) -> Vec<u32> {
 
 /// Adds the groups of `theirs`; returns the number of each here.
 fn adopt(
-    layout: &KeyEncoding,
+    layout: &Layout,
     groups: &mut Groups,
     interners: &mut Vec<Interner>,
     theirs: &Groups,
     their_texts: &[Interner],
-) -> Vec<u32> {
+) -> Result<Vec<u32>> {
     if interners.len() < their_texts.len() {
         interners.resize_with(their_texts.len(), Interner::default);
     }
@@ -566,11 +557,11 @@ fn adopt(
     let all: Vec<u32> = (0..theirs.len() as u32).collect();
     let (mut out, mut words) = (Vec::new(), KeyWords::default());
     for some in all.chunks(algebra::VECTOR_ROWS) {
-        layout.take(theirs, some, &renumbered, &mut words);
+        layout.take(theirs, some, &renumbered, &mut words)?;
         groups.insert(&words.hashes, &words.columns(), &mut out);
         to.extend_from_slice(&out);
     }
-    to
+    Ok(to)
 }
 
 #[cfg(test)]

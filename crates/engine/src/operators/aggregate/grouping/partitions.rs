@@ -1,17 +1,25 @@
 //! Groups by hash that hardly shrink: they are collected without looking whether a key has come before, and merged partition by
 //! partition, in tables that are small.
 
-use algebra::krao::Groups;
+use algebra::krao::{Groups, Partition};
 
 use crate::error::{Error, Result};
+use crate::operators::aggregate::grouping::layout::Layout;
 use crate::operators::aggregate::grouping::shrinking::{FIRST_LOOK, Shrinking, different};
 use crate::operators::aggregate::grouping::{Grouping, KeyIndex};
 use crate::physical::shared_aggregates::Accumulation;
-use crate::vector::key_encoding::KeyEncoding;
+
+/// Groups that were divided by their hashes.
+#[derive(Debug)]
+pub(crate) struct Divided {
+    /// What is accumulated; the keys are in the partitions.
+    groups: Grouping,
+    parts: Vec<Partition>,
+}
 
 impl KeyIndex {
-    /// For keys of this encoding, with room for so many groups before it grows.
-    pub(super) fn hash(layout: KeyEncoding, groups: usize) -> KeyIndex {
+    /// For keys of this layout, with room for so many groups before it grows.
+    pub(super) fn hash(layout: Layout, groups: usize) -> KeyIndex {
         KeyIndex::Hash {
             groups: Groups::with_capacity(layout.words(), groups),
             layout,
@@ -84,10 +92,11 @@ impl Grouping {
         if !self.is_loose() {
             return Ok(());
         }
-        let mut tight = self.of_same_kind(0)?;
-        let all: Vec<u32> = (0..self.group_count() as u32).collect();
-        tight.take(self, &all)?;
-        tight.held = std::mem::take(&mut self.held);
+        let empty = self.of_same_kind(0)?;
+        let mut loose = std::mem::replace(self, empty);
+        let held = std::mem::take(&mut loose.held);
+        let mut tight = Grouping::joined(&[loose.divided(0)], 0, 0)?;
+        tight.held = held;
         if let KeyIndex::Hash {
             groups, shrinking, ..
         } = &mut tight.key_index
@@ -99,25 +108,37 @@ impl Grouping {
         Ok(())
     }
 
-    /// Its groups by partitions of their hashes, of which there are `2^bits`. None if they are not found [by
-    /// hash](Self::is_by_hash).
-    pub fn partitions(&self, bits: u32) -> Vec<Vec<u32>> {
-        match &self.key_index {
-            KeyIndex::Hash { groups, .. } => groups.partitions(bits),
+    /// Divides its groups into `2^bits` partitions of their hashes; none if they are not found [by hash](Self::is_by_hash).
+    pub fn divided(mut self, bits: u32) -> Divided {
+        let parts = match &mut self.key_index {
+            KeyIndex::Hash { groups, .. } => {
+                let parts = groups.partitions(bits);
+                *groups = Groups::new(groups.words());
+                parts
+            }
             _ => vec![],
+        };
+        Divided {
+            groups: self,
+            parts,
         }
     }
 
-    /// The groups of one partition of several workers, each with its [partitions](Self::partitions).
+    /// The groups of one partition of several workers.
     ///
     /// # Errors
     /// [`Error::Overflow`]; an internal error for groups that are not found [by hash](Self::is_by_hash).
-    pub fn of_partition(sources: &[(Grouping, Vec<Vec<u32>>)], part: usize) -> Result<Grouping> {
-        let most = sources.iter().map(|(_, parts)| parts[part].len()).max();
-        let (first, _) = sources.first().ok_or_else(unlike)?;
-        let mut all = first.of_same_kind(most.unwrap_or(0))?;
-        for (source, parts) in sources {
-            all.take(source, &parts[part])?;
+    pub fn of_partition(sources: &[Divided], part: usize) -> Result<Grouping> {
+        let sizes = sources.iter().map(|source| source.parts[part].groups.len());
+        Grouping::joined(sources, part, sizes.max().unwrap_or(0))
+    }
+
+    /// The same, with room for so many groups before it grows.
+    fn joined(sources: &[Divided], part: usize, room: usize) -> Result<Grouping> {
+        let first = sources.first().ok_or_else(unlike)?;
+        let mut all = first.groups.of_same_kind(room)?;
+        for source in sources {
+            all.take(&source.groups, &source.parts[part])?;
         }
         Ok(all)
     }
@@ -130,26 +151,19 @@ impl Grouping {
         self.like(KeyIndex::hash(layout.clone(), groups))
     }
 
-    /// Adds the groups `some` of `other`, of which several may have the same key.
-    fn take(&mut self, other: &Grouping, some: &[u32]) -> Result<()> {
-        let KeyIndex::Hash { groups: theirs, .. } = &other.key_index else {
-            return Err(unlike());
-        };
-        let (mut hashes, mut words) = (Vec::new(), vec![Vec::new(); theirs.words()]);
-        for from in some.chunks(algebra::VECTOR_ROWS) {
-            hashes.clear();
-            hashes.extend(from.iter().map(|group| theirs.hashes()[*group as usize]));
-            for (word, column) in words.iter_mut().enumerate() {
-                theirs.column(word, from, column);
-            }
+    /// Adds groups of `other`, of which several may have the same key.
+    fn take(&mut self, other: &Grouping, some: &Partition) -> Result<()> {
+        let all = some.groups.len();
+        for first in (0..all).step_by(algebra::VECTOR_ROWS) {
+            let run = first..all.min(first + algebra::VECTOR_ROWS);
             let KeyIndex::Hash { groups, .. } = &mut self.key_index else {
                 return Err(unlike());
             };
-            let columns: Vec<&[u64]> = words.iter().map(Vec::as_slice).collect();
-            groups.insert(&hashes, &columns, &mut self.numbers);
+            let keys: Vec<&[u64]> = some.keys.iter().map(|keys| &keys[run.clone()]).collect();
+            groups.insert(&some.hashes[run.clone()], &keys, &mut self.numbers);
             self.resize();
             for (state, other) in self.states.iter_mut().zip(&other.states) {
-                state.merge(other.as_ref(), from, &self.numbers)?;
+                state.merge(other.as_ref(), &some.groups[run.clone()], &self.numbers)?;
             }
         }
         Ok(())

@@ -196,11 +196,7 @@ fn workers_are_merged_by_partition() {
     for key in ranges.clone().into_iter().flatten() {
         *expected.entry(key).or_default() += 1;
     }
-    let of_parts = |groups: Grouping| {
-        let parts = groups.partitions(4);
-        (groups, parts)
-    };
-    let sources = workers().map(of_parts);
+    let sources = workers().map(|groups| groups.divided(4));
     let mut found = BTreeMap::new();
     for part in 0..16 {
         let groups = Grouping::of_partition(&sources, part).unwrap();
