@@ -63,7 +63,7 @@ pub(super) fn whole(
 fn buffer<N: ArrowNativeType, B: Number>(
     chunk: &PinnedChunk<'_>,
     rows: &Rows<'_>,
-    from: fn(B) -> N,
+    from: impl Fn(B) -> N,
     tally: &mut Tally<'_>,
 ) -> Result<ScalarBuffer<N>> {
     let Some((values, node)) = lend::<N>(chunk, rows) else {
