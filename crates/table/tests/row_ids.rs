@@ -127,7 +127,7 @@ impl Case {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     /// Many small inserts, which are merged, with deletes of rows that are anywhere, also twice and of all.
     #[test]
