@@ -15,7 +15,7 @@ use crate::vector::value::{Var, Vector};
 /// Groups from which on workers share in the merging.
 const MANY: usize = 1 << 16;
 
-/// Groups of a partition, about: so many are found in the near caches.
+/// About how many groups a partition has: the hash table of so many fits in the L2 cache.
 const PART_GROUPS: usize = 1 << 14;
 
 /// Most partitions, as bits of a hash.
