@@ -4,7 +4,7 @@ use crate::hash::mix;
 use crate::prefetch;
 
 /// The most words that a key may have.
-pub const MAX_WORDS: usize = 16;
+pub const MAX_WORDS: usize = 32;
 
 /// Slots of a new table.
 const FIRST_SLOTS: usize = 1024;
@@ -207,6 +207,7 @@ impl Groups {
             [a] => self.insert_all(hashes, Fixed([a]), out),
             [a, b] => self.insert_all(hashes, Fixed([a, b]), out),
             [a, b, c] => self.insert_all(hashes, Fixed([a, b, c]), out),
+            [a, b, c, d] => self.insert_all(hashes, Fixed([a, b, c, d]), out),
             _ => self.insert_all(hashes, Columns(keys), out),
         }
     }
@@ -234,6 +235,7 @@ impl Groups {
             [a] => Groups::find_all(table, hashes, Fixed([a]), out),
             [a, b] => Groups::find_all(table, hashes, Fixed([a, b]), out),
             [a, b, c] => Groups::find_all(table, hashes, Fixed([a, b, c]), out),
+            [a, b, c, d] => Groups::find_all(table, hashes, Fixed([a, b, c, d]), out),
             _ => Groups::find_all(table, hashes, Columns(keys), out),
         }
     }

@@ -27,7 +27,7 @@ const SLOTS_AHEAD: usize = 32;
 const VIEWS_AHEAD: usize = 20;
 const BYTES_AHEAD: usize = 10;
 /// Longest string, in bytes, that its view holds whole.
-const INLINE: u32 = 12;
+pub(crate) const INLINE: u32 = 12;
 /// Bytes of the first block, and of the largest.
 const FIRST_BLOCK: usize = 16 << 10;
 const LARGEST_BLOCK: usize = 4 << 20;
@@ -154,8 +154,9 @@ impl Interner {
         }
     }
 
-    /// Rows of a large shared array are probed once, however many batches refer to them.
-    fn add_rows(&mut self, base: &ArrayRef, rows: &[u32], out: &mut Vec<u32>) {
+    /// The numbers of rows of `base`, none of them NULL; new strings are added. Rows of a large shared array are probed once, however
+    /// many batches refer to them.
+    pub fn add_rows(&mut self, base: &ArrayRef, rows: &[u32], out: &mut Vec<u32>) {
         if base.len() <= 2 * algebra::VECTOR_ROWS {
             self.add_some(
                 base.as_string_view(),
@@ -198,10 +199,10 @@ impl Interner {
         self.null == Some(number)
     }
 
-    /// The numbers of the rows of `array`; [`NOBODY`] for NULLs and for strings that were never added.
-    pub fn find(&self, array: &StringViewArray, out: &mut Vec<u32>) {
+    /// The numbers of `rows` of `array`, none of them NULL; [`NOBODY`] for strings that were never added.
+    pub fn find(&self, array: &StringViewArray, rows: &[u32], out: &mut Vec<u32>) {
         let mut batch = Batch::default();
-        batch.read(array, 0..array.len());
+        batch.read(array, rows.iter().map(|row| *row as usize));
         for (place, (hash, row)) in batch.hashes.iter().zip(&batch.rows).enumerate() {
             self.ahead(&batch.hashes, place);
             let bytes = || array.value(*row).as_bytes();
@@ -212,7 +213,6 @@ impl Interner {
             });
         }
         batch.spread(out);
-        strike(array, out);
     }
 
     fn add_some(
@@ -361,10 +361,23 @@ impl Interner {
         }
     }
 
+    /// The view of the string with this number, for [`of_views`](Self::of_views); the empty string for unknown numbers.
+    pub fn view(&self, number: u32) -> u128 {
+        self.views.get(number as usize).copied().unwrap_or(0)
+    }
+
     /// The strings of these numbers; the empty string for unknown numbers.
     pub fn array(&self, numbers: impl Iterator<Item = u32>) -> ArrayRef {
-        let view = |number| self.views.get(number as usize).copied().unwrap_or(0);
-        let views: Vec<u128> = numbers.map(view).collect();
+        let views = numbers.map(|number| self.view(number)).collect();
+        // SAFETY: all are views of this interner.
+        unsafe { self.of_views(views) }
+    }
+
+    /// The strings of these views.
+    ///
+    /// # Safety
+    /// Each must be a [`view`](Self::view) of this interner, or that of a string of UTF-8 which it holds whole.
+    pub unsafe fn of_views(&self, views: Vec<u128>) -> ArrayRef {
         let long = views.iter().any(|view| *view as u32 > INLINE);
         let mut blocks = vec![];
         if long {
@@ -372,7 +385,7 @@ impl Interner {
             blocks.push(Buffer::from_slice_ref(&self.open));
         }
         // SAFETY: every view is 0, or was made by `make_view` of a string at that place of that block, or is the view of
-        // a string that the view holds whole; interned strings are UTF-8 by their type.
+        // a string that the view holds whole, as the caller promises; interned strings are UTF-8 by their type.
         Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), blocks, None) })
     }
 
@@ -408,16 +421,6 @@ impl Interner {
         }
         numbers
     }
-}
-
-/// Sets the numbers of NULL rows to [`NOBODY`].
-fn strike(array: &StringViewArray, numbers: &mut [u32]) {
-    if array.null_count() == 0 {
-        return;
-    }
-    let nulls = numbers.iter_mut().enumerate();
-    let nulls = nulls.filter(|(row, _)| array.is_null(*row));
-    nulls.for_each(|(_, number)| *number = NOBODY);
 }
 
 #[cfg(test)]

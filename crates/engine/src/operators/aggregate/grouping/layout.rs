@@ -6,36 +6,84 @@ use crate::error::Result;
 use crate::operators::aggregate::dense::{DenseKey, decode_keys, dense_keys, encode_keys};
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
-use crate::vector::value::{Type, Vector};
+use crate::vector::value::{Kind, Type, Vector};
 
 /// How grouping keys become words of a hash table.
 #[derive(Clone, Debug)]
-pub(super) enum Layout {
-    /// All keys are the digits of one number, as it is known between which values each lies.
-    Packed(Vec<DenseKey>),
-    /// A word for each key, or two, and one that says which are NULL.
-    Words(KeyEncoding),
+pub(super) struct Layout {
+    /// The number of keys.
+    keys: usize,
+    /// The keys of which it is known between which values they lie, if that takes fewer words: the digits of one number, which is
+    /// the last word. Each with its place among the keys.
+    packed: Vec<usize>,
+    digits: Vec<DenseKey>,
+    /// The other keys: their places, and how they become the first words; `None` if all are digits.
+    others: Vec<usize>,
+    words: Option<KeyEncoding>,
+    /// The type of the only key, if it is a string.
+    text: Option<Type>,
 }
 
 impl Layout {
-    /// For keys of these types: what takes fewer words.
+    /// For keys of these types: what takes the fewest words.
     pub fn of(types: &[Type]) -> Layout {
+        let at = |places: &[usize]| -> Vec<Type> {
+            places.iter().map(|place| types[*place].clone()).collect()
+        };
+        let (mut packed, mut digits) = (Vec::new(), Vec::new());
+        for place in 0..types.len() {
+            packed.push(place);
+            match dense_keys(&at(&packed), u64::MAX) {
+                Some((all, _)) => digits = all,
+                None => _ = packed.pop(),
+            }
+        }
+        let all: Vec<usize> = (0..types.len()).collect();
+        let others: Vec<usize> = all
+            .iter()
+            .copied()
+            .filter(|at| !packed.contains(at))
+            .collect();
         let words = KeyEncoding::groups(types.to_vec());
-        match dense_keys(types, u64::MAX) {
-            Some((digits, _)) if words.words() > 1 => Layout::Packed(digits),
-            _ => Layout::Words(words),
+        let left = (!others.is_empty()).then(|| KeyEncoding::groups(at(&others)).with_more(1));
+        let is_shorter = words.words() > 1 + left.as_ref().map_or(0, KeyEncoding::words);
+        let text = match types {
+            [ty] if ty.kind == Kind::Text => Some(ty.clone()),
+            _ => None,
+        };
+        let keys = types.len();
+        if is_shorter && !packed.is_empty() {
+            return Layout {
+                keys,
+                packed,
+                digits,
+                others,
+                words: left,
+                text,
+            };
+        }
+        Layout {
+            keys,
+            packed: vec![],
+            digits: vec![],
+            others: all,
+            words: Some(words),
+            text,
         }
     }
 
     /// How many words a key has.
     pub fn words(&self) -> usize {
-        match self {
-            Layout::Packed(_) => 1,
-            Layout::Words(layout) => layout.words(),
-        }
+        let others = self.words.as_ref().map_or(0, KeyEncoding::words);
+        others + usize::from(!self.packed.is_empty())
     }
 
-    /// Encodes the keys of rows. Strings that the interners do not know are added to them.
+    /// The type of the only key, if it is a string.
+    pub fn text(&self) -> Option<&Type> {
+        self.text.as_ref()
+    }
+
+    /// Encodes the keys of rows. Long strings that the interners do not know are added to them.
     pub fn encode(
         &self,
         vectors: &[&Vector],
@@ -43,15 +91,25 @@ impl Layout {
         interners: &mut Vec<Interner>,
         out: &mut KeyWords,
     ) -> Result<()> {
-        match self {
-            Layout::Packed(digits) => out.one(|words| encode_keys(digits, vectors, rows, words)),
-            Layout::Words(layout) => {
-                layout.encode(vectors, rows, &mut StringKeys::Adding(interners), out)
+        let mut texts = StringKeys::Adding(interners);
+        if let (Some(words), true) = (&self.words, self.packed.is_empty()) {
+            return words.encode(vectors, rows, &mut texts, out);
+        }
+        let at = |places: &[usize]| -> Vec<&Vector> {
+            places.iter().map(|place| vectors[*place]).collect()
+        };
+        let packed = at(&self.packed);
+        let pack = |word: &mut Vec<u64>| encode_keys(&self.digits, &packed, rows, word);
+        match &self.words {
+            None => out.one(pack),
+            Some(words) => {
+                words.encode(&at(&self.others), rows, &mut texts, out)?;
+                out.append(pack)
             }
         }
     }
 
-    /// The keys of the groups `some` as words, with strings renumbered as [`KeyEncoding::take`] does it.
+    /// The keys of the groups `some` as words, with long strings renumbered as [`KeyEncoding::take`] does it.
     pub fn take(
         &self,
         groups: &Groups,
@@ -59,12 +117,12 @@ impl Layout {
         texts: &[Vec<u32>],
         out: &mut KeyWords,
     ) -> Result<()> {
-        match self {
-            Layout::Packed(_) => out.one(|words| {
+        match &self.words {
+            None => out.one(|words| {
                 groups.column(0, some, words);
                 Ok(())
             }),
-            Layout::Words(layout) => {
+            Some(layout) => {
                 layout.take(groups, some, texts, out);
                 Ok(())
             }
@@ -83,12 +141,18 @@ impl Layout {
             groups.column(word, some, &mut out);
             out
         };
-        match self {
-            Layout::Packed(digits) => Ok(decode_keys(digits, column(0))),
-            Layout::Words(layout) => {
-                let words: Vec<Vec<u64>> = (0..layout.words()).map(column).collect();
-                layout.decode(&words, interners)
-            }
+        let others = self.words.as_ref().map_or(0, KeyEncoding::words);
+        let mut vectors: Vec<(usize, Vector)> = Vec::with_capacity(self.keys);
+        if let Some(layout) = &self.words {
+            let words: Vec<Vec<u64>> = (0..others).map(column).collect();
+            let decoded = layout.decode(&words, interners)?;
+            vectors.extend(self.others.iter().copied().zip(decoded));
         }
+        if !self.packed.is_empty() {
+            let decoded = decode_keys(&self.digits, column(others));
+            vectors.extend(self.packed.iter().copied().zip(decoded));
+        }
+        vectors.sort_by_key(|(place, _)| *place);
+        Ok(vectors.into_iter().map(|(_, vector)| vector).collect())
     }
 }

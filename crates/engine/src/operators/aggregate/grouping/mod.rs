@@ -27,7 +27,7 @@ use crate::physical::shared_aggregates::{Accumulated, Accumulation, ResultParts,
 use crate::vector::batch::Batch;
 use crate::vector::interner::{Interner, NOBODY};
 use crate::vector::key_encoding::KeyWords;
-use crate::vector::value::{Kind, Type, Values, Var, Vector};
+use crate::vector::value::{Type, Values, Var, Vector};
 
 /// The groups of one worker; after merging, of all workers.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ enum KeyIndex {
     Row { seen: Vec<bool> },
     /// Sorted: rows come in the order of the key so far.
     Sorted(SortedGroups),
-    /// By string: the number is that of the interned string, the only key.
+    /// By string: the number is that of the interned string, the only key. From the first long one on.
     Text { texts: Box<Interner>, ty: Type },
     Hash {
         layout: Layout,
@@ -72,16 +72,12 @@ enum KeyIndex {
 impl KeyIndex {
     /// For keys of these types in any order; dense if that takes at most `most` entries.
     fn of(types: &[Type], most: u64) -> KeyIndex {
-        match (dense_keys(types, most.max(SMALL)), types) {
-            (Some((dense_keys, size)), _) => KeyIndex::Dense {
+        match dense_keys(types, most.max(SMALL)) {
+            Some((dense_keys, size)) => KeyIndex::Dense {
                 dense_keys,
                 seen: vec![false; size as usize],
             },
-            (None, [ty]) if ty.kind == Kind::Text => KeyIndex::Text {
-                texts: Box::default(),
-                ty: ty.clone(),
-            },
-            (None, _) => KeyIndex::hash(Layout::of(types), 0),
+            None => KeyIndex::hash(Layout::of(types), 0),
         }
     }
 }
@@ -240,6 +236,10 @@ impl Grouping {
                 ..
             } => {
                 layout.encode(keys, rows, interners, &mut self.words)?;
+                if !interners.is_empty() && (layout.text().is_some() || groups.is_loose()) {
+                    self.leave_short_texts()?;
+                    return self.number(keys, row, rows);
+                }
                 groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
                 self.resize();
             }
@@ -256,6 +256,29 @@ impl Grouping {
         settled.held = std::mem::take(&mut self.held);
         let ascending = std::mem::replace(self, settled);
         self.add_groups(&ascending)
+    }
+
+    /// Once the first long string has come: groups by one string are found by its number; loose groups are made tight, as numbers
+    /// of strings are not the same for all workers.
+    fn leave_short_texts(&mut self) -> Result<()> {
+        let KeyIndex::Hash {
+            layout, interners, ..
+        } = &mut self.key_index
+        else {
+            return Ok(());
+        };
+        // The strings of the rows that are yet to be numbered.
+        interners.clear();
+        let Some(ty) = layout.text().cloned() else {
+            return self.tighten();
+        };
+        let mut settled = self.like(KeyIndex::Text {
+            texts: Box::default(),
+            ty,
+        })?;
+        settled.held = std::mem::take(&mut self.held);
+        let short = std::mem::replace(self, settled);
+        self.add_groups(&short)
     }
 
     /// An empty one of the same functions, with this index.
@@ -289,6 +312,9 @@ impl Grouping {
 
     /// Merges the groups of another worker.
     pub fn merge(&mut self, mut other: Grouping) -> Result<()> {
+        if other.has_long_texts() {
+            self.tighten()?;
+        }
         let (from, to) = match (&mut self.key_index, &other.key_index) {
             (KeyIndex::One, KeyIndex::One) => (vec![0], vec![0]),
             (KeyIndex::Dense { seen: mine, .. }, KeyIndex::Dense { seen: theirs, .. })
@@ -324,13 +350,15 @@ impl Grouping {
                 self.resize();
                 ((0..to.len() as u32).collect(), to)
             }
-            (KeyIndex::Sorted(_), KeyIndex::Dense { .. } | KeyIndex::Hash { .. }) => {
+            (KeyIndex::Sorted(_), KeyIndex::Dense { .. } | KeyIndex::Hash { .. })
+            | (KeyIndex::Hash { .. }, KeyIndex::Text { .. }) => {
                 std::mem::swap(&mut self.held, &mut other.held);
                 std::mem::swap(self, &mut other);
                 return self.add_groups(&other);
             }
             (KeyIndex::Dense { .. } | KeyIndex::Hash { .. }, KeyIndex::Sorted(_))
             | (KeyIndex::Dense { .. }, KeyIndex::Hash { .. })
+            | (KeyIndex::Text { .. }, KeyIndex::Hash { .. })
             | (KeyIndex::Hash { .. }, KeyIndex::Dense { .. }) => return self.add_groups(&other),
             _ => return Err(Error::internal("groups made in different ways")),
         };

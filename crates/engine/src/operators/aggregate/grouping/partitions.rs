@@ -41,6 +41,11 @@ impl Grouping {
             && self.accumulated.iter().all(|own| has_cells(&own.what))
     }
 
+    /// Whether some of its keys are strings with numbers of their own.
+    pub(super) fn has_long_texts(&self) -> bool {
+        matches!(&self.key_index, KeyIndex::Hash { interners, .. } if !interners.is_empty())
+    }
+
     /// Whether several of its groups may have the same key, which [`tighten`](Self::tighten) and
     /// [`of_partition`](Self::of_partition) mend.
     pub fn is_loose(&self) -> bool {

@@ -211,3 +211,169 @@ fn workers_are_merged_by_partition() {
     first.tighten().unwrap();
     assert_eq!(counts(first), expected);
 }
+
+/// A worker's rows: a string that is short or long by its number, or NULL, and a number of a small range.
+type TextRows = Vec<(Option<u32>, i64)>;
+
+fn text_rows() -> impl Strategy<Value = TextRows> {
+    // Few keys, or nearly all of them new: the number of the first.
+    let some = (prop::option::weighted(0.9, 0u32..40), 0i64..3);
+    prop::collection::vec(some, 0..60)
+}
+
+/// A string of this number: every other one is longer than a view holds, if any is.
+fn text_of(number: u32, is_long: bool) -> String {
+    if is_long && number % 2 == 1 {
+        format!("a long string {number}")
+    } else {
+        format!("{number}")
+    }
+}
+
+fn add_texts(groups: &mut Grouping, rows: &[(Option<String>, i64)], keys: &[Var]) {
+    for rows in rows.chunks(algebra::VECTOR_ROWS) {
+        let mut batch = Batch::new(3);
+        batch.restart(rows.len());
+        let valid: Vec<bool> = rows.iter().map(|(text, _)| text.is_some()).collect();
+        let texts = rows.iter().map(|(text, _)| text.as_deref());
+        let array = arrow::array::StringViewArray::from_iter(texts);
+        let texts = crate::vector::strings::Strings::new(Arc::new(array));
+        batch.set(
+            0,
+            Vector {
+                values: Values::Text(texts),
+                valid: valid.contains(&false).then_some(valid),
+            },
+        );
+        let numbers = rows.iter().map(|(_, number)| *number).collect();
+        batch.set(1, Vector::new(Values::Int(numbers)));
+        groups.add(&batch, keys, None).unwrap();
+    }
+}
+
+/// A grouping by a string, and by a number if `both`, with a count.
+fn by_text(both: bool) -> Grouping {
+    let types = text_types();
+    let folds = [Fold {
+        var: 2,
+        function: Function::Count,
+        arg: None,
+    }];
+    let keys = [types(0), types(1)];
+    let keys = if both { &keys[..] } else { &keys[..1] };
+    Grouping::new(GroupedBy::Keys(keys), &folds, &types, 0, &[]).unwrap()
+}
+
+fn text_types() -> impl Fn(Var) -> Type {
+    |var| match var {
+        0 => Type::of(&DataType::Utf8View, true).unwrap(),
+        1 => Type::of(&DataType::Int64, false).unwrap().within((0, 2)),
+        _ => Type::of(&DataType::Int64, false).unwrap(),
+    }
+}
+
+/// The counts by both keys; the second is 0 if there is none.
+fn text_counts(groups: Grouping) -> BTreeMap<(Option<String>, i64), i64> {
+    let folds = [Fold {
+        var: 2,
+        function: Function::Count,
+        arg: None,
+    }];
+    let found = groups.finish(&folds, &text_types()).unwrap();
+    let (Values::Text(texts), Values::Int(counts)) =
+        (&found.keys[0].values, &found.results[0].values)
+    else {
+        panic!("{found:?}");
+    };
+    let array = texts.array().unwrap();
+    let array = arrow::array::AsArray::as_string_view(&array);
+    let valid = found.keys[0].valid.as_deref();
+    let entry = |row: usize| {
+        let is_there = valid.is_none_or(|valid| valid[row]);
+        let number = match found.keys.get(1).map(|key| &key.values) {
+            Some(Values::Int(numbers)) => numbers[row],
+            _ => 0,
+        };
+        let text = is_there.then(|| array.value(row).to_string());
+        ((text, number), counts[row])
+    };
+    let all: BTreeMap<_, _> = (0..found.groups).map(entry).collect();
+    assert_eq!(all.len(), found.groups, "a key has several groups");
+    all
+}
+
+proptest! {
+    /// Workers with short strings, with long ones, and with both: as a map would have them.
+    #[test]
+    fn groups_by_a_string(workers in prop::collection::vec((text_rows(), any::<bool>()), 1..5), both: bool) {
+        let keys = if both { &[0, 1][..] } else { &[0] };
+        let mut expected: BTreeMap<(Option<String>, i64), i64> = BTreeMap::new();
+        let mut all: Option<Grouping> = None;
+        for (rows, is_long) in workers {
+            let text = |(number, other): &(Option<u32>, i64)| (number.map(|number| text_of(number, is_long)), *other);
+            let rows: Vec<_> = rows.iter().map(text).collect();
+            let mut own = by_text(both);
+            // In two batches, so that long strings may come to groups that are there.
+            let (first, second) = rows.split_at(rows.len() / 2);
+            add_texts(&mut own, first, keys);
+            add_texts(&mut own, second, keys);
+            for (text, number) in rows {
+                *expected.entry((text, if both { number } else { 0 })).or_default() += 1;
+            }
+            match &mut all {
+                None => all = Some(own),
+                Some(all) => all.merge(own).unwrap(),
+            }
+        }
+        prop_assert_eq!(text_counts(all.unwrap()), expected);
+    }
+}
+
+/// Short strings that are all new are not looked for, until the first long one comes; and are merged with others that are.
+#[test]
+fn loose_groups_meet_long_strings() {
+    const KEYS: u32 = 140_000;
+    let row = |number: u32, is_long: bool| (Some(text_of(number, is_long)), i64::from(number % 3));
+    for both in [true, false] {
+        let keys = if both { &[0, 1][..] } else { &[0] };
+        let worker = |numbers: std::ops::Range<u32>, is_long: bool| {
+            let mut groups = by_text(both);
+            let rows: Vec<_> = numbers.map(|number| row(number, is_long)).collect();
+            add_texts(&mut groups, &rows, keys);
+            groups
+        };
+        let mut first = worker(0..KEYS, false);
+        assert!(first.is_loose() && first.is_by_hash());
+        let short = [worker(0..KEYS, false), worker(10..KEYS, false)];
+        assert!(short.iter().all(|groups| groups.is_by_hash()));
+        let sources = short.map(|groups| groups.divided(2));
+        let parts = (0..4).map(|part| Grouping::of_partition(&sources, part).unwrap());
+        let counted: BTreeMap<_, _> = parts.flat_map(text_counts).collect();
+        assert_eq!(counted.len(), KEYS as usize);
+        assert_eq!(counted.values().filter(|count| **count == 1).count(), 10);
+        let long: Vec<_> = (0..10).map(|number| row(number, true)).collect();
+        add_texts(&mut first, &long, keys);
+        assert!(!first.is_loose() && !first.is_by_hash());
+        // One that is loose, and one that has long strings, either way round.
+        let mut second = worker(100..KEYS, false);
+        assert!(second.is_loose());
+        second.merge(first).unwrap();
+        assert!(!second.is_loose());
+        let mut third = worker(0..10, true);
+        third.merge(worker(0..KEYS, false)).unwrap();
+        third.tighten().unwrap();
+        second.merge(third).unwrap();
+        let counted = text_counts(second);
+        assert_eq!(counted.len(), KEYS as usize + 5);
+        let count = |number, is_long| {
+            let (text, number) = row(number, is_long);
+            counted[&(text, if both { number } else { 0 })]
+        };
+        // Of even numbers, both are the same string.
+        assert_eq!(
+            [count(3, false), count(4, false), count(3, true)],
+            [2, 4, 2]
+        );
+        assert_eq!([count(50, false), count(200, false)], [2, 3]);
+    }
+}

@@ -1,24 +1,31 @@
 //! Key encoding: keys of any types as 64-bit words, for hash tables of joins and groups.
+//!
+//! A string of up to 12 bytes is two words, those of its Arrow view: its length and all its bytes. A longer one is a number that an
+//! [`Interner`] gives it, marked by a length that no string has. So short strings are the same words wherever they come from, and
+//! need no table of strings.
+
+mod strings;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use strings::StringKeys;
 
 use algebra::hash::{combine_u64, hash_u64};
 use algebra::krao::Groups;
-use arrow::array::AsArray;
 
 use crate::error::{Error, Result};
-use crate::vector::interner::{Interner, NOBODY};
+use crate::vector::interner::Interner;
+use crate::vector::key_encoding::strings::{Scratch, number_in, numbered, text_words};
+use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
 
 const SEED: u64 = 0x5EED_A703;
-
-/// The word of a string that the interner does not know. No known string has it.
-const UNKNOWN: u64 = u64::MAX;
 
 /// The encoded keys of some rows. Reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct KeyWords {
     words: Vec<Vec<u64>>,
-    /// Scratch: interned numbers of strings.
-    numbers: Vec<u32>,
+    scratch: Scratch,
     pub hashes: Vec<u64>,
     /// Which rows have no NULL in their key; `None` if none of them has.
     pub valid: Option<Vec<bool>>,
@@ -33,6 +40,8 @@ pub(crate) struct KeyEncoding {
     nulls: bool,
     /// Whether dictionary codes stand for themselves, because all keys share the same dictionaries.
     codes: bool,
+    /// Words behind these that the caller writes.
+    more: usize,
 }
 
 /// Checks that keys of these types have no more words than hash tables of keys hold.
@@ -55,6 +64,7 @@ impl KeyEncoding {
             types,
             nulls: false,
             codes: false,
+            more: 0,
         }
     }
 
@@ -65,21 +75,35 @@ impl KeyEncoding {
             types,
             nulls,
             codes: true,
+            more: 0,
         }
     }
 
-    /// How many words a key has.
-    pub fn words(&self) -> usize {
-        let wide = self.types.iter().filter(|ty| ty.kind == Kind::Wide).count();
-        (self.types.len() + wide + usize::from(self.nulls)).max(1)
+    /// With so many words behind its own that the caller writes, with [`KeyWords::append`].
+    pub fn with_more(self, more: usize) -> KeyEncoding {
+        KeyEncoding { more, ..self }
     }
 
-    /// Whether values of this type must be interned.
+    /// How many words a key has, without those that the caller writes.
+    pub fn words(&self) -> usize {
+        let own = self.types.iter().map(|ty| self.words_of(ty)).sum::<usize>();
+        (own + usize::from(self.nulls)).max(1)
+    }
+
+    fn words_of(&self, ty: &Type) -> usize {
+        if ty.kind == Kind::Wide || self.is_text(ty) {
+            2
+        } else {
+            1
+        }
+    }
+
+    /// Whether values of this type are compared as strings.
     fn is_text(&self, ty: &Type) -> bool {
         ty.kind == Kind::Text || ty.kind == Kind::Code && !self.codes
     }
 
-    /// Encodes the rows of `vectors` into `out`. Strings that `texts` does not know are added to it; if it is
+    /// Encodes the rows of `vectors` into `out`. Long strings that `texts` does not know are added to it; if it is
     /// `Known`, they get a word that matches no key.
     pub fn encode(
         &self,
@@ -102,17 +126,20 @@ impl KeyEncoding {
         texts: &mut StringKeys<'_>,
         out: &mut KeyWords,
     ) -> Result<()> {
-        out.words.resize_with(self.words(), Vec::new);
+        let count = self.words();
+        out.words.resize_with(count + self.more, Vec::new);
         out.valid = None;
         let mut mask: Option<Vec<u64>> = None;
         let mut word = 0;
         for (position, (vector, ty)) in vectors.iter().zip(types).enumerate() {
+            let (low, high) = out.words.split_at_mut(word + 1);
+            let high = high.first_mut();
             if self.is_text(ty) {
-                let (numbers, own) = (&mut out.numbers, &mut out.words[word]);
-                text_words(vector, ty, texts, position, numbers, own)?;
+                let high = high.ok_or_else(|| Error::internal("no room for a text"))?;
+                let own = (&mut low[word], high);
+                text_words((*vector, *ty), (texts, position), &mut out.scratch, own)?;
             } else {
-                let (low, high) = out.words.split_at_mut(word + 1);
-                plain_words(&vector.values, &mut low[word], high.first_mut())?;
+                plain_words(&vector.values, &mut low[word], high)?;
             }
             if let Some(valid) = &vector.valid {
                 if self.nulls {
@@ -121,7 +148,7 @@ impl KeyEncoding {
                         if !there {
                             mask[row] |= 1 << (position % 64);
                             out.words[word][row] = 0;
-                            if ty.kind == Kind::Wide {
+                            if self.words_of(ty) > 1 {
                                 out.words[word + 1][row] = 0;
                             }
                         }
@@ -133,7 +160,7 @@ impl KeyEncoding {
                         .for_each(|(all, valid)| *all &= valid);
                 }
             }
-            word += if ty.kind == Kind::Wide { 2 } else { 1 };
+            word += self.words_of(ty);
         }
         if self.nulls {
             out.words[word] = mask.unwrap_or_else(|| vec![0; rows]);
@@ -141,36 +168,31 @@ impl KeyEncoding {
             out.words[0].clear();
             out.words[0].resize(rows, 0);
         }
-        out.hash();
+        out.hash(count);
         Ok(())
     }
 
-    /// The keys of the groups `some` as words, with strings renumbered: `texts[position]` maps the old numbers to
-    /// the new.
+    /// The keys of the groups `some` as words, those of the caller included, with long strings renumbered: `texts[position]` maps
+    /// the old numbers to the new.
     pub fn take(&self, groups: &Groups, some: &[u32], texts: &[Vec<u32>], out: &mut KeyWords) {
-        out.words.resize_with(self.words(), Vec::new);
+        let count = self.words() + self.more;
+        out.words.resize_with(count, Vec::new);
         for (word, column) in out.words.iter_mut().enumerate() {
             groups.column(word, some, column);
         }
         let mut word = 0;
         for (position, ty) in self.types.iter().enumerate() {
             if self.is_text(ty)
-                && let Some(numbers) = texts.get(position)
+                && let Some(numbers) = texts.get(position).filter(|own| !own.is_empty())
             {
-                let (own, after) = out.words.split_at_mut(word + 1);
-                let mask = after.last().filter(|_| self.nulls);
-                for (row, number) in own[word].iter_mut().enumerate() {
-                    // The word of a NULL is no string number.
-                    let null = mask.is_some_and(|mask| mask[row] >> (position % 64) & 1 == 1);
-                    if !null {
-                        let own = numbers.get(*number as usize).copied();
-                        *number = own.map_or(*number, u64::from);
-                    }
+                for low in &mut out.words[word] {
+                    let own = number_in(*low).and_then(|number| numbers.get(number as usize));
+                    *low = own.map_or(*low, |number| numbered(*number));
                 }
             }
-            word += if ty.kind == Kind::Wide { 2 } else { 1 };
+            word += self.words_of(ty);
         }
-        out.hash();
+        out.hash(count);
     }
 
     /// Decodes keys, given as one vector per word, into their vectors.
@@ -194,16 +216,19 @@ impl KeyEncoding {
                 Kind::Bool => Values::Bool(own.iter().map(|w| *w != 0).collect()),
                 Kind::Code => Values::Code(own.iter().map(|w| *w as u32).collect()),
                 Kind::Text => {
-                    let numbers = own.iter().map(|word| *word as u32);
                     let nothing = Interner::default();
-                    // Without any string so far, there may be no interner.
+                    // Without any long string so far, there may be no interner.
                     let interner = interners.get(position).unwrap_or(&nothing);
-                    Values::Text(crate::vector::strings::Strings::new(
-                        interner.array(numbers),
-                    ))
+                    let view = |(low, high): (&u64, &u64)| match number_in(*low) {
+                        Some(number) => interner.view(number),
+                        None => u128::from(*high) << 64 | u128::from(*low),
+                    };
+                    let views = own.iter().zip(&words[word + 1]).map(view).collect();
+                    // SAFETY: the words of a string that has no number are those of a view that holds it whole.
+                    Values::Text(Strings::new(unsafe { interner.of_views(views) }))
                 }
             };
-            word += if ty.kind == Kind::Wide { 2 } else { 1 };
+            word += self.words_of(ty);
             let valid = ty.nullable.then(|| {
                 let mask = &words[words.len() - 1];
                 (0..rows)
@@ -220,11 +245,24 @@ impl KeyEncoding {
 }
 
 impl KeyWords {
-    fn hash(&mut self) {
+    /// Hashes the first `count` words.
+    fn hash(&mut self, count: usize) {
         hash_u64(&self.words[0], SEED, &mut self.hashes);
-        for words in &self.words[1..] {
+        for words in &self.words[1..count] {
             combine_u64(words, &mut self.hashes);
         }
+    }
+
+    /// Writes the last word of encoded keys, by `fill`: the one that they were made [with](KeyEncoding::with_more).
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    pub fn append(&mut self, fill: impl FnOnce(&mut Vec<u64>) -> Result<()>) -> Result<()> {
+        let last = self.words.last_mut();
+        let last = last.ok_or_else(|| Error::internal("keys without words"))?;
+        fill(last)?;
+        combine_u64(last, &mut self.hashes);
+        Ok(())
     }
 
     /// Encodes keys that are one whole number each.
@@ -244,7 +282,7 @@ impl KeyWords {
         self.words.resize_with(1, Vec::new);
         self.valid = None;
         fill(&mut self.words[0])?;
-        self.hash();
+        self.hash(1);
         Ok(())
     }
 
@@ -277,85 +315,5 @@ pub(crate) fn word_of(v: f64) -> u64 {
     match v {
         v if v.is_nan() => f64::NAN.to_bits(),
         v => (v + 0.0).to_bits(),
-    }
-}
-
-/// The interners of a key's strings, by the position of the vector in the key.
-pub(crate) enum StringKeys<'a> {
-    /// New strings are added.
-    Adding(&'a mut Vec<Interner>),
-    /// New strings match no key.
-    Known(&'a [Interner]),
-}
-
-/// The interned numbers of strings, as words.
-fn text_words(
-    vector: &Vector,
-    ty: &Type,
-    texts: &mut StringKeys<'_>,
-    position: usize,
-    numbers: &mut Vec<u32>,
-    out: &mut Vec<u64>,
-) -> Result<()> {
-    out.clear();
-    let word = |number: &u32| match *number {
-        NOBODY => UNKNOWN,
-        number => u64::from(number),
-    };
-    if let (Values::Code(codes), Some(labels)) = (&vector.values, &ty.labels) {
-        // Interns each label once, if there are fewer labels than rows.
-        if labels.len() <= codes.len() {
-            let labels = crate::vector::strings::Strings::new(labels.labels().clone());
-            texts.number(&labels, None, position, numbers)?;
-            let of = |code: &u32| numbers.get(*code as usize).map_or(UNKNOWN, word);
-            out.extend(codes.iter().map(of));
-            return Ok(());
-        }
-    }
-    let valid = vector.valid.as_deref();
-    match &vector.values {
-        Values::Text(some) => texts.number(some, valid, position, numbers)?,
-        _ => {
-            let array = vector.to_arrow(&Type {
-                data: arrow::datatypes::DataType::Utf8View,
-                ..ty.clone()
-            })?;
-            texts.number(
-                &crate::vector::strings::Strings::new(array),
-                valid,
-                position,
-                numbers,
-            )?;
-        }
-    }
-    out.extend(numbers.iter().map(word));
-    Ok(())
-}
-
-impl StringKeys<'_> {
-    /// The interned numbers of `texts`.
-    fn number(
-        &mut self,
-        texts: &crate::vector::strings::Strings,
-        valid: Option<&[bool]>,
-        position: usize,
-        out: &mut Vec<u32>,
-    ) -> Result<()> {
-        match self {
-            StringKeys::Adding(interners) => {
-                if interners.len() <= position {
-                    interners.resize_with(position + 1, Interner::default);
-                }
-                interners[position].add(texts, valid, out);
-            }
-            StringKeys::Known(interners) => match interners.get(position) {
-                Some(interner) => interner.find(texts.array()?.as_string_view(), out),
-                None => {
-                    out.clear();
-                    out.resize(texts.len(), NOBODY);
-                }
-            },
-        }
-        Ok(())
     }
 }
