@@ -141,7 +141,12 @@ fn at(vector: &Vector, rows: &Rows<'_>) -> Result<Vector> {
 fn read(cursor: &Cursor<'_>, column: usize, ty: &Type, rows: &Rows<'_>) -> Result<Vector> {
     let mut valid = Vec::new();
     let values = match ty.kind {
-        Kind::Text | Kind::Float => return Vector::from_arrow(&cursor.array(column, rows)?, ty),
+        Kind::Text => return Vector::from_arrow(&cursor.array(column, rows)?, ty),
+        Kind::Float => {
+            let mut out = Vec::with_capacity(rows.len());
+            cursor.floats(column, rows, &mut out)?;
+            Values::Float(out)
+        }
         Kind::Int => {
             let mut out = Vec::with_capacity(rows.len());
             cursor.ints(column, rows, &mut out)?;

@@ -8,13 +8,13 @@ use std::ops::Range;
 use algebra::encoded::greatest;
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
-use arrow::datatypes::UInt64Type;
+use arrow::datatypes::{DataType, Float32Type, Float64Type, UInt64Type};
 
 use crate::error::{Error, Result};
 use crate::format::block::Encoding;
 use crate::format::row_id::RowId;
 use crate::scan::cursor::{Cursor, OpenBlock, State};
-use crate::scan::decode::{decode, numbers_into};
+use crate::scan::decode::{decode, floats_into, numbers_into};
 use crate::scan::integers::{ints_of, wides_of};
 use crate::scan::rows::Rows;
 
@@ -85,6 +85,25 @@ impl<'p> Cursor<'p> {
                 }
                 let mut tally = block.tally();
                 numbers_into::<i128>(chunk, rows, &mut tally, out)
+            }
+        }
+    }
+
+    /// Appends the floats of column `column` of the scan at `rows` to `out`, in double precision. What a NULL gives is not specified.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`]; a column of another kind.
+    pub fn floats(&self, column: usize, rows: &Rows<'_>, out: &mut Vec<f64>) -> Result<()> {
+        match &self.state {
+            State::Tail(batch, _) => floats_of(&at(batch.column(column), rows)?, out),
+            State::Block(block) => {
+                let chunk = &block.chunks[column];
+                if chunk.all_null() {
+                    out.resize(out.len() + rows.len(), 0.0);
+                    return Ok(());
+                }
+                let mut tally = block.tally();
+                floats_into(chunk, rows, &mut tally, out)
             }
         }
     }
@@ -212,6 +231,21 @@ impl<'p> OpenBlock<'p> {
 }
 
 /// Some rows of an array of the tail.
+/// Appends the floats of an Arrow array, in double precision.
+fn floats_of(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
+    match array.data_type() {
+        DataType::Float64 => {
+            out.extend_from_slice(array.as_primitive::<Float64Type>().values());
+        }
+        DataType::Float32 => {
+            let values = array.as_primitive::<Float32Type>().values();
+            out.extend(values.iter().map(|value| f64::from(*value)));
+        }
+        other => return Err(Error::Kind(format!("{other} as floats"))),
+    }
+    Ok(())
+}
+
 fn at(array: &ArrayRef, rows: &Rows<'_>) -> Result<ArrayRef> {
     Ok(match rows {
         Rows::Run(run) => array.slice(run.start, run.len()),

@@ -15,7 +15,7 @@ use crate::format::nested::{from_storage, storage};
 use crate::scan::chunk::{PinnedChunk, Tally};
 use crate::scan::rows::Rows;
 
-pub(crate) use self::numbers::numbers_into;
+pub(crate) use self::numbers::{floats_into, numbers_into};
 
 /// Decodes `rows` of a chunk into an array of `data_type`. `dictionary` is the column's, which
 /// chunks of codes need.

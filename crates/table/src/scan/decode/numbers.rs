@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use algebra::encoded::{Number, Stored, widen, widen_at};
 use arrow::array::*;
-use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::*;
 
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub(super) fn whole(
     macro_rules! array {
         ($t:ty) => {{
             type N = <$t as ArrowPrimitiveType>::Native;
-            let values = buffer::<N, N>(chunk, rows, |v| v, tally)?;
+            let values = buffer::<N, N>(chunk, rows, tally)?;
             let array = PrimitiveArray::<$t>::try_new(values, nulls)?;
             Arc::new(array.with_data_type(data_type.clone()))
         }};
@@ -58,19 +58,16 @@ pub(super) fn whole(
     })
 }
 
-/// Values as Arrow has them: a page lent where it holds them in full width, else decoded by way
-/// of `B`.
-fn buffer<N: ArrowNativeType, B: Number>(
+/// Values as Arrow has them: a page lent where it holds them in full width, else decoded as `B`, whose bits are those of the values.
+fn buffer<N: ArrowNativeType, B: Number + ArrowNativeType>(
     chunk: &PinnedChunk<'_>,
     rows: &Rows<'_>,
-    from: impl Fn(B) -> N,
     tally: &mut Tally<'_>,
 ) -> Result<ScalarBuffer<N>> {
+    const { assert!(size_of::<N>() == size_of::<B>()) };
     let Some((values, node)) = lend::<N>(chunk, rows) else {
-        return Ok(numbers::<B>(chunk, rows, tally)?
-            .into_iter()
-            .map(from)
-            .collect());
+        let decoded = Buffer::from_vec(numbers::<B>(chunk, rows, tally)?);
+        return Ok(ScalarBuffer::new(decoded, 0, rows.len()));
     };
     tally(node, size_of_val(&values[..]) as u64);
     Ok(values)
@@ -197,6 +194,55 @@ fn wide<N: Number>(
     Ok(())
 }
 
+/// The floats at `rows`, in double precision, appended to `out`; those that are NULL are any number.
+pub(crate) fn floats_into(
+    chunk: &PinnedChunk<'_>,
+    rows: &Rows<'_>,
+    tally: &mut Tally<'_>,
+    out: &mut Vec<f64>,
+) -> Result<()> {
+    out.reserve(rows.len());
+    let width = chunk.matrix.width();
+    for index in 0..chunk.matrix.pages.len() {
+        let page = chunk.page_rows(index);
+        let part = rows.within(&page);
+        if part.is_empty() {
+            continue;
+        }
+        let (first, before) = (page.start as u32, out.len());
+        let single = |bits: u32| f64::from(f32::from_bits(bits));
+        match width {
+            4 => converted(chunk.values::<u32>(index)?, &part, first, single, out),
+            8 => converted(
+                chunk.values::<u64>(index)?,
+                &part,
+                first,
+                f64::from_bits,
+                out,
+            ),
+            _ => return Err(chunk.cannot_hold(&DataType::Float64)),
+        }
+        let bytes = (out.len() - before) * width;
+        tally(chunk.page(index)?.node(), bytes as u64);
+    }
+    Ok(())
+}
+
+fn converted<S: Copy>(
+    values: &[S],
+    part: &PageRows<'_>,
+    first: u32,
+    convert: impl Fn(S) -> f64,
+    out: &mut Vec<f64>,
+) {
+    match part {
+        PageRows::Run(run) => out.extend(values[run.clone()].iter().map(|v| convert(*v))),
+        PageRows::Some(rows) => {
+            out.extend(rows.iter().map(|r| convert(values[(*r - first) as usize])));
+        }
+    }
+}
+
 /// Floats.
 pub(super) fn floats(
     chunk: &PinnedChunk<'_>,
@@ -207,11 +253,11 @@ pub(super) fn floats(
 ) -> Result<ArrayRef> {
     match (data_type, chunk.matrix.width()) {
         (DataType::Float32, 4) => {
-            let values = buffer(chunk, rows, f32::from_bits, tally)?;
+            let values = buffer::<f32, u32>(chunk, rows, tally)?;
             Ok(Arc::new(Float32Array::try_new(values, nulls)?))
         }
         (DataType::Float64, 8) => {
-            let values = buffer(chunk, rows, f64::from_bits, tally)?;
+            let values = buffer::<f64, u64>(chunk, rows, tally)?;
             Ok(Arc::new(Float64Array::try_new(values, nulls)?))
         }
         (other, _) => Err(chunk.cannot_hold(other)),
