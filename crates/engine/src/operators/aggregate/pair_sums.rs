@@ -36,39 +36,60 @@ impl PairSums {
     ///
     /// # Errors
     /// [`Error::Overflow`] if finite numbers have a sum that is not.
+    #[inline]
     pub fn add(&mut self, x: f64, y: f64) -> Result<()> {
-        let before = *self;
-        self.count += 1.0;
-        self.x += x;
-        self.y += y;
-        if before.count == 0.0 {
-            self.xx = if x.is_finite() { 0.0 } else { f64::NAN };
-            self.yy = if y.is_finite() { 0.0 } else { f64::NAN };
-            self.xy = self.xx + self.yy;
+        let count = self.count + 1.0;
+        let (sum_x, sum_y) = (self.x + x, self.y + y);
+        let (apart_x, apart_y) = (x * count - sum_x, y * count - sum_y);
+        let scale = 1.0 / (count * self.count);
+        let sums = PairSums {
+            count,
+            x: sum_x,
+            xx: self.xx + apart_x * apart_x * scale,
+            y: sum_y,
+            yy: self.yy + apart_y * apart_y * scale,
+            xy: self.xy + apart_x * apart_y * scale,
+        };
+        // Of the first pair the scale is infinite, and these are no numbers.
+        if (sums.x + sums.y + sums.xx + sums.yy + sums.xy).is_finite() {
+            *self = sums;
             return Ok(());
         }
-        let (apart_x, apart_y) = (x * self.count - self.x, y * self.count - self.y);
-        let scale = 1.0 / (self.count * before.count);
-        self.xx += apart_x * apart_x * scale;
-        self.yy += apart_y * apart_y * scale;
-        self.xy += apart_x * apart_y * scale;
+        self.add_unusual(sums, x, y)
+    }
+
+    /// Adds the first pair, or one after which not all of the new `sums` are finite.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    #[cold]
+    fn add_unusual(&mut self, mut sums: PairSums, x: f64, y: f64) -> Result<()> {
+        let before = *self;
+        if before.count == 0.0 {
+            sums.xx = if x.is_finite() { 0.0 } else { f64::NAN };
+            sums.yy = if y.is_finite() { 0.0 } else { f64::NAN };
+            sums.xy = sums.xx + sums.yy;
+            *self = sums;
+            return Ok(());
+        }
         let finite_x = !before.x.is_infinite() && !x.is_infinite();
         let finite_y = !before.y.is_infinite() && !y.is_infinite();
-        if finite_x && (self.x.is_infinite() || self.xx.is_infinite())
-            || finite_y && (self.y.is_infinite() || self.yy.is_infinite())
-            || finite_x && finite_y && self.xy.is_infinite()
+        if finite_x && (sums.x.is_infinite() || sums.xx.is_infinite())
+            || finite_y && (sums.y.is_infinite() || sums.yy.is_infinite())
+            || finite_x && finite_y && sums.xy.is_infinite()
         {
             return Err(overflow());
         }
-        for sum in [&mut self.xx, &mut self.yy, &mut self.xy] {
+        for sum in [&mut sums.xx, &mut sums.yy, &mut sums.xy] {
             *sum = no_infinity(*sum);
         }
-        if self.x.is_infinite() {
-            self.xx = f64::NAN;
+        if sums.x.is_infinite() {
+            sums.xx = f64::NAN;
         }
-        if self.y.is_infinite() {
-            self.yy = f64::NAN;
+        if sums.y.is_infinite() {
+            sums.yy = f64::NAN;
         }
+        *self = sums;
         Ok(())
     }
 
@@ -232,6 +253,30 @@ mod tests {
         let odd = of(&[(f64::INFINITY, 1.0), (1.0, 2.0)]).unwrap();
         assert!(odd.value(PairFunction::SquaresX).is_some_and(f64::is_nan));
         assert_eq!(odd.value(PairFunction::SquaresY), Some(0.5));
+    }
+
+    /// What is not finite comes after finite pairs and before them.
+    #[test]
+    fn pairs_that_are_not_finite_leave_no_number() {
+        for odd in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            for pairs in [
+                [(odd, 1.0), (1.0, 2.0), (4.0, 5.0)],
+                [(1.0, 1.0), (odd, 2.0), (4.0, 5.0)],
+                [(1.0, 1.0), (3.0, 2.0), (odd, 5.0)],
+            ] {
+                let sums = of(&pairs).unwrap();
+                assert_eq!(sums.count(), 3, "{pairs:?}");
+                assert!(
+                    sums.x == odd || sums.x.is_nan() && odd.is_nan(),
+                    "{pairs:?}"
+                );
+                assert!(sums.xx.is_nan() && sums.xy.is_nan(), "{pairs:?}");
+                assert!(sums.yy.is_finite(), "{pairs:?}");
+            }
+        }
+        // Sums that are finite, while their own sum is not.
+        let great = of(&[(8e307, 8e307), (8e307, 8e307)]).unwrap();
+        assert_eq!(great.parts(), [2.0, 1.6e308, 0.0, 1.6e308, 0.0, 0.0]);
     }
 
     #[test]

@@ -46,15 +46,34 @@ impl Accumulator for Pairs {
 
     fn add_rows(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
         let (x, y) = (batch.get(self.x)?, batch.get(self.y)?);
+        let values = floats(x)?.iter().zip(floats(y)?);
         let is_valid = |vector: &Vector, row: usize| {
             let valid = vector.valid.as_ref();
             valid.is_none_or(|valid| valid[row])
         };
-        let values = floats(x)?.iter().zip(floats(y)?);
-        for (row, (own_x, own_y)) in values.enumerate() {
-            if is_valid(x, row) && is_valid(y, row) {
-                let group = groups.map_or(0, |groups| groups[row] as usize);
-                self.sums[group].add(*own_x, *own_y)?;
+        match groups {
+            _ if x.valid.is_some() || y.valid.is_some() => {
+                for (row, (own_x, own_y)) in values.enumerate() {
+                    if is_valid(x, row) && is_valid(y, row) {
+                        let group = groups.map_or(0, |groups| groups[row] as usize);
+                        self.sums[group].add(*own_x, *own_y)?;
+                    }
+                }
+            }
+            Some(groups) => {
+                for ((own_x, own_y), group) in values.zip(groups) {
+                    self.sums[*group as usize].add(*own_x, *own_y)?;
+                }
+            }
+            None => {
+                // Kept out of memory while it grows.
+                let mut sums = self.sums.first().copied().unwrap_or_default();
+                for (own_x, own_y) in values {
+                    sums.add(*own_x, *own_y)?;
+                }
+                if let Some(own) = self.sums.first_mut() {
+                    *own = sums;
+                }
             }
         }
         Ok(())
@@ -118,6 +137,28 @@ mod tests {
             },
         );
         batch
+    }
+
+    #[test]
+    fn columns_without_nulls_give_what_others_do() {
+        let x: Vec<f64> = (0..50).map(|n| f64::from(n * n % 13) / 3.0).collect();
+        let y: Vec<f64> = (0..50).map(|n| f64::from(n * 7 % 11) - 1e6).collect();
+        let groups: Vec<u32> = (0..50).map(|n| n % 3).collect();
+        let some: Vec<Option<f64>> = y.iter().copied().map(Some).collect();
+        let valid = batch(&x, &some);
+        let mut known = batch(&x, &some);
+        known.set(1, Vector::new(Values::Float(y)));
+        for groups in [None, Some(&groups[..])] {
+            let of = |batch: &Batch| {
+                let mut all = Pairs::new(0, 1);
+                all.resize(3);
+                all.add_rows(groups, batch).unwrap();
+                all.add_rows(groups, batch).unwrap();
+                all.sums
+            };
+            assert_eq!(of(&known), of(&valid));
+            assert_eq!(of(&known)[0].count() == 100, groups.is_none());
+        }
     }
 
     #[test]
