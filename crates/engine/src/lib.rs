@@ -79,10 +79,11 @@ pub use execute::runtime::Runtime;
 pub use executor::Executor;
 pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
+pub use expr::extreme::extreme;
 pub use expr::ranged::{of_float, ranged};
 pub use expr::{
-    Arithmetic, Call, Calls, DateField, Expr, FloatFunction, Literal, Node, PerLabel, Ranged,
-    WholeFunction, is_fallible,
+    Arithmetic, Call, Calls, DateField, Expr, Extreme, FloatFunction, Literal, Node, PerLabel,
+    Ranged, WholeFunction, is_fallible,
 };
 pub use logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
 pub use logical::aggregate_call::AggregateCall;

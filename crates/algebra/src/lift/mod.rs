@@ -8,6 +8,8 @@
 mod bounds;
 mod checked;
 mod dates;
+mod extremes;
+mod floats;
 mod integers;
 mod overflow;
 mod wide;
@@ -18,6 +20,11 @@ pub use checked::{
     try_sub_i64_const,
 };
 pub use dates::{day_of_day, month_of_day, year_of_day};
+pub use extremes::{
+    greatest_f64, greatest_f64_const, greatest_i64, greatest_i64_const, least_f64, least_f64_const,
+    least_i64, least_i64_const,
+};
+pub use floats::{abs_f64, ceil_f64, floor_f64, round_f64, round_to_i64, sqrt_f64, trunc_f64};
 pub use integers::{
     add_f64, add_f64_const, add_i64, add_i64_const, blank, div_f64, div_f64_const, mul_f64,
     mul_f64_const, mul_i64, mul_i64_const, negate_f64, negate_i64, rsub_f64_const, rsub_i64_const,

@@ -111,6 +111,90 @@ impl Same for f64 {
 }
 properties! {
     #[test]
+    fn least_of_integers((a, b) in pair(integer())) {
+        plain((&a, &b), least_i64, least_i64_const, |a: i64, b: i64| a.min(b))?;
+    }
+
+    #[test]
+    fn greatest_of_integers((a, b) in pair(integer())) {
+        plain((&a, &b), greatest_i64, greatest_i64_const, |a: i64, b: i64| a.max(b))?;
+    }
+
+    #[test]
+    fn least_of_floats((a, b) in pair(float())) {
+        plain((&a, &b), least_f64, least_f64_const, |a: f64, b: f64| chosen(a, b, true))?;
+    }
+
+    #[test]
+    fn greatest_of_floats((a, b) in pair(float())) {
+        plain((&a, &b), greatest_f64, greatest_f64_const, |a: f64, b: f64| chosen(a, b, false))?;
+    }
+
+    /// Halves and their neighbours, and floats around where all are whole numbers.
+    #[test]
+    fn functions_of_a_float(a in vec(roundable(), 0..99)) {
+        one_float(&a, floor_f64, f64::floor)?;
+        one_float(&a, ceil_f64, f64::ceil)?;
+        one_float(&a, trunc_f64, f64::trunc)?;
+        one_float(&a, round_f64, f64::round_ties_even)?;
+        one_float(&a, abs_f64, f64::abs)?;
+        one_float(&a, sqrt_f64, f64::sqrt)?;
+    }
+
+    #[test]
+    fn whole_numbers_of_floats(a in vec(roundable(), 0..99), near in vec(-99i64..99, 0..99)) {
+        let near: Vec<f64> = near.iter().map(|n| *n as f64 / 4.0).collect();
+        at_each_level(|| {
+            for values in [&a, &near] {
+                let mut out = vec![3];
+                round_to_i64(values, &mut out);
+                prop_assert_eq!(out.len(), values.len());
+                for (found, value) in out.iter().zip(values) {
+                    prop_assert_eq!(*found, value.round_ties_even() as i64, "{}", value);
+                }
+            }
+            Ok(())
+        })?;
+    }
+}
+
+/// The lesser or the greater float: what is no number is greater than all that are.
+fn chosen(a: f64, b: f64, least: bool) -> f64 {
+    let order = a.is_nan().cmp(&b.is_nan()).then(a.total_cmp(&b));
+    if order.is_le() == least { a } else { b }
+}
+
+/// Floats, of which many lie halfway between whole numbers, and such as are about as great as the greatest with a part behind
+/// the point, or as whole numbers of 64 bits.
+fn roundable() -> BoxedStrategy<f64> {
+    let ends = vec![31, 51, 52, 53, 63];
+    let near =
+        (prop::sample::select(ends), -9i32..9, any::<bool>()).prop_map(|(bits, off, sign)| {
+            let value = 2f64.powi(bits) + f64::from(off) / 2.0;
+            if sign { -value } else { value }
+        });
+    prop_oneof![3 => float(), 1 => near].boxed()
+}
+
+/// A kernel of a float against the scalar function, bit by bit.
+fn one_float(
+    a: &[f64],
+    kernel: fn(&[f64], &mut Vec<f64>),
+    scalar: fn(f64) -> f64,
+) -> TestCaseResult {
+    at_each_level(|| {
+        let mut out = vec![3.0];
+        kernel(a, &mut out);
+        prop_assert_eq!(out.len(), a.len());
+        for (found, value) in out.iter().zip(a) {
+            prop_assert!(found.same(scalar(*value)), "{} of {}", found, value);
+        }
+        Ok(())
+    })
+}
+
+properties! {
+    #[test]
     fn wrapping_add((a, b) in pair(integer())) {
         plain((&a, &b), add_i64, add_i64_const, i64::wrapping_add)?;
     }

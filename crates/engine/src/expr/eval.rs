@@ -13,7 +13,7 @@ use arrow::datatypes::DataType;
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::without_zero;
 use crate::expr::expression::{INFINITE, may_be_infinite};
-use crate::expr::{Arithmetic, Expr, Literal, Node, PerLabel, Ranged};
+use crate::expr::{Arithmetic, Expr, Extreme, Literal, Node, PerLabel, Ranged};
 use crate::vector::batch::Batch;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
@@ -60,6 +60,7 @@ impl<'a> Context<'a> {
             }
             Node::Arithmetic(op, a, b) => self.arithmetic(*op, a, b, &e.ty),
             Node::Compare(op, a, b) => self.compare(*op, a, b),
+            Node::Extreme(which, a, b) => self.extreme(*which, a, b),
             Node::And(all) => self.logic(all, true),
             Node::Or(all) => self.logic(all, false),
             Node::Not(inner) => {
@@ -89,15 +90,7 @@ impl<'a> Context<'a> {
                 Ok(with(Values::Wide(wide), &vector))
             }
             Node::Scale(inner, factor) => self.scale(inner, *factor),
-            Node::Float(inner, divisor) => {
-                let vector = self.eval(inner)?;
-                let values = match &vector.values {
-                    Values::Int(v) => v.iter().map(|v| *v as f64 / divisor).collect(),
-                    Values::Wide(v) => v.iter().map(|v| *v as f64 / divisor).collect(),
-                    _ => return Err(Error::internal("a float of such a value")),
-                };
-                Ok(with(Values::Float(values), &vector))
-            }
+            Node::Float(inner, divisor) => self.float(inner, *divisor),
             Node::Year(inner) => {
                 let vector = self.eval(inner)?;
                 check_finite(inner, &vector)?;
@@ -146,6 +139,9 @@ impl<'a> Context<'a> {
             }
             return Ok(with(Values::Int(out), &b));
         }
+        if let Some(Literal::Float(constant)) = b.constant() {
+            return self.float_and_constant(op, a, *constant);
+        }
         let (a, b) = (self.eval(a)?, self.eval(b)?);
         let values = match (&a.values, &b.values) {
             (Values::Int(x), Values::Int(y)) => {
@@ -176,6 +172,43 @@ impl<'a> Context<'a> {
             values,
             valid: both(&a, &b),
         })
+    }
+
+    /// Whole numbers as floats, divided by a power of ten.
+    fn float(&self, inner: &Expr, divisor: f64) -> Result<Vector> {
+        let vector = self.eval(inner)?;
+        let mut out = Vec::new();
+        match &vector.values {
+            Values::Int(v) if divisor == 1.0 => lift::to_f64(v, &mut out),
+            Values::Int(v) => out.extend(v.iter().map(|v| *v as f64 / divisor)),
+            Values::Wide(v) => out.extend(v.iter().map(|v| *v as f64 / divisor)),
+            _ => return Err(Error::internal("a float of such a value")),
+        }
+        Ok(with(Values::Float(out), &vector))
+    }
+
+    fn float_and_constant(&self, op: Arithmetic, a: &Expr, constant: f64) -> Result<Vector> {
+        let a = self.eval(a)?;
+        let Values::Float(values) = &a.values else {
+            return Err(Error::internal("arithmetic of different kinds"));
+        };
+        let mut out = Vec::new();
+        match op {
+            Arithmetic::Add => lift::add_f64_const(values, constant, &mut out),
+            Arithmetic::Sub => lift::sub_f64_const(values, constant, &mut out),
+            Arithmetic::Mul => lift::mul_f64_const(values, constant, &mut out),
+            Arithmetic::Div => lift::div_f64_const(values, constant, &mut out),
+        }
+        Ok(with(Values::Float(out), &a))
+    }
+
+    fn extreme(&self, which: Extreme, a: &Expr, b: &Expr) -> Result<Vector> {
+        let a = self.eval(a)?;
+        let found = b.constant().and_then(|b| which.of_constant(&a, b));
+        match found {
+            Some(found) => Ok(found),
+            None => which.of_vectors(&a, self.eval(b)?.as_ref()),
+        }
     }
 
     fn compare(&self, op: Op, a: &Expr, b: &Expr) -> Result<Vector> {

@@ -9,6 +9,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
+use crate::expr::extreme::Extreme;
 use crate::expr::kernel::Kernel;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
@@ -45,6 +46,8 @@ pub enum Node {
     Parameter(usize),
     /// Both operands have the kind of the result and, except for products, its scale.
     Arithmetic(Arithmetic, Box<Expr>, Box<Expr>),
+    /// Both operands have the type of the result.
+    Extreme(Extreme, Box<Expr>, Box<Expr>),
     /// Both operands have the same kind and, for decimals, the same scale.
     Compare(Compare, Box<Expr>, Box<Expr>),
     /// True if all are true.
@@ -224,7 +227,7 @@ impl Expr {
     fn each_operand(&self, f: &mut dyn FnMut(&Expr)) {
         match &self.node {
             Node::Var(_) | Node::Literal(_) | Node::Parameter(_) => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Extreme(_, a, b) => {
                 f(a);
                 f(b);
             }
@@ -266,6 +269,7 @@ impl Expr {
             Node::Literal(_) | Node::Parameter(_) => self.node.clone(),
             Node::Arithmetic(op, a, b) => Node::Arithmetic(*op, one(a), one(b)),
             Node::Compare(op, a, b) => Node::Compare(*op, one(a), one(b)),
+            Node::Extreme(which, a, b) => Node::Extreme(*which, one(a), one(b)),
             Node::And(all) => Node::And(each(all)),
             Node::Or(all) => Node::Or(each(all)),
             Node::Not(e) => Node::Not(one(e)),
@@ -299,7 +303,7 @@ impl Expr {
         f(self);
         match &mut self.node {
             Node::Var(_) | Node::Literal(_) | Node::Parameter(_) => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Extreme(_, a, b) => {
                 a.each_mut(f);
                 b.each_mut(f);
             }
@@ -350,7 +354,7 @@ pub fn is_fallible(e: &Expr) -> bool {
         Node::Var(_) | Node::Literal(_) | Node::Parameter(_) | Node::Labels(..) => false,
         Node::Call(..) => true,
         Node::Arithmetic(_, a, b) => e.ty.kind == Kind::Wide || is_fallible(a) || is_fallible(b),
-        Node::Compare(_, a, b) => is_fallible(a) || is_fallible(b),
+        Node::Compare(_, a, b) | Node::Extreme(_, a, b) => is_fallible(a) || is_fallible(b),
         Node::And(all) | Node::Or(all) => all.iter().any(is_fallible),
         Node::Not(e) | Node::IsNull(e) | Node::In(e, _) | Node::Widen(e) | Node::Float(e, _) => {
             is_fallible(e)
@@ -405,6 +409,7 @@ impl fmt::Display for Expr {
             Node::Compare(op, a, b) => {
                 write!(f, "{a} {} {b}", op.sign())
             }
+            Node::Extreme(which, a, b) => write!(f, "{which}({a}, {b})"),
             Node::And(all) => {
                 f.write_str("(")?;
                 list(f, all, " and ")?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use algebra::lift;
+
 use crate::error::{Error, Result};
 use crate::expr::whole::{Whole, WholeFunction};
 use crate::vector::value::{Values, Vector};
@@ -13,6 +15,21 @@ pub enum FloatFunction {
     Floor,
     /// The least whole number that is not less.
     Ceil,
+    /// The number without what is behind its point.
+    Trunc,
+    /// The nearest whole number, and of two the even one.
+    Round,
+    /// The number without its sign.
+    Abs,
+    /// The square root, which there is of no number less than zero.
+    Sqrt,
+    /// The nearest whole number, and of two the even one, as one of a type. Only of what is next to one of that type.
+    Whole {
+        /// The least of the type.
+        low: i64,
+        /// The greatest of the type.
+        high: i64,
+    },
     /// The number of the stretch of one width between two finite bounds, from 1 on; 0 before the first of `count`, which is one at
     /// least, and `count + 1` behind the last. Numbers only.
     Bucket {
@@ -56,7 +73,7 @@ impl Kernel {
                 whole.apply(values)
             }
             (Kernel::Float(function), Values::Float(values)) => {
-                if !proven && !all_numbers(values, valid) {
+                if !proven && !function.holds_all(values, valid) {
                     return Ok(None);
                 }
                 function.apply(values)
@@ -74,32 +91,59 @@ impl fmt::Display for Kernel {
     /// Writes `_` for the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kernel::Float(FloatFunction::Floor) => f.write_str("floor(_)"),
-            Kernel::Float(FloatFunction::Ceil) => f.write_str("ceil(_)"),
-            Kernel::Float(FloatFunction::Bucket { low, high, count }) => {
-                write!(f, "bucket(_, {low:?}, {high:?}, {count})")
-            }
+            Kernel::Float(function) => write!(f, "{function}"),
             Kernel::Whole(whole) => write!(f, "{}", whole.function()),
         }
     }
 }
 
-/// Whether all of them that are not NULL are numbers.
-fn all_numbers(values: &[f64], valid: Option<&[bool]>) -> bool {
+/// Whether all of them that are not NULL are such.
+#[inline(always)]
+fn all(values: &[f64], valid: Option<&[bool]>, is_such: impl Fn(f64) -> bool) -> bool {
     // All are looked at, which takes no branches.
-    if !values.iter().fold(false, |any, value| any | value.is_nan()) {
+    if values.iter().fold(true, |all, value| all & is_such(*value)) {
         return true;
     }
     let mut rows = values.iter().zip(valid.unwrap_or_default());
-    valid.is_some() && !rows.any(|(value, valid)| *valid && value.is_nan())
+    valid.is_some() && rows.all(|(value, valid)| !*valid || is_such(*value))
 }
 
 impl FloatFunction {
-    fn apply(self, values: &[f64]) -> Values {
-        let of = values.iter();
+    /// Whether the kernel is right for all values.
+    pub(super) fn is_total(self) -> bool {
+        use FloatFunction as F;
+        matches!(self, F::Floor | F::Ceil | F::Trunc | F::Round | F::Abs)
+    }
+
+    /// Whether the kernel is right for all of them that are not NULL.
+    fn holds_all(self, values: &[f64], valid: Option<&[bool]>) -> bool {
         match self {
-            FloatFunction::Floor => Values::Float(of.map(|value| value.floor()).collect()),
-            FloatFunction::Ceil => Values::Float(of.map(|value| value.ceil()).collect()),
+            FloatFunction::Sqrt => all(values, valid, |value| (value >= 0.0) | value.is_nan()),
+            FloatFunction::Whole { low, high } => {
+                // The least number of a type is even, and the greatest is odd: halves beside both go to even ones. No float
+                // lies between the ends of 64 bits and these.
+                let (least, above) = (low as f64 - 0.5, high as f64 + 0.5);
+                all(values, valid, |value| (value >= least) & (value < above))
+            }
+            FloatFunction::Bucket { .. } => all(values, valid, |value| !value.is_nan()),
+            _ => self.is_total(),
+        }
+    }
+
+    fn apply(self, values: &[f64]) -> Values {
+        let mut out = Vec::new();
+        match self {
+            FloatFunction::Floor => lift::floor_f64(values, &mut out),
+            FloatFunction::Ceil => lift::ceil_f64(values, &mut out),
+            FloatFunction::Trunc => lift::trunc_f64(values, &mut out),
+            FloatFunction::Round => lift::round_f64(values, &mut out),
+            FloatFunction::Abs => lift::abs_f64(values, &mut out),
+            FloatFunction::Sqrt => lift::sqrt_f64(values, &mut out),
+            FloatFunction::Whole { .. } => {
+                let mut out = Vec::new();
+                lift::round_to_i64(values, &mut out);
+                return Values::Int(out);
+            }
             FloatFunction::Bucket { low, high, count } => {
                 let (width, times, last) = (high - low, f64::from(count), i64::from(count) - 1);
                 let bucket = |value: &f64| {
@@ -111,8 +155,64 @@ impl FloatFunction {
                         _ => within,
                     }
                 };
-                Values::Int(of.map(bucket).collect())
+                return Values::Int(values.iter().map(bucket).collect());
             }
         }
+        Values::Float(out)
+    }
+}
+
+impl fmt::Display for FloatFunction {
+    /// Writes `_` for the number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FloatFunction::Floor => f.write_str("floor(_)"),
+            FloatFunction::Ceil => f.write_str("ceil(_)"),
+            FloatFunction::Trunc => f.write_str("trunc(_)"),
+            FloatFunction::Round => f.write_str("round(_)"),
+            FloatFunction::Abs => f.write_str("abs(_)"),
+            FloatFunction::Sqrt => f.write_str("sqrt(_)"),
+            FloatFunction::Whole { low, high } => write!(f, "whole(_, {low}, {high})"),
+            FloatFunction::Bucket { low, high, count } => {
+                write!(f, "bucket(_, {low:?}, {high:?}, {count})")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_beside_the_ends_of_a_type() {
+        let holds = |low: i64, high: i64, value: f64| {
+            FloatFunction::Whole { low, high }.holds_all(&[value], None)
+        };
+        for (low, high) in [
+            (i64::from(i8::MIN), i64::from(i8::MAX)),
+            (i64::from(i16::MIN), i64::from(i16::MAX)),
+            (i64::from(i32::MIN), i64::from(i32::MAX)),
+        ] {
+            let (least, most) = (low as f64, high as f64);
+            assert!(holds(low, high, least - 0.5) && !holds(low, high, least - 0.500_1));
+            assert!(holds(low, high, most + 0.499_9) && !holds(low, high, most + 0.5));
+        }
+        let (low, high) = (i64::MIN, i64::MAX);
+        let most = 9_223_372_036_854_775_808.0;
+        assert!(holds(low, high, -most) && !holds(low, high, most));
+        assert!(holds(low, high, 9_223_372_036_854_774_784.0));
+        assert!(!holds(low, high, -9_223_372_036_854_777_856.0));
+        assert!(!holds(low, high, f64::NAN) && !holds(low, high, f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn what_is_null_is_no_value_that_is_beside() {
+        let whole = FloatFunction::Whole { low: -9, high: 9 };
+        assert!(!whole.holds_all(&[1.0, f64::NAN], Some(&[false, true])));
+        assert!(whole.holds_all(&[1.0, f64::NAN], Some(&[true, false])));
+        assert!(!FloatFunction::Sqrt.holds_all(&[4.0, -1.0], None));
+        assert!(FloatFunction::Sqrt.holds_all(&[-0.0, f64::NAN], None));
+        assert!(FloatFunction::Floor.holds_all(&[f64::NAN], None));
     }
 }

@@ -8,10 +8,12 @@ pub(crate) mod build;
 mod division;
 pub(crate) mod eval;
 mod expression;
+pub(crate) mod extreme;
 pub(crate) mod kernel;
 pub(crate) mod ranged;
 pub(crate) mod whole;
 
 pub use expression::{Arithmetic, Call, Calls, Expr, Literal, Node, PerLabel, Ranged, is_fallible};
+pub use extreme::Extreme;
 pub use kernel::FloatFunction;
 pub use whole::{DateField, WholeFunction};

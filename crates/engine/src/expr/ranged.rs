@@ -55,8 +55,8 @@ pub fn ranged(
     node(e, Kernel::Whole(kernel), ty, is_proven, otherwise)
 }
 
-/// `function` of `e` as type `data`; `otherwise` computes all values of the vectors in which there is one that is not a number, if
-/// the function is of numbers only.
+/// `function` of `e` as type `data`; `otherwise` computes all values of the vectors in which there is one that the function is not
+/// of.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if `e` is no float, or the type is not that of the results; those of `otherwise`.
@@ -73,19 +73,31 @@ pub fn of_float(
             let most = i128::from(count) + 1;
             Some((0, most)).filter(|_| is_fit && most <= i32::MAX.into())
         }
+        FloatFunction::Whole { low, high } => {
+            Some((i128::from(low), i128::from(high))).filter(|_| low <= high)
+        }
         _ => None,
     };
-    let is_bucket = matches!(function, FloatFunction::Bucket { .. });
+    let is_whole = matches!(
+        function,
+        FloatFunction::Bucket { .. } | FloatFunction::Whole { .. }
+    );
     let ty = Type::of(data, e.ty.nullable).ok_or_else(unfit)?;
     let (wanted, ty) = match bounds {
         Some(bounds) => (Kind::Int, ty.within(bounds)),
-        None if is_bucket => return Err(unfit()),
+        None if is_whole => return Err(unfit()),
         None => (Kind::Float, ty),
     };
     if e.ty.kind != Kind::Float || ty.kind != wanted {
         return Err(unfit());
     }
-    node(e, Kernel::Float(function), ty, !is_bucket, otherwise)
+    node(
+        e,
+        Kernel::Float(function),
+        ty,
+        function.is_total(),
+        otherwise,
+    )
 }
 
 fn node(

@@ -352,7 +352,9 @@ fn expr_cost(e: &Expr) -> Cost {
     };
     match &e.node {
         Node::Var(_) | Node::Literal(_) | Node::Parameter(_) => {}
-        Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => own(&[a, b], 1, &mut cost),
+        Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Extreme(_, a, b) => {
+            own(&[a, b], 1, &mut cost)
+        }
         Node::And(all) | Node::Or(all) => {
             let parts: Vec<&Expr> = all.iter().collect();
             own(&parts, all.len().max(1) as u64 - 1, &mut cost);

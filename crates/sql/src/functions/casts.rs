@@ -19,9 +19,12 @@ use table::Infinity;
 use crate::functions::arguments::nanoseconds;
 use crate::functions::own::Own;
 
+/// The name of the function that rounds numbers that float before they become whole ones.
+pub(crate) const HALF_EVEN: &str = "round_half_even";
+
 static ROUND: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let own = Own::new(
-        "round_half_even",
+        HALF_EVEN,
         |types| Ok(vec![DataType::Float64; types.len()]),
         |_| Ok(DataType::Float64),
         round,

@@ -15,6 +15,7 @@ use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::functions::decimals::operators::QUOTIENT;
+use crate::functions::same::SAME;
 use crate::functions::single::of_single;
 use crate::lower::call::{Function, Same, failed};
 use crate::lower::lowering::{Lowering, mapped};
@@ -250,6 +251,7 @@ impl Lowering<'_> {
             {
                 engine::year(self.expr(date, scope)?, &data)
             }
+            (SAME, [own, _]) => self.expr(own, scope),
             (name @ ("+" | "-" | "*"), [a, b]) if operands(e).is_some() => {
                 let (a, b) = (self.expr(a, scope)?, self.expr(b, scope)?);
                 let op = match name {

@@ -16,6 +16,7 @@ use crate::functions::temporal::sums::DIFFERENCE;
 use crate::functions::temporal::zones;
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
+use crate::lower::floats::{float_function, rounded};
 use crate::lower::lowering::{Lowering, unsupported};
 use crate::optimize::checked::type_of;
 
@@ -72,8 +73,14 @@ impl Lowering<'_> {
                 (Some(WholeFunction::Plus(0)).filter(|_| is_utc), of)
             }
             (_, [of]) if target(e).is_some() => (kernels::cast(&ty(of)?, data, clocks), of),
-            ("floor" | "ceil" | "trunc" | "round", [of]) => {
+            (name, [of]) if float_function(name, data).is_some() => {
+                return self.of_float(name, of, e, data, scope);
+            }
+            ("floor" | "trunc" | "round", [of]) => {
                 return self.rounding(function.func.name(), of, data, scope);
+            }
+            (name @ ("least" | "greatest"), all) => {
+                return self.extreme(name, all, data, scope);
             }
             ("width_bucket", [of, Sql::Literal(low, _), Sql::Literal(high, _), count]) => {
                 let Some(bucket) = bucket(low, high, count) else {
@@ -99,6 +106,9 @@ impl Lowering<'_> {
         data: &DataType,
         scope: Scope<'_>,
     ) -> Result<Option<Expr>> {
+        if let Some(of) = rounded(of, data) {
+            return self.whole(of, e, data, scope).map(Some);
+        }
         let (kernel, range) = match (from, data) {
             (DataType::Decimal128(_, from), DataType::Decimal128(_, to)) if to < from => {
                 let factor = i8::checked_sub(*from, *to).and_then(power);
@@ -140,7 +150,7 @@ impl Lowering<'_> {
         engine::ranged(kernel, of, ALL, data, || self.call(e, scope)).map(Some)
     }
 
-    /// A number without what is behind its point.
+    /// A decimal without what is behind its point.
     fn rounding(
         &mut self,
         name: &str,
@@ -150,14 +160,6 @@ impl Lowering<'_> {
     ) -> Result<Option<Expr>> {
         let none = || unsupported("other numbers to round");
         match (name, data) {
-            ("floor", DataType::Float64) => {
-                let of = self.expr(of, scope)?;
-                engine::of_float(FloatFunction::Floor, of, data, none).map(Some)
-            }
-            ("ceil", DataType::Float64) => {
-                let of = self.expr(of, scope)?;
-                engine::of_float(FloatFunction::Ceil, of, data, none).map(Some)
-            }
             ("floor" | "trunc" | "round", DataType::Decimal128(_, 0)) => {
                 // Of a quotient that is found at once: the digits behind its point are not needed.
                 let quotient = quotient(of, scope).filter(|_| name != "round");

@@ -5,7 +5,7 @@
 //! called on Arrow arrays, once per label where they read a single coded text.
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`extremes`], [`grouping_sets`],
-//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`] and [`documents`] its methods. [`refusal`] tells at first sight what is refused, and
+//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`], [`floats`] and [`documents`] its methods. [`refusal`] tells at first sight what is refused, and
 //! [`subplans`] what a plan has more than once; [`source`], [`series`] and [`outside`] are what scans read. [`unnest`] and
 //! [`each_time`] make functions of rows.
 //!
@@ -20,6 +20,7 @@ mod each_time;
 mod expr;
 mod extremes;
 mod first_rows;
+mod floats;
 mod frames;
 mod grouping_sets;
 pub(crate) mod hybrid;
