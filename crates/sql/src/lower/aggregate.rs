@@ -3,7 +3,9 @@
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Aggregate, Expr as Sql};
-use engine::{Error, Expr, Fold, Function, Kind, Literal, PairFunction, Rel, Result, Type, Var};
+use engine::{
+    Error, Expr, Fold, Function, Kind, Literal, Node, PairFunction, Rel, Result, Type, Var,
+};
 
 use crate::lower::aggregate_call::{chosen, is_beyond_accumulators};
 use crate::lower::expr::Scope;
@@ -226,6 +228,7 @@ impl Lowering<'_> {
                 let value = self.expr(arg, scope)?;
                 chosen(self.expr(filter, scope)?, value)?
             }
+            (Function::Avg, ..) => whole(self.expr(arg, scope)?),
             _ => self.expr(arg, scope)?,
         };
         check(function, &arg.ty)?;
@@ -236,6 +239,20 @@ impl Lowering<'_> {
         };
         Ok((function, Some(self.var(arg, e.to_string(), exprs))))
     }
+}
+
+/// The whole numbers of at most 32 bits that become the doubles `e`, if they are such: the average of both is the same, and sums of whole
+/// numbers are exact.
+fn whole(e: Expr) -> Expr {
+    match e.node {
+        Node::Float(inner, divisor) if divisor == 1.0 && is_short(&inner.ty) => *inner,
+        node => Expr { node, ty: e.ty },
+    }
+}
+
+fn is_short(ty: &Type) -> bool {
+    let is_short = matches!(ty.data, DataType::Int8 | DataType::Int16 | DataType::Int32);
+    is_short && ty.kind == Kind::Int
 }
 
 /// What there is of an aggregate where the engine has no accumulator for it, or none for its values.
