@@ -3,6 +3,13 @@
 use super::found::{self, NONE};
 use crate::filter::positions;
 use crate::krao::Groups;
+use crate::prefetch;
+
+/// From this many rows on (512 KiB), memory of matches is prefetched: where a group's rows are, and the rows, for so many
+/// probing rows ahead.
+const LARGE: usize = 1 << 17;
+const PLACES_AHEAD: usize = 32;
+const ROWS_AHEAD: usize = 16;
 
 /// One partition of a join table while one thread fills it.
 #[derive(Clone, Debug)]
@@ -233,11 +240,11 @@ impl Hashed {
     ) -> bool {
         let Probe { hashes, .. } = probe;
         let hashes = std::mem::take(hashes);
-        let more = probe.matches(probe_out, build_out, limit, |row, group| {
-            let part = self.part(hashes[row]);
-            let (begin, end) = part.places(group);
-            &part.rows[begin as usize..end as usize]
-        });
+        let lists = HashedRows {
+            table: self,
+            hashes: &hashes,
+        };
+        let more = probe.matches(probe_out, build_out, limit, &lists);
         probe.hashes = hashes;
         more
     }
@@ -305,14 +312,14 @@ impl Probe {
         found::exclude(&mut self.groups, valid);
     }
 
-    /// The next matches, where `places` gives the rows of a group that a row found.
+    /// The next matches, where `lists` has the rows of the groups that were found.
     #[inline(always)]
-    pub(super) fn matches<'t>(
+    pub(super) fn matches(
         &mut self,
         probe_out: &mut Vec<u32>,
         build_out: &mut Vec<u32>,
         limit: usize,
-        places: impl Fn(usize, u32) -> &'t [u32],
+        lists: &impl RowLists,
     ) -> bool {
         probe_out.clear();
         build_out.clear();
@@ -320,9 +327,13 @@ impl Probe {
             found::found(&self.groups, &mut self.found);
             positions(&self.found, &mut self.hits);
         }
+        let is_large = lists.row_count() >= LARGE;
         while self.row < self.hits.len() && build_out.len() < limit {
+            if is_large {
+                self.ask(lists);
+            }
             let row = self.hits[self.row];
-            let rest = &places(row as usize, self.groups[row as usize])[self.taken..];
+            let rest = &lists.list(row as usize, self.groups[row as usize])[self.taken..];
             let taken = rest.len().min(limit - build_out.len());
             // Most have few: a loop is less than two calls.
             for partner in &rest[..taken] {
@@ -337,5 +348,67 @@ impl Probe {
             self.taken = 0;
         }
         self.row < self.hits.len()
+    }
+
+    /// Asks for the memory of later matches.
+    #[inline(always)]
+    fn ask(&self, lists: &impl RowLists) {
+        if let Some(row) = self.hits.get(self.row + PLACES_AHEAD) {
+            lists.ask_for_place(*row as usize, self.groups[*row as usize]);
+        }
+        if let Some(row) = self.hits.get(self.row + ROWS_AHEAD) {
+            lists.ask_for_rows(*row as usize, self.groups[*row as usize]);
+        }
+    }
+}
+
+/// The rows of each group of a table. A group is asked for together with the probing row that found it.
+pub(super) trait RowLists {
+    /// The number of rows of all groups.
+    fn row_count(&self) -> usize;
+
+    /// Prefetches what says where the rows of `group` are.
+    fn ask_for_place(&self, row: usize, group: u32);
+
+    /// Prefetches the first rows of `group`.
+    fn ask_for_rows(&self, row: usize, group: u32);
+
+    /// The rows of `group`.
+    fn list(&self, row: usize, group: u32) -> &[u32];
+}
+
+/// The rows of a [`Hashed`], and the hashes of the keys that probe it.
+struct HashedRows<'t> {
+    table: &'t Hashed,
+    hashes: &'t [u64],
+}
+
+impl RowLists for HashedRows<'_> {
+    #[inline(always)]
+    fn row_count(&self) -> usize {
+        self.table.rows
+    }
+
+    #[inline(always)]
+    fn ask_for_place(&self, row: usize, group: u32) {
+        let starts = self.table.part(self.hashes[row]).starts.as_ref();
+        if let Some(start) = starts.and_then(|starts| starts.get(group as usize)) {
+            prefetch(start);
+        }
+    }
+
+    #[inline(always)]
+    fn ask_for_rows(&self, row: usize, group: u32) {
+        let part = self.table.part(self.hashes[row]);
+        if let Some(first) = part.rows.get(part.places(group).0 as usize) {
+            prefetch(first);
+        }
+    }
+
+    #[inline(always)]
+    fn list(&self, row: usize, group: u32) -> &[u32] {
+        let part = self.table.part(self.hashes[row]);
+        let (begin, end) = part.places(group);
+        &part.rows[begin as usize..end as usize]
     }
 }

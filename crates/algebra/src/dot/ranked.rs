@@ -2,10 +2,11 @@
 
 use super::direct::within;
 use super::found::NONE;
-use super::hashed::Probe;
+use super::hashed::{Probe, RowLists};
 use super::rank::Ranks;
 use crate::encoded::{Stored, set_where};
 use crate::level::dispatched;
+use crate::prefetch;
 
 /// Rows of integer keys between two bounds, found by how many keys are smaller: a bit and a half per integer
 /// between the bounds, so that keys may lie far apart, and keys that are not there cost no more than a bit.
@@ -209,9 +210,42 @@ impl Ranked {
         let (Some(starts), Some(rows)) = (&self.starts, &self.rows) else {
             panic!("a table without repeated keys");
         };
-        probe.matches(probe_out, build_out, limit, |_, rank| {
-            &rows[starts[rank as usize] as usize..starts[rank as usize + 1] as usize]
-        })
+        let lists = RankedRows { starts, rows };
+        probe.matches(probe_out, build_out, limit, &lists)
+    }
+}
+
+/// The rows of a [`Ranked`] with repeated keys.
+struct RankedRows<'t> {
+    starts: &'t [u32],
+    rows: &'t [u32],
+}
+
+impl RowLists for RankedRows<'_> {
+    #[inline(always)]
+    fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline(always)]
+    fn ask_for_place(&self, _: usize, rank: u32) {
+        if let Some(start) = self.starts.get(rank as usize) {
+            prefetch(start);
+        }
+    }
+
+    #[inline(always)]
+    fn ask_for_rows(&self, _: usize, rank: u32) {
+        let start = self.starts.get(rank as usize);
+        if let Some(first) = start.and_then(|start| self.rows.get(*start as usize)) {
+            prefetch(first);
+        }
+    }
+
+    #[inline(always)]
+    fn list(&self, _: usize, rank: u32) -> &[u32] {
+        let rank = rank as usize;
+        &self.rows[self.starts[rank] as usize..self.starts[rank + 1] as usize]
     }
 }
 
