@@ -11,10 +11,10 @@ const LOOKED_AT: usize = 65_536;
 /// Rows of integer keys between two bounds, found by position: 4 bytes per integer between them.
 ///
 /// Invariant: `rows` has one entry more than there are integers; the last is [`NONE`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direct {
-    min: i64,
-    rows: Vec<u32>,
+    pub(super) min: i64,
+    pub(super) rows: Vec<u32>,
 }
 
 impl Direct {

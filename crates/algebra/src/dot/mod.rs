@@ -9,12 +9,15 @@
 //! | [`Bits`] | integers, for a semi-join: is the key there? | a bit test |
 //! | [`Keys`] | those of one of these, for a scan: is the stored value a key? | as that table |
 //! | [`Hashed`] | any number of words, also repeated ones | a hash table look-up |
+//!
+//! [`Ranges`] builds a large [`Direct`] or [`Ranked`] with several threads.
 
 mod bits;
 mod direct;
 mod found;
 mod hashed;
 mod keys;
+mod ranges;
 mod rank;
 mod ranked;
 
@@ -23,4 +26,5 @@ pub use direct::Direct;
 pub use found::{NONE, exclude, found};
 pub use hashed::{Hashed, Part, Probe};
 pub use keys::Keys;
+pub use ranges::{Divided, Marked, RangeIndex, Ranges, is_scattered};
 pub use ranked::Ranked;

@@ -13,22 +13,22 @@ use crate::prefetch;
 ///
 /// Invariants: the words have a bit more than there are integers between the bounds, which is zero; `before` has
 /// one entry per word, the number of bits set in the words before it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    min: i64,
+    pub(super) min: i64,
     /// The greatest distance from `min`.
-    span: u64,
-    words: Vec<u64>,
-    before: Vec<u32>,
+    pub(super) span: u64,
+    pub(super) words: Vec<u64>,
+    pub(super) before: Vec<u32>,
     /// Where the rows of each key begin, and behind the last; `None` if each has one row.
-    starts: Option<Vec<u32>>,
+    pub(super) starts: Option<Vec<u32>>,
     /// The rows in the order of their keys; `None` if each key has one row and they are in this order.
-    rows: Option<Vec<u32>>,
+    pub(super) rows: Option<Vec<u32>>,
 }
 
 impl Ranked {
     /// Makes a table of the rows whose keys are valid. Rows are numbered from 0; valid keys must lie
-    /// in `min..=max`.
+    /// in `min..=max`. Many rows of scattered keys take less time [range by range](super::Ranges).
     ///
     /// # Panics
     /// When lengths differ, a valid key lies outside the bounds, `min > max`, there are 2^40 integers between
@@ -251,7 +251,7 @@ impl RowLists for RankedRows<'_> {
 
 /// Calls `f` with the number and key of each valid row.
 #[inline(always)]
-fn each(keys: &[i64], valid: Option<&[bool]>, mut f: impl FnMut(u32, i64)) {
+pub(super) fn each(keys: &[i64], valid: Option<&[bool]>, mut f: impl FnMut(u32, i64)) {
     match valid {
         None => keys
             .iter()

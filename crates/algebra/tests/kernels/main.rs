@@ -11,6 +11,7 @@ mod krao;
 mod laws;
 mod lift;
 mod order;
+mod ranges;
 
 use std::fmt::Debug;
 
