@@ -108,6 +108,26 @@ fn a_relation_hangs_where_its_key_finds_it() {
     assert_eq!(found, expected.count() as i64);
 }
 
+/// So many rows in no order that their keys are indexed range by range, with both workers; each key once or several times.
+#[test]
+fn many_rows_in_no_order_are_found_by_their_keys() {
+    const ROWS: i64 = 300_007;
+    for repeats in [1, 3] {
+        let mut query = Query::default();
+        let few: Vec<[i64; 1]> = (0..ROWS)
+            .map(|row| [row * 104_729 % ROWS / repeats])
+            .collect();
+        let many: Vec<[i64; 1]> = (0..2 * ROWS)
+            .map(|row| [row * 224_737 % (2 * ROWS)])
+            .collect();
+        let (few, [few_key]) = relation(&mut query, "few", [ROWS], &few);
+        let (many, [many_key]) = relation(&mut query, "many", [2 * ROWS], &many);
+        let (found, program) = counted(query, vec![many, few], vec![(many_key, few_key)]);
+        // Each key that a row of the few may have is in one row of the many.
+        assert_eq!(found, ROWS, "{program}");
+    }
+}
+
 /// Stock of items by day, and sales of items by day, both in the same week: a sale's day is found by its key below the
 /// sale, although its week would find it below the day of the stock before the sale is there. A sale is not found by the
 /// buyer, of whom there are more than sales: a buyer can only hang below a sale.

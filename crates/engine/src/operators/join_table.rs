@@ -5,33 +5,20 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use algebra::dot::{Direct, Hashed, Keys, NONE, Ranked};
-use algebra::lift::Bounds;
+use algebra::dot::{Hashed, Keys, NONE};
 use arrow::datatypes::DataType;
 use table::Dictionary;
 
 use crate::error::{Error, Result};
+use crate::operators::join_index::{Index, PackedIndex, SEED};
 use crate::operators::ordered_rows::OrderedRows;
 use crate::vector::batch::Batch;
 use crate::vector::composite_key::CompositeKey;
-use crate::vector::interner::Interner;
-use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
+use crate::vector::key_encoding::{KeyWords, StringKeys};
 use crate::vector::radix::LoadedPartitions;
 use crate::vector::rows::Materialized;
 use crate::vector::strings::Strings;
 use crate::vector::value::{Type, Values, Var, Vector};
-
-/// The index is an array by key if there are at most this many integers for each row between the least and the
-/// greatest key.
-const DENSE: u64 = 2;
-/// It is a bitmap with ranks if there are at most this many: 48 bytes per row.
-const SPARSE: u64 = 256;
-/// Or at most this many for each expected probe: a byte and a half for each, where hashing takes twice the time.
-const PER_PROBE: u64 = 8;
-/// Ranges up to this size always get a bitmap: 768 KiB.
-const SMALL_RANGE: u64 = 1 << 22;
-
-const SEED: u64 = 0x5EED_A702;
 
 /// The build side of a join. Immutable except for the marks.
 #[derive(Debug)]
@@ -61,29 +48,6 @@ pub(crate) struct JoinTable {
     pub pass: Option<LoadedPartitions>,
 }
 
-/// How rows are found by their keys.
-#[derive(Debug)]
-pub(super) enum Index {
-    /// The key is packed into one whole number.
-    CompositeKey(CompositeKey, PackedIndex),
-    /// The key is encoded as words.
-    KeyWords {
-        hashed: Hashed,
-        layout: KeyEncoding,
-        interners: Vec<Interner>,
-    },
-    /// No key: every row matches.
-    All,
-}
-
-/// The index of keys that are packed into a number.
-#[derive(Debug)]
-pub(super) enum PackedIndex {
-    Direct(Arc<Direct>),
-    Ranked(Arc<Ranked>),
-    Hashed(Hashed),
-}
-
 /// The state of a probe between the vectors of its result.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeState {
@@ -101,8 +65,8 @@ pub(crate) struct ProbeState {
 }
 
 impl JoinTable {
-    /// Builds the table from rows with these vectors and keys. About `expected_probes` rows will probe it. `is_ordered` says whether
-    /// probes ask for the order of its rows.
+    /// Builds the table from rows with these vectors and keys. `probes` says about how many rows will probe it, and whether these ask
+    /// for the order of its rows.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more than 4 billion rows.
@@ -112,7 +76,7 @@ impl JoinTable {
         columns: BTreeMap<Var, Vector>,
         rows: usize,
         marks: bool,
-        (expected_probes, is_ordered): (u64, bool),
+        probes: (u64, bool),
     ) -> Result<JoinTable> {
         if rows >= NONE as usize {
             return Err(Error::Unsupported(
@@ -120,30 +84,29 @@ impl JoinTable {
             ));
         }
         let vectors: Vec<&Vector> = keys.iter().filter_map(|key| columns.get(key)).collect();
-        let (index, unique) = match CompositeKey::of(&vectors) {
-            _ if keys.is_empty() => (Index::All, rows <= 1),
-            Some(numbers) => {
-                let (index, unique) = packed_index(&numbers, &vectors, rows, expected_probes)?;
-                (Index::CompositeKey(numbers, index), unique)
-            }
-            None => encoded_index(types, &vectors, rows)?,
-        };
-        let memory = match &index {
-            Index::CompositeKey(_, PackedIndex::Direct(direct)) => direct.memory(),
-            Index::CompositeKey(_, PackedIndex::Ranked(ranked)) => ranked.memory(),
-            Index::CompositeKey(_, PackedIndex::Hashed(hashed)) => hashed.memory(),
-            Index::KeyWords {
-                hashed, interners, ..
-            } => hashed.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
-            Index::All => 0,
-        };
+        let index = Index::of(&vectors, types, rows, probes.0)?;
+        Ok(JoinTable::with_index(
+            keys, columns, rows, marks, probes, index,
+        ))
+    }
+
+    /// As `new`, with the index of its rows and whether all keys are distinct.
+    pub fn with_index(
+        keys: &[Var],
+        columns: BTreeMap<Var, Vector>,
+        rows: usize,
+        marks: bool,
+        (expected_probes, is_ordered): (u64, bool),
+        (index, unique): (Index, bool),
+    ) -> JoinTable {
+        let memory = index.memory();
         let in_order = if is_ordered && !unique {
             OrderedRows::memory(rows)
         } else {
             0
         };
         let marks = if marks { rows } else { 0 };
-        Ok(JoinTable {
+        JoinTable {
             rows,
             all: rows,
             numbers: None,
@@ -160,7 +123,7 @@ impl JoinTable {
                 .collect(),
             memory: memory + in_order + marks,
             pass: None,
-        })
+        }
     }
 
     /// A table of columns only, whose keys are probed elsewhere.
@@ -493,85 +456,4 @@ fn pairs_of_one(
         probe_state.next += 1;
     }
     !left.is_empty()
-}
-
-/// Builds the index of keys packed into one number. Also returns whether the keys are distinct.
-fn packed_index(
-    numbers: &CompositeKey,
-    vectors: &[&Vector],
-    rows: usize,
-    expected_probes: u64,
-) -> Result<(PackedIndex, bool)> {
-    let (mut scratch, mut mask) = (Vec::new(), Vec::new());
-    let (values, valid) = numbers.pack(vectors, &mut scratch, &mut mask)?;
-    let (min, max) = extremes(values, valid).unwrap_or((0, 0));
-    let span = max.wrapping_sub(min) as u64;
-    let many = rows as u64;
-    if valid.is_none() && span < many.saturating_mul(DENSE) && span < u64::from(NONE) {
-        let mut direct = Direct::new(min, max);
-        let all: Vec<u32> = (0..rows as u32).collect();
-        if !direct.set(values, &all) {
-            return Ok((PackedIndex::Direct(direct.into()), true));
-        }
-    }
-    let wide = many
-        .saturating_mul(SPARSE)
-        .max(expected_probes.saturating_mul(PER_PROBE));
-    if span < wide.max(SMALL_RANGE) && span < 1 << 40 {
-        let ranked = Ranked::build(values, valid, min, max);
-        let unique = ranked.is_unique();
-        return Ok((PackedIndex::Ranked(ranked.into()), unique));
-    }
-    let mut words = KeyWords::default();
-    words.number(values, SEED);
-    let hashed = hashed(&words, valid, rows);
-    let unique = hashed.is_unique();
-    Ok((PackedIndex::Hashed(hashed), unique))
-}
-
-/// The least and the greatest valid value.
-fn extremes(values: &[i64], valid: Option<&[bool]>) -> Option<(i64, i64)> {
-    let Some(valid) = valid else {
-        return Bounds::of(values).map(|all| (all.min as i64, all.max as i64));
-    };
-    let there = || values.iter().zip(valid).filter(|(_, valid)| **valid);
-    let min = there().map(|(value, _)| *value).min()?;
-    Some((min, there().map(|(value, _)| *value).max()?))
-}
-
-fn encoded_index(types: Vec<Type>, vectors: &[&Vector], rows: usize) -> Result<(Index, bool)> {
-    let layout = KeyEncoding::join(types);
-    let (mut words, mut interners) = (KeyWords::default(), Vec::new());
-    layout.encode(
-        vectors,
-        rows,
-        &mut StringKeys::Adding(&mut interners),
-        &mut words,
-    )?;
-    let hashed = hashed(&words, words.valid.as_deref(), rows);
-    let unique = hashed.is_unique();
-    let index = Index::KeyWords {
-        hashed,
-        layout,
-        interners,
-    };
-    Ok((index, unique))
-}
-
-/// The hash index of the rows whose keys are valid.
-fn hashed(words: &KeyWords, valid: Option<&[bool]>, rows: usize) -> Hashed {
-    let columns = words.columns();
-    let Some(valid) = valid else {
-        return Hashed::build(&words.hashes, &columns);
-    };
-    let picks: Vec<u32> = (0..rows as u32)
-        .filter(|row| valid[*row as usize])
-        .collect();
-    let at = |from: &[u64]| -> Vec<u64> { picks.iter().map(|row| from[*row as usize]).collect() };
-    let hashes = at(&words.hashes);
-    let columns: Vec<Vec<u64>> = columns.iter().map(|column| at(column)).collect();
-    let columns: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
-    let mut part = algebra::dot::Part::with_capacity(columns.len(), picks.len());
-    part.add(&hashes, &columns, &picks);
-    Hashed::new(vec![part.finish()])
 }

@@ -5,6 +5,7 @@ pub(crate) mod aggregate;
 pub(crate) mod expansion;
 pub(crate) mod external_scan;
 pub(crate) mod external_sort;
+pub(crate) mod join_index;
 pub(crate) mod join_ranges;
 pub(crate) mod join_table;
 pub(crate) mod limit;

@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod by_partition;
+mod by_range;
 mod join_table;
 mod rows;
 mod sort;
