@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, grow, other_state, pairs, same,
+    AccumulatedValues, Accumulator, other_state, pairs, same,
 };
 use crate::operators::aggregate::kept_columns::Cells;
 use crate::operators::aggregate::kept_rows::{KeptRows, RowShape};
+use crate::operators::aggregate::limits::{Candidates, Limits};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
@@ -24,9 +25,10 @@ pub(crate) struct DenseRows {
     /// For each group its rows by their order: lists of the places of those that are equal. Invariant: none is empty, and
     /// they are at most `most`.
     groups: Vec<Vec<Vec<u32>>>,
-    /// For each group with `most` such lists, the [number](KeptRows::number) of the rows of the last one: rows beyond it
-    /// need not be compared any further.
-    limits: Vec<i64>,
+    /// For each group with `most` such lists, the [rank](KeptRows::rank) of the rows of the last one: rows beyond it need not
+    /// be compared any further.
+    limits: Limits,
+    candidates: Candidates,
 }
 
 impl DenseRows {
@@ -37,7 +39,8 @@ impl DenseRows {
             rows: KeptRows::new(shape),
             free: vec![],
             groups: vec![],
-            limits: vec![],
+            limits: Limits::default(),
+            candidates: Candidates::default(),
         }
     }
 
@@ -45,14 +48,17 @@ impl DenseRows {
     fn choose(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
         let shape = Arc::clone(&self.rows.shape);
         let rows = shape.of_batch(batch)?;
-        let numbers = self.rows.numbers(&rows.columns);
-        for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        let first = self.rows.first_key(&rows.columns);
+        candidates.find(first, groups, &self.limits, batch.rows);
+        for (row, rank) in candidates.iter() {
             let group = groups.map_or(0, |groups| groups[row] as usize);
-            let limit = self.limits[group];
-            if !numbers.is_some_and(|numbers| numbers.is_after(row, limit)) {
+            // Rows before it may have changed the limit.
+            if self.limits.allows(group, rank) && rows.counts(row) {
                 self.offer(&rows.columns, row, group)?;
             }
         }
+        self.candidates = candidates;
         Ok(())
     }
 
@@ -76,7 +82,7 @@ impl DenseRows {
             }
         }
         if let Some(last) = lists.get(self.most - 1) {
-            self.limits[group] = rows.number(last[0] as usize);
+            self.limits.set(group, rows.rank(last[0] as usize), true);
         }
         Ok(())
     }
@@ -90,7 +96,7 @@ impl Accumulator for DenseRows {
 
     fn resize(&mut self, groups: usize) {
         self.groups.resize_with(groups, Vec::new);
-        grow(&mut self.limits, groups, |n| vec![i64::MAX; n], i64::MAX);
+        self.limits.resize(groups);
     }
 
     fn add(&mut self, _: Option<&[u32]>, _: usize, _: Option<&Vector>) -> Result<()> {
@@ -145,14 +151,15 @@ impl Accumulator for DenseRows {
             free: vec![],
             rows: KeptRows::of_vectors(shape, rows, state)?,
             groups: (0..rows as u32).map(|row| vec![vec![row]]).collect(),
-            limits: vec![i64::MAX; rows],
+            limits: Limits::open(rows),
+            candidates: Candidates::default(),
         }))
     }
 
     fn memory(&self) -> usize {
         let lists = size_of::<Vec<Vec<u32>>>() * self.groups.capacity() + LISTED * self.rows.len();
         let lists = lists + 4 * self.free.capacity();
-        self.rows.memory() + lists + 8 * self.limits.capacity()
+        self.rows.memory() + lists + self.limits.memory() + self.candidates.memory()
     }
 
     fn memory_of_values(&self) -> usize {

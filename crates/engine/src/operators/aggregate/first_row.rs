@@ -7,6 +7,7 @@ use crate::operators::aggregate::accumulator::{
     AccumulatedValues, Accumulator, grow, other_state, pairs, same,
 };
 use crate::operators::aggregate::kept_rows::{KeptRows, RowShape};
+use crate::operators::aggregate::limits::{Candidates, Limits};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
@@ -17,6 +18,10 @@ pub(crate) struct FirstRow {
     rows: KeptRows,
     /// Whether the group has a row.
     seen: Vec<bool>,
+    /// For each group with a row the [rank](KeptRows::rank) of one that it had: rows beyond it need not be compared. Without
+    /// groups until the first batch needs it.
+    limits: Limits,
+    candidates: Candidates,
 }
 
 impl FirstRow {
@@ -25,6 +30,8 @@ impl FirstRow {
         FirstRow {
             rows: KeptRows::new(shape),
             seen: vec![],
+            limits: Limits::default(),
+            candidates: Candidates::default(),
         }
     }
 }
@@ -38,13 +45,24 @@ impl FirstRow {
         if rows.all_count() && self.rows.take_firsts(columns, groups, &mut self.seen) {
             return Ok(());
         }
-        for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
+        let equals = !shape.is_of_one_key();
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.limits.resize(self.seen.len());
+        let first = self.rows.first_key(columns);
+        candidates.find(first, groups, &self.limits, batch.rows);
+        for (row, rank) in candidates.iter() {
             let group = groups.map_or(0, |groups| groups[row] as usize);
+            // Rows before it may have changed the limit.
+            if !self.limits.allows(group, rank) || !rows.counts(row) {
+                continue;
+            }
             if !self.seen[group] || self.rows.compare(columns, row, group).is_lt() {
                 self.seen[group] = true;
                 self.rows.take(columns, row, group)?;
             }
+            self.limits.set(group, self.rows.rank(group), equals);
         }
+        self.candidates = candidates;
         Ok(())
     }
 }
@@ -111,11 +129,14 @@ impl Accumulator for FirstRow {
         Ok(Box::new(FirstRow {
             rows: KeptRows::of_vectors(shape, seen.len(), state)?,
             seen,
+            limits: Limits::default(),
+            candidates: Candidates::default(),
         }))
     }
 
     fn memory(&self) -> usize {
-        self.rows.memory() + self.seen.capacity()
+        let limits = self.limits.memory() + self.candidates.memory();
+        self.rows.memory() + self.seen.capacity() + limits
     }
 
     fn memory_of_values(&self) -> usize {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, grow, other_state, pairs, same,
+    AccumulatedValues, Accumulator, other_state, pairs, same,
 };
 use crate::operators::aggregate::kept_columns::Cells;
 use crate::operators::aggregate::kept_rows::{KeptRows, RowShape};
+use crate::operators::aggregate::limits::{Candidates, Limits};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Values, Var, Vector};
 
@@ -22,9 +23,10 @@ pub(crate) struct FirstRows {
     /// For each group the places of its rows, in the order. Invariant: those beyond the first `most` are equal to the
     /// last of these.
     groups: Vec<Vec<u32>>,
-    /// For each group with at least `most` rows, the [number](KeptRows::number) of the last of these: rows beyond it
-    /// need not be compared any further.
-    limits: Vec<i64>,
+    /// For each group with at least `most` rows, the [rank](KeptRows::rank) of the last of these: rows beyond it need not be
+    /// compared any further.
+    limits: Limits,
+    candidates: Candidates,
 }
 
 impl FirstRows {
@@ -36,7 +38,8 @@ impl FirstRows {
             rows: KeptRows::new(shape),
             free: vec![],
             groups: vec![],
-            limits: vec![],
+            limits: Limits::default(),
+            candidates: Candidates::default(),
         }
     }
 
@@ -44,14 +47,17 @@ impl FirstRows {
     fn choose(&mut self, groups: Option<&[u32]>, batch: &Batch) -> Result<()> {
         let shape = Arc::clone(&self.rows.shape);
         let rows = shape.of_batch(batch)?;
-        let numbers = self.rows.numbers(&rows.columns);
-        for row in (0..batch.rows).filter(|row| rows.counts(*row)) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        let first = self.rows.first_key(&rows.columns);
+        candidates.find(first, groups, &self.limits, batch.rows);
+        for (row, rank) in candidates.iter() {
             let group = groups.map_or(0, |groups| groups[row] as usize);
-            let limit = self.limits[group];
-            if !numbers.is_some_and(|numbers| numbers.is_after(row, limit)) {
+            // Rows before it may have changed the limit.
+            if self.limits.allows(group, rank) && rows.counts(row) {
                 self.offer(&rows.columns, row, group)?;
             }
         }
+        self.candidates = candidates;
         Ok(())
     }
 
@@ -80,7 +86,8 @@ impl FirstRows {
         {
             self.free.extend(list.drain(self.most..));
         }
-        self.limits[group] = rows.number(last);
+        let equals = self.ties || !rows.shape.is_of_one_key();
+        self.limits.set(group, rows.rank(last), equals);
         Ok(())
     }
 }
@@ -93,7 +100,7 @@ impl Accumulator for FirstRows {
 
     fn resize(&mut self, groups: usize) {
         self.groups.resize_with(groups, Vec::new);
-        grow(&mut self.limits, groups, |n| vec![i64::MAX; n], i64::MAX);
+        self.limits.resize(groups);
     }
 
     fn add(&mut self, _: Option<&[u32]>, _: usize, _: Option<&Vector>) -> Result<()> {
@@ -149,7 +156,8 @@ impl Accumulator for FirstRows {
             free: vec![],
             rows: KeptRows::of_vectors(shape, rows, state)?,
             groups: (0..rows as u32).map(|row| vec![row]).collect(),
-            limits: vec![i64::MAX; rows],
+            limits: Limits::open(rows),
+            candidates: Candidates::default(),
         }))
     }
 
@@ -157,7 +165,7 @@ impl Accumulator for FirstRows {
         // A list has room for up to twice its places, and for four if it has any.
         let lists = size_of::<Vec<u32>>() * self.groups.capacity() + 16 * self.rows.len();
         let lists = lists + 4 * self.free.capacity();
-        self.rows.memory() + lists + 8 * self.limits.capacity()
+        self.rows.memory() + lists + self.limits.memory() + self.candidates.memory()
     }
 
     fn memory_of_values(&self) -> usize {
@@ -202,5 +210,223 @@ impl Accumulator for FirstRows {
             places.map(|place| (*group, *place))
         });
         Some(rows.unzip())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use arrow::datatypes::DataType;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::logical::relation::{Fold, Function, Key, RowNumbers, RowOrder};
+    use crate::operators::aggregate::factory::row_accumulator;
+    use crate::vector::value::Type;
+
+    const GROUPS: u32 = 5;
+    const FLOAT: Var = 0;
+    const WHOLE: Var = 1;
+    const SECOND: Var = 2;
+    const ID: Var = 3;
+    const COUNTS: Var = 4;
+
+    #[derive(Clone, Debug)]
+    struct Row {
+        group: u32,
+        float: Option<f64>,
+        whole: Option<i64>,
+        second: Option<i64>,
+        counts: bool,
+        id: i64,
+    }
+
+    /// Few different values, so that many are equal, with the ends of what there can be.
+    fn row() -> impl Strategy<Value = Row> {
+        let floats = vec![
+            None,
+            Some(f64::NAN),
+            Some(-f64::NAN),
+            Some(0.0),
+            Some(-0.0),
+            Some(f64::INFINITY),
+            Some(f64::NEG_INFINITY),
+            Some(-2.5),
+            Some(1e9),
+        ];
+        let wholes = vec![
+            None,
+            Some(i64::MIN),
+            Some(i64::MIN + 1),
+            Some(i64::MAX),
+            Some(i64::MAX - 1),
+            Some(0),
+            Some(-7),
+            Some(3),
+        ];
+        let seconds = vec![None, Some(1), Some(2), Some(3)];
+        let select = (
+            0..GROUPS,
+            prop::sample::select(floats),
+            prop::sample::select(wholes),
+            prop::sample::select(seconds),
+            prop::bool::weighted(0.8),
+        );
+        select.prop_map(|(group, float, whole, second, counts)| Row {
+            group,
+            float,
+            whole,
+            second,
+            counts,
+            id: 0,
+        })
+    }
+
+    fn vector<T: Default>(values: Vec<Option<T>>, of: fn(Vec<T>) -> Values) -> Vector {
+        let valid: Vec<bool> = values.iter().map(Option::is_some).collect();
+        let values = values.into_iter().map(Option::unwrap_or_default);
+        Vector {
+            values: of(values.collect()),
+            valid: valid.contains(&false).then_some(valid),
+        }
+    }
+
+    /// Adds the rows, so many at once.
+    fn add(accumulator: &mut dyn Accumulator, rows: &[Row], size: usize) {
+        for rows in rows.chunks(size) {
+            let mut batch = Batch::new(5);
+            batch.restart(rows.len());
+            let floats = rows.iter().map(|row| row.float).collect();
+            batch.set(FLOAT, vector(floats, Values::Float));
+            let wholes = rows.iter().map(|row| row.whole).collect();
+            batch.set(WHOLE, vector(wholes, Values::Int));
+            let seconds = rows.iter().map(|row| row.second).collect();
+            batch.set(SECOND, vector(seconds, Values::Int));
+            let ids = rows.iter().map(|row| row.id).collect();
+            batch.set(ID, Vector::new(Values::Int(ids)));
+            let counts = rows.iter().map(|row| row.counts).collect();
+            batch.set(COUNTS, Vector::new(Values::Bool(counts)));
+            let groups: Vec<u32> = rows.iter().map(|row| row.group).collect();
+            accumulator.add_rows(Some(&groups), &batch).unwrap();
+        }
+    }
+
+    fn with_nulls<T>(
+        a: Option<T>,
+        b: Option<T>,
+        key: &Key,
+        order: impl Fn(&T, &T) -> Ordering,
+    ) -> Ordering {
+        let null = if key.nulls_first {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        };
+        match (a, b) {
+            (None, None) => Ordering::Equal,
+            (None, _) => null,
+            (_, None) => null.reverse(),
+            (Some(a), Some(b)) if key.descending => order(&b, &a),
+            (Some(a), Some(b)) => order(&a, &b),
+        }
+    }
+
+    fn compared(a: &Row, b: &Row, keys: &[Key]) -> Ordering {
+        let floats = |a: &f64, b: &f64| {
+            let order = a.partial_cmp(b);
+            order.unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        };
+        let mut orders = keys.iter().map(|key| match key.var {
+            FLOAT => with_nulls(a.float, b.float, key, floats),
+            WHOLE => with_nulls(a.whole, b.whole, key, i64::cmp),
+            _ => with_nulls(a.second, b.second, key, i64::cmp),
+        });
+        let order = orders.find(|order| order.is_ne());
+        order.unwrap_or(Ordering::Equal)
+    }
+
+    /// The numbers of the rows that a sort finds first in a group.
+    fn sorted(rows: &[Row], group: u32, order: &RowOrder) -> Vec<i64> {
+        let counts = |row: &&Row| row.group == group && (row.counts || order.only().is_none());
+        let mut own: Vec<&Row> = rows.iter().filter(counts).collect();
+        own.sort_by(|a, b| compared(a, b, order.keys()));
+        let mut different = 0;
+        let mut first = vec![];
+        for (at, row) in own.iter().enumerate() {
+            let is_new = at == 0 || compared(own[at - 1], row, order.keys()).is_ne();
+            different += usize::from(is_new);
+            let is_first = match order.numbers() {
+                RowNumbers::Rows => at < order.most(),
+                RowNumbers::Ranks => at < order.most() || !is_new && first.len() == at,
+                RowNumbers::DenseRanks => different <= order.most(),
+            };
+            if is_first {
+                first.push(row.id);
+            }
+        }
+        first
+    }
+
+    /// The numbers of the rows that are kept of a group.
+    fn kept(accumulator: &dyn Accumulator, group: u32) -> Vec<i64> {
+        let places = accumulator.entries(&[group]).map(|(_, places)| places);
+        let places = places.unwrap_or_else(|| vec![group]);
+        let found = accumulator.row_values(ID, &places).unwrap();
+        let Values::Int(ids) = &found.values else {
+            panic!("numbers of another kind");
+        };
+        let is_there = |at: usize| found.valid.as_ref().is_none_or(|valid| valid[at]);
+        let there = ids.iter().enumerate().filter(|(at, _)| is_there(*at));
+        there.map(|(_, id)| *id).collect()
+    }
+
+    fn ty(var: Var) -> Type {
+        let data = match var {
+            FLOAT => DataType::Float64,
+            COUNTS => DataType::Boolean,
+            _ => DataType::Int64,
+        };
+        Type::of(&data, true).unwrap()
+    }
+
+    proptest! {
+        /// Those of several groups, with and without a second key, taken by two workers.
+        #[test]
+        fn first_rows_are_those_of_a_sort(
+            rows in prop::collection::vec(row(), 0..200),
+            var in prop::sample::select(vec![FLOAT, WHOLE]),
+            first in any::<(bool, bool)>(),
+            second in prop::option::of(any::<(bool, bool)>()),
+            most in 1usize..4,
+            only in any::<bool>(),
+            numbers in 0u8..3,
+            size in 1usize..60,
+        ) {
+            let mut rows = rows;
+            rows.iter_mut().zip(0..).for_each(|(row, id)| row.id = id);
+            let key = |var, (descending, nulls_first)| Key { var, descending, nulls_first };
+            let mut keys = vec![key(var, first)];
+            keys.extend(second.map(|second| key(SECOND, second)));
+            let order = RowOrder::new(&keys, only.then_some(COUNTS), most).unwrap();
+            let order = match numbers {
+                0 => order,
+                1 => order.with_ties(),
+                _ => order.with_dense_ranks(),
+            };
+            let fold = Fold { var: 5, function: Function::First(order), arg: Some(ID) };
+            let mut one = row_accumulator(&order, &[fold], &ty);
+            let mut other = one.fresh().unwrap();
+            one.resize(GROUPS as usize);
+            other.resize(GROUPS as usize);
+            let (before, behind) = rows.split_at(rows.len() * 2 / 3);
+            add(&mut *one, before, size);
+            add(&mut *other, behind, size);
+            let groups: Vec<u32> = (0..GROUPS).collect();
+            one.merge(&*other, &groups, &groups).unwrap();
+            for group in groups {
+                prop_assert_eq!(kept(&*one, group), sorted(&rows, group, &order), "group {}", group);
+            }
+        }
     }
 }

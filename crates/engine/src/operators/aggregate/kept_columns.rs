@@ -58,6 +58,11 @@ impl<'b> BatchColumn<'b> {
         })
     }
 
+    /// The values, and which of them are not NULL.
+    pub fn parts(&self) -> (&'b Values, Option<&'b [bool]>) {
+        (self.values, self.valid)
+    }
+
     /// The whole numbers, and which of them are not NULL.
     pub fn numbers(&self) -> Option<(&'b [i64], Option<&'b [bool]>)> {
         match self.values {

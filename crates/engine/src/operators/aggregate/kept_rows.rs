@@ -7,6 +7,7 @@ use crate::error::{Error, Result, missing};
 use crate::logical::relation::{Fold, RowOrder};
 use crate::operators::aggregate::accumulator::grow;
 use crate::operators::aggregate::kept_columns::{BatchColumn, Cell, Cells, KeptColumn};
+use crate::operators::aggregate::limits::Ranking;
 use crate::vector::batch::Batch;
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
@@ -93,6 +94,19 @@ impl RowShape {
             columns: columns.collect::<Result<_>>()?,
             only,
         })
+    }
+
+    /// Whether rows are equal if their first keys are.
+    pub fn is_of_one_key(&self) -> bool {
+        self.keys.len() == 1
+    }
+
+    /// The column of the first key and its ranking, if its values have ranks.
+    fn ranking(&self) -> Option<(usize, Ranking)> {
+        let key = self.keys.first()?;
+        let is_ranked = matches!(self.types[key.column].kind, Kind::Int | Kind::Float);
+        let ranking = Ranking::new(key.descending, key.nulls_first);
+        is_ranked.then_some((key.column, ranking))
     }
 
     /// The first key, if it is a 64-bit whole number: its column, and what each value is combined with by exclusive
@@ -281,26 +295,21 @@ impl KeptRows {
         true
     }
 
-    /// The first keys of a batch's rows, as numbers of which the least come first, and which of them are not NULL.
-    pub fn numbers<'b>(&self, columns: &[BatchColumn<'b>]) -> Option<FirstNumbers<'b>> {
-        let (column, flip) = self.shape.first_number()?;
-        let (values, valid) = columns.get(column)?.numbers()?;
-        Some(FirstNumbers {
-            values,
-            valid,
-            flip,
-        })
+    /// The first key of a batch with these columns, and its ranking; `None` if values of its kind have no ranks.
+    pub fn first_key<'c, 'b>(
+        &self,
+        columns: &'c [BatchColumn<'b>],
+    ) -> Option<(Ranking, &'c BatchColumn<'b>)> {
+        let (column, ranking) = self.shape.ranking()?;
+        Some((ranking, columns.get(column)?))
     }
 
-    /// The first key of the row at `place` as such a number; the greatest number if it is none.
-    pub fn number(&self, place: usize) -> i64 {
-        let number = self.shape.first_number().and_then(|(column, flip)| {
-            match self.columns[column].cell(place) {
-                Cell::Int(value) => Some(value ^ flip),
-                _ => None,
-            }
-        });
-        number.unwrap_or(i64::MAX)
+    /// The rank of the row at `place` by its first key; `u64::MAX` if values of its kind have none.
+    pub fn rank(&self, place: usize) -> u64 {
+        let ranked = self.shape.ranking();
+        ranked.map_or(u64::MAX, |(column, ranking)| {
+            ranking.of(self.columns[column].cell(place))
+        })
     }
 
     /// The values of a column at `places`.
@@ -333,22 +342,6 @@ fn note(pending: &mut [u32], touched: &mut Vec<u32>, row: usize, place: usize) {
         touched.push(place as u32);
     }
     pending[place] = row as u32 + 1;
-}
-
-/// The first keys of a batch's rows: whole numbers of which the least come first.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FirstNumbers<'b> {
-    values: &'b [i64],
-    valid: Option<&'b [bool]>,
-    flip: i64,
-}
-
-impl FirstNumbers<'_> {
-    /// Whether the row comes after one with the number `limit`, whatever the other keys are.
-    #[inline]
-    pub fn is_after(&self, row: usize, limit: i64) -> bool {
-        self.values[row] ^ self.flip > limit && self.valid.is_none_or(|valid| valid[row])
-    }
 }
 
 fn compared(a: Cell<'_>, b: Cell<'_>, ty: &Type, key: &ColumnOrder) -> Ordering {

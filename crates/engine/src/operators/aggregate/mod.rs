@@ -14,6 +14,7 @@ pub(crate) mod first_rows;
 pub(crate) mod grouping;
 pub(crate) mod kept_columns;
 pub(crate) mod kept_rows;
+mod limits;
 pub(crate) mod long_sums;
 pub(crate) mod pair_sums;
 pub(crate) mod pairs;
