@@ -132,6 +132,8 @@ pub struct Hashed {
     parts: Vec<Filled>,
     bits: u32,
     rows: usize,
+    /// Whether the number of each key is that of its only row.
+    plain: bool,
 }
 
 impl Hashed {
@@ -150,8 +152,13 @@ impl Hashed {
             "keys of different words"
         );
         let rows = parts.iter().map(|p| p.rows.len()).sum();
+        let is_plain = |part: &Filled| {
+            let mut rows = part.rows.iter().enumerate();
+            part.starts.is_none() && rows.all(|(key, row)| key == *row as usize)
+        };
         Hashed {
             bits: parts.len().ilog2(),
+            plain: parts.len() == 1 && is_plain(&parts[0]),
             parts,
             rows,
         }
@@ -208,6 +215,9 @@ impl Hashed {
     /// When the number of columns or their lengths differ.
     pub fn find_first(&self, hashes: &[u64], keys: &[&[u64]], out: &mut Vec<u32>) {
         self.groups(hashes, keys, out);
+        if self.plain {
+            return;
+        }
         for (hash, found) in hashes.iter().zip(out) {
             if *found != NONE {
                 let part = self.part(*hash);

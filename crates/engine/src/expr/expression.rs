@@ -9,7 +9,6 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::expr::extreme::Extreme;
 use crate::expr::kernel::Kernel;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
@@ -33,6 +32,24 @@ pub enum Arithmetic {
     Mul,
     /// a / b; floats only
     Div,
+}
+
+/// Which of two numbers is wanted. What is no number is greater than all numbers, and 0.0 greater than -0.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extreme {
+    /// The lesser one.
+    Least,
+    /// The greater one.
+    Greatest,
+}
+
+impl fmt::Display for Extreme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Extreme::Least => "least",
+            Extreme::Greatest => "greatest",
+        })
+    }
 }
 
 /// A node of an expression.

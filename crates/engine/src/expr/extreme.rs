@@ -1,23 +1,13 @@
 //! The least and the greatest of two numbers, of which NULLs are none.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use algebra::lift;
 use arrow::datatypes::DataType;
 
 use crate::error::{Error, Result};
-use crate::expr::{Expr, Literal, Node};
+use crate::expr::{Expr, Extreme, Literal, Node};
 use crate::vector::value::{Kind, Type, Values, Vector};
-
-/// Which of two numbers is wanted. What is no number is greater than all numbers, and 0.0 greater than -0.0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extreme {
-    /// The lesser one.
-    Least,
-    /// The greater one.
-    Greatest,
-}
 
 /// The least or the greatest of `a` and `b`, both of type `data`: the other one where one is NULL.
 ///
@@ -147,15 +137,6 @@ impl Extreme {
             Extreme::Greatest => lift::greatest_f64(a, b, &mut out),
         }
         out
-    }
-}
-
-impl fmt::Display for Extreme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Extreme::Least => "least",
-            Extreme::Greatest => "greatest",
-        })
     }
 }
 

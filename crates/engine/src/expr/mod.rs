@@ -13,7 +13,8 @@ pub(crate) mod kernel;
 pub(crate) mod ranged;
 pub(crate) mod whole;
 
-pub use expression::{Arithmetic, Call, Calls, Expr, Literal, Node, PerLabel, Ranged, is_fallible};
-pub use extreme::Extreme;
+pub use expression::{
+    Arithmetic, Call, Calls, Expr, Extreme, Literal, Node, PerLabel, Ranged, is_fallible,
+};
 pub use kernel::FloatFunction;
 pub use whole::{DateField, WholeFunction};

@@ -26,7 +26,7 @@ pub(super) fn finish(
     if *data_type == DataType::BinaryView {
         return Ok(Arc::new(BinaryViewArray::try_new(views, buffers, nulls)?));
     }
-    // SAFETY: both callers make views with `make_view` of slices of these buffers, at the offsets
+    // SAFETY: both callers make views as `make_view` does, of slices of these buffers, at the offsets
     // of the slices, so they lie within bounds. The bytes are UTF-8: text enters a table in Arrow
     // string arrays only, and a page whose checksum is not that of its bytes is not loaded.
     Ok(Arc::new(unsafe {
