@@ -16,8 +16,8 @@ const MANY: usize = 256;
 /// An empty slot: group numbers stay below.
 const EMPTY: u64 = u64::MAX;
 
-/// From how many slots on (512 KiB) later rows are fetched ahead.
-const LARGE: usize = 1 << 16;
+/// From how many slots on (128 KiB) later rows are fetched ahead: what is scanned and decoded meanwhile takes the near caches, too.
+const LARGE: usize = 1 << 14;
 
 /// How many rows ahead a slot is fetched, and a key.
 const SLOTS_AHEAD: usize = 24;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::execute::finish::sort::{SORTING, TASK_ROWS};
+use crate::execute::finish::sort::SORTING;
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{RowSink, SinkFactory, SinkState};
 use crate::logical::relation::Key;
@@ -14,6 +14,9 @@ use crate::operators::sort::sorted;
 use crate::physical::program::Sink;
 use crate::vector::builder::RowsBuilder;
 use crate::vector::rows::Materialized;
+
+/// Rows of which keys are compared where they are.
+const FEW: usize = 256;
 
 impl QueryState {
     /// Collects the rows of all workers, sorted and limited as the sink asks. Merges spilled runs if they did not
@@ -91,8 +94,8 @@ impl QueryState {
         Ok(())
     }
 
-    /// The rows sorted by `keys`, without the first `skip` and at most `fetch`. All workers sort them, if that is worth
-    /// while and there is memory for it.
+    /// The rows sorted by `keys`, without the first `skip` and at most `fetch`: by keys that are packed into numbers, and by all
+    /// workers if that is worth while, unless few rows are asked for or there is no memory for it.
     async fn in_order(
         &self,
         stored: Materialized,
@@ -102,7 +105,7 @@ impl QueryState {
     ) -> Result<Materialized> {
         let end = fetch.map_or(stored.rows, |n| stored.rows.min(skip.saturating_add(n)));
         // A few rows are found without sorting all.
-        if !keys.is_empty() && stored.rows > TASK_ROWS && end >= stored.rows / 4 {
+        if !keys.is_empty() && stored.rows > FEW && end >= stored.rows / 4 {
             let bytes = (stored.rows * SORTING) as u64;
             match Reservation::take(&self.runtime.budget, bytes, "a sort") {
                 Err(Error::Memory { .. }) => {}

@@ -14,7 +14,7 @@ use crate::vector::value::{Var, Vector};
 pub(super) const SORTING: usize = 64;
 
 /// Rows for which it is worth while to start another task.
-pub(super) const TASK_ROWS: usize = 16 * algebra::VECTOR_ROWS;
+const TASK_ROWS: usize = 16 * algebra::VECTOR_ROWS;
 
 /// Most rows that are sorted at once: between, a query can be cancelled.
 const SORT_ROWS: usize = 1 << 18;
