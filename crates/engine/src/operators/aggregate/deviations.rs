@@ -20,40 +20,26 @@ pub(crate) struct Deviations {
 
 impl Deviations {
     /// Adds a value; false if it and all before it are finite, but a sum is not.
-    #[inline]
     fn value(&mut self, group: usize, value: f64) -> bool {
-        let (before, sum) = (self.counts[group] as f64, self.sums[group]);
-        let count = before + 1.0;
-        let new = sum + value;
-        let apart = value * count - new;
-        let squares = self.squares[group] + apart * apart / (count * before);
+        let before = self.counts[group] as f64;
+        let (sum, count) = (self.sums[group], before + 1.0);
         self.counts[group] += 1;
-        self.sums[group] = new;
-        // Of the first value the squares are no number, as 0 is divided by 0.
-        if (new + squares).is_finite() {
-            self.squares[group] = squares;
+        self.sums[group] += value;
+        if before == 0.0 {
+            if !value.is_finite() {
+                self.squares[group] = f64::NAN;
+            }
             return true;
         }
-        let (squares, fits) = unusual(before, [sum, value], [new, squares]);
-        self.squares[group] = squares;
-        fits
+        let apart = value * count - self.sums[group];
+        self.squares[group] += apart * apart / (count * before);
+        if self.sums[group].is_infinite() || self.squares[group].is_infinite() {
+            // What is infinitely far from the mean is no number.
+            self.squares[group] = f64::NAN;
+            return sum.is_infinite() || value.is_infinite();
+        }
+        true
     }
-}
-
-/// The squares of the first value, or of one with which not all of the new sums are finite; false as that of
-/// [`Deviations::value`]. `before` is the number of values before it, `old` what is added, and `new` the sum and the squares then.
-#[cold]
-fn unusual(before: f64, old: [f64; 2], new: [f64; 2]) -> (f64, bool) {
-    let [sum, value] = old;
-    let [sums, squares] = new;
-    if before == 0.0 {
-        return (if value.is_finite() { 0.0 } else { f64::NAN }, true);
-    }
-    if sums.is_infinite() || squares.is_infinite() {
-        // What is infinitely far from the mean is no number.
-        return (f64::NAN, sum.is_infinite() || value.is_infinite());
-    }
-    (squares, true)
 }
 
 impl Accumulator for Deviations {
@@ -73,21 +59,9 @@ impl Accumulator for Deviations {
             return Err(Error::internal("a variance of another kind of values"));
         };
         let mut fits = true;
-        match (&vector.valid, groups) {
-            (Some(valid), groups) => {
-                for (row, value) in values.iter().enumerate().filter(|(row, _)| valid[*row]) {
-                    fits &= self.value(groups.map_or(0, |groups| groups[row] as usize), *value);
-                }
-            }
-            (None, Some(groups)) => {
-                for (value, group) in values.iter().zip(groups) {
-                    fits &= self.value(*group as usize, *value);
-                }
-            }
-            (None, None) => {
-                for value in values {
-                    fits &= self.value(0, *value);
-                }
+        for (row, value) in values.iter().enumerate() {
+            if vector.valid.as_ref().is_none_or(|valid| valid[row]) {
+                fits &= self.value(groups.map_or(0, |groups| groups[row] as usize), *value);
             }
         }
         if fits { Ok(()) } else { Err(overflow()) }
