@@ -120,6 +120,8 @@ class Peer:
         if self.process:
             self.process.close()
             self.process = None
+            # What DuckDB had spilled when it was killed: gigabytes.
+            shutil.rmtree(self.store.with_suffix(".duckdb.tmp"), ignore_errors=True)
 
 
 class Atoll(Peer):
