@@ -1,7 +1,7 @@
 //! Building a table of integer keys range by range of the keys.
 //!
 //! Keys in any order touch a table everywhere, and a large one misses the caches with each of them. Here rows are first
-//! divided by the range of their keys, and what a range needs stays in the near caches until it is done. Chunks of rows,
+//! divided by the range of their keys, and what a range needs stays in the L2 cache until it is done. Chunks of rows,
 //! and then ranges, can be worked on by several threads:
 //!
 //! 1. [`Ranges::divide`] each chunk of rows,

@@ -16,7 +16,8 @@ const MANY: usize = 256;
 /// An empty slot: group numbers stay below.
 const EMPTY: u64 = u64::MAX;
 
-/// From how many slots on (128 KiB) later rows are fetched ahead: what is scanned and decoded meanwhile takes the near caches, too.
+/// From this many slots on (128 KiB) the slots and keys of later rows are prefetched: the table shares the L1 and L2 caches with the
+/// columns that are scanned.
 const LARGE: usize = 1 << 14;
 
 /// How many rows ahead a slot is fetched, and a key.
