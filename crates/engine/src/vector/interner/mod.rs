@@ -1,4 +1,7 @@
-//! String interning: equal strings get the same number; numbers count up from 0 in order of first appearance.
+//! String interning: equal strings get the same number; numbers count up from 0 in order of first appearance. A
+//! loose interner gives every string a number of its own.
+
+mod merge;
 
 use std::sync::Arc;
 
@@ -24,8 +27,8 @@ const FIRST_SLOTS: usize = 1024;
 /// ahead.
 const LARGE: usize = 1 << 16;
 const SLOTS_AHEAD: usize = 32;
-const VIEWS_AHEAD: usize = 20;
-const BYTES_AHEAD: usize = 10;
+pub(crate) const VIEWS_AHEAD: usize = 20;
+pub(crate) const BYTES_AHEAD: usize = 10;
 /// Longest string, in bytes, that its view holds whole.
 pub(crate) const INLINE: u32 = 12;
 /// Bytes of the first block, and of the largest.
@@ -39,7 +42,7 @@ pub(crate) struct Interner {
     /// its hash. Invariant: at most half of the slots are used; their number is 0 before the first string, then a
     /// power of two.
     slots: Vec<u64>,
-    /// The hash of each string, so that growing the table does not read strings.
+    /// The hash of each string, so that growing the table does not read strings. Empty once it is loose.
     hashes: Vec<u64>,
     /// Each string as an Arrow view: its length, then the whole string, or its first four bytes, block and offset.
     views: Vec<u128>,
@@ -51,6 +54,10 @@ pub(crate) struct Interner {
     bytes: usize,
     /// The number of NULL, once it has one.
     null: Option<u32>,
+    /// How many strings were added, those that were known included.
+    added: usize,
+    /// Whether equal strings may have several numbers: then nothing is looked for.
+    loose: bool,
     /// The shared array that rows were last added from, and the number of each of its rows; [`NOBODY`] for rows not
     /// added yet.
     last: Option<(ArrayRef, Vec<u32>)>,
@@ -94,13 +101,19 @@ impl Batch {
             }
             self.views.push(view);
             self.rows.push(row);
-            self.hashes.push(if view as u32 <= INLINE {
+            if view as u32 <= INLINE {
                 before = Some((view, place));
-                hash_u128(view, SEED)
-            } else {
-                hash_bytes(array.value(row).as_bytes(), SEED)
-            });
+            }
+            self.hashes
+                .push(hash_of(view, || array.value(row).as_bytes()));
         }
+    }
+
+    /// Writes the hash of each row to `out`.
+    fn spread_hashes(&self, out: &mut Vec<u64>) {
+        out.clear();
+        let hash = |place: &u32| self.hashes[*place as usize];
+        out.extend(self.places.iter().map(hash));
     }
 
     /// Writes the number of each row to `out`. Each string must have its number.
@@ -109,6 +122,21 @@ impl Batch {
         let number = |place: &u32| self.numbers[*place as usize];
         out.extend(self.places.iter().map(number));
     }
+}
+
+/// The hash of a string with this view. `bytes` is called only if the view does not hold the whole string.
+#[inline(always)]
+fn hash_of<'t>(view: u128, bytes: impl FnOnce() -> &'t [u8]) -> u64 {
+    if view as u32 <= INLINE {
+        hash_u128(view, SEED)
+    } else {
+        hash_bytes(bytes(), SEED)
+    }
+}
+
+/// Whether an array is so large that several batches are likely to refer to its rows.
+fn is_shared(base: &ArrayRef) -> bool {
+    base.len() > 2 * algebra::VECTOR_ROWS
 }
 
 /// Where a string is, or where it would be inserted.
@@ -132,6 +160,7 @@ impl Interner {
     /// The numbers of the rows of `texts`; new strings are added. [`NOBODY`] for NULLs, which either the array or
     /// `valid` marks.
     pub fn add(&mut self, texts: &Strings, valid: Option<&[bool]>, out: &mut Vec<u32>) {
+        self.added += texts.len();
         let (base, rows) = texts.parts();
         let row = |place: u32| rows.map_or(place, |rows| rows[place as usize]);
         if base.null_count() == 0 && valid.is_none() {
@@ -154,18 +183,63 @@ impl Interner {
         }
     }
 
+    /// The numbers and hashes of rows of `base`, none of them NULL; new strings are added.
+    pub fn add_hashed(
+        &mut self,
+        base: &ArrayRef,
+        rows: &[u32],
+        out: &mut Vec<u32>,
+        hashes: &mut Vec<u64>,
+    ) {
+        self.added += rows.len();
+        if self.loose {
+            return self.append(base.as_string_view(), rows, out, hashes);
+        }
+        self.add_rows(base, rows, out);
+        if is_shared(base) {
+            hashes.clear();
+            hashes.extend(out.iter().map(|number| self.hashes[*number as usize]));
+        } else {
+            self.batch.spread_hashes(hashes);
+        }
+    }
+
+    /// Gives each of the rows of `array` the next number.
+    fn append(
+        &mut self,
+        array: &StringViewArray,
+        rows: &[u32],
+        out: &mut Vec<u32>,
+        hashes: &mut Vec<u64>,
+    ) {
+        let first = self.views.len();
+        let end = first + rows.len();
+        assert!(end < NOBODY as usize, "too many texts");
+        out.clear();
+        out.extend(first as u32..end as u32);
+        hashes.clear();
+        for row in rows {
+            let row = *row as usize;
+            let bytes = array.value(row).as_bytes();
+            let view = array.views()[row];
+            let is_short = view as u32 <= INLINE;
+            hashes.push(hash_of(view, || bytes));
+            let view = if is_short { view } else { self.keep(bytes) };
+            self.views.push(view);
+        }
+    }
+
     /// The numbers of rows of `base`, none of them NULL; new strings are added. Rows of a large shared array are probed once, however
     /// many batches refer to them.
-    pub fn add_rows(&mut self, base: &ArrayRef, rows: &[u32], out: &mut Vec<u32>) {
-        if base.len() <= 2 * algebra::VECTOR_ROWS {
-            self.add_some(
-                base.as_string_view(),
-                rows.iter().map(|row| *row as usize),
-                out,
-            )
-        } else {
-            self.add_shared(base, rows, out)
+    fn add_rows(&mut self, base: &ArrayRef, rows: &[u32], out: &mut Vec<u32>) {
+        if is_shared(base) {
+            return self.add_shared(base, rows, out);
         }
+        self.add_some(
+            base.as_string_view(),
+            rows.iter().map(|row| *row as usize),
+            out,
+        )
     }
 
     fn add_shared(&mut self, base: &ArrayRef, rows: &[u32], out: &mut Vec<u32>) {
@@ -199,8 +273,14 @@ impl Interner {
         self.null == Some(number)
     }
 
-    /// The numbers of `rows` of `array`, none of them NULL; [`NOBODY`] for strings that were never added.
-    pub fn find(&self, array: &StringViewArray, rows: &[u32], out: &mut Vec<u32>) {
+    /// The numbers of `rows` of `array`, none of them NULL, with their hashes; [`NOBODY`] for strings that were never added.
+    pub fn find(
+        &self,
+        array: &StringViewArray,
+        rows: &[u32],
+        out: &mut Vec<u32>,
+        hashes: &mut Vec<u64>,
+    ) {
         let mut batch = Batch::default();
         batch.read(array, rows.iter().map(|row| *row as usize));
         for (place, (hash, row)) in batch.hashes.iter().zip(&batch.rows).enumerate() {
@@ -213,6 +293,7 @@ impl Interner {
             });
         }
         batch.spread(out);
+        batch.spread_hashes(hashes);
     }
 
     fn add_some(
@@ -273,7 +354,7 @@ impl Interner {
 
     /// Prefetches what later rows of a batch will probe, if the table is larger than the near caches.
     #[inline(always)]
-    fn ahead(&self, hashes: &[u64], place: usize) {
+    pub fn ahead(&self, hashes: &[u64], place: usize) {
         if self.slots.len() < LARGE {
             return;
         }
@@ -387,39 +468,6 @@ impl Interner {
         // SAFETY: every view is 0, or was made by `make_view` of a string at that place of that block, or is the view of
         // a string that the view holds whole, as the caller promises; interned strings are UTF-8 by their type.
         Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), blocks, None) })
-    }
-
-    /// Adds all strings of `other`; returns their numbers here, in the order of `other`. Its blocks are shared, not
-    /// copied.
-    pub fn adopt(&mut self, other: &Interner) -> Vec<u32> {
-        let mut first = 0;
-        if !other.full.is_empty() || !other.open.is_empty() {
-            self.close(vec![]);
-            first = self.full.len() as u32;
-            self.full.extend(other.full.iter().cloned());
-            self.full.push(Buffer::from_slice_ref(&other.open));
-            self.bytes += other.bytes;
-        }
-        let mut numbers = Vec::with_capacity(other.len());
-        for (number, (view, hash)) in other.views.iter().zip(&other.hashes).enumerate() {
-            if other.is_null(number as u32) {
-                numbers.push(self.null());
-                continue;
-            }
-            self.ahead(&other.hashes, number);
-            numbers.push(match self.probe(*hash, *view, || other.text(*view)) {
-                Found::Number(number) => number,
-                Found::Slot(slot) => {
-                    let own = if *view as u32 <= INLINE {
-                        *view
-                    } else {
-                        *view + (u128::from(first) << 64)
-                    };
-                    self.insert(slot, *hash, own)
-                }
-            });
-        }
-        numbers
     }
 }
 

@@ -119,10 +119,50 @@ proptest! {
             }
         }
         for (text, number) in &plain.numbers {
-            let mut out = vec![];
+            let (mut out, mut hashes) = (vec![], vec![]);
             let asked = array(&[None, Some(text.clone()), Some("nobody".into())]);
-            all.find(asked.as_string_view(), &[2, 1], &mut out);
+            all.find(asked.as_string_view(), &[2, 1], &mut out, &mut hashes);
+            prop_assert_eq!(hashes[1], all.hash(*number));
             prop_assert_eq!(out, [NOBODY, *number]);
+            let own = all.array(std::iter::once(*number));
+            prop_assert_eq!(own.as_string_view().value(0), text);
+        }
+    }
+
+    /// Loose or not: each row has a number of its string, and its hash; those of several workers become one for each string.
+    #[test]
+    fn loose_texts_are_merged(lists in prop::collection::vec((list(), list(), any::<bool>()), 1..5)) {
+        let (mut all, mut numbered) = (Interner::default(), HashMap::<String, (u32, u64)>::new());
+        for (first, second, loose) in &lists {
+            let mut own = Interner::default();
+            let (mut rows, mut numbers, mut hashes) = (vec![], vec![], vec![]);
+            for (list, loosen) in [(first, *loose), (second, false)] {
+                let there: Vec<Option<String>> = list.iter().filter(|text| text.is_some()).cloned().collect();
+                let places: Vec<u32> = (0..there.len() as u32).collect();
+                let (mut some, mut own_hashes) = (vec![], vec![]);
+                own.add_hashed(&array(&there), &places, &mut some, &mut own_hashes);
+                rows.extend(there.into_iter().flatten());
+                numbers.extend(some);
+                hashes.extend(own_hashes);
+                if loosen {
+                    own.loosen_if_new();
+                }
+            }
+            let found = own.array(numbers.iter().copied());
+            let found: Vec<&str> = found.as_string_view().iter().map(Option::unwrap).collect();
+            prop_assert_eq!(&found, &rows);
+            own.seal();
+            let before = all.memory();
+            let place = all.share(&own, 2);
+            prop_assert!(all.memory() <= before + own.memory());
+            for ((text, number), hash) in rows.iter().zip(&numbers).zip(&hashes) {
+                let merged = all.adopt_one(&own, place, *number, *hash);
+                let known = *numbered.entry(text.clone()).or_insert((merged, *hash));
+                prop_assert_eq!(known, (merged, *hash));
+            }
+        }
+        prop_assert_eq!(all.len(), numbered.len());
+        for (text, (number, _)) in &numbered {
             let own = all.array(std::iter::once(*number));
             prop_assert_eq!(own.as_string_view().value(0), text);
         }

@@ -1,8 +1,8 @@
 //! Key encoding: keys of any types as 64-bit words, for hash tables of joins and groups.
 //!
 //! A string of up to 12 bytes is two words, those of its Arrow view: its length and all its bytes. A longer one is a number that an
-//! [`Interner`] gives it, marked by a length that no string has. So short strings are the same words wherever they come from, and
-//! need no table of strings.
+//! [`Interner`] gives it, marked by a length that no string has, and the hash of its bytes. So short strings are the same words
+//! wherever they come from, and need no table of strings; and the hash of a key is the same whatever numbers its strings have.
 
 mod strings;
 #[cfg(test)]
@@ -10,12 +10,14 @@ mod tests;
 
 pub(crate) use strings::StringKeys;
 
+use std::ops::Range;
+
 use algebra::hash::{combine_u64, hash_u64};
 use algebra::krao::Groups;
 
 use crate::error::{Error, Result};
-use crate::vector::interner::Interner;
-use crate::vector::key_encoding::strings::{Scratch, number_in, numbered, text_words};
+use crate::vector::interner::{INLINE, Interner};
+use crate::vector::key_encoding::strings::{Scratch, number_in, numbered, renumber, text_words};
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Type, Values, Vector};
 
@@ -25,6 +27,8 @@ const SEED: u64 = 0x5EED_A703;
 #[derive(Debug, Default)]
 pub(crate) struct KeyWords {
     words: Vec<Vec<u64>>,
+    /// Which words are first words of strings some of which are long: a bit for each.
+    long: u64,
     scratch: Scratch,
     pub hashes: Vec<u64>,
     /// Which rows have no NULL in their key; `None` if none of them has.
@@ -128,7 +132,7 @@ impl KeyEncoding {
     ) -> Result<()> {
         let count = self.words();
         out.words.resize_with(count + self.more, Vec::new);
-        out.valid = None;
+        (out.valid, out.long) = (None, 0);
         let mut mask: Option<Vec<u64>> = None;
         let mut word = 0;
         for (position, (vector, ty)) in vectors.iter().zip(types).enumerate() {
@@ -137,7 +141,9 @@ impl KeyEncoding {
             if self.is_text(ty) {
                 let high = high.ok_or_else(|| Error::internal("no room for a text"))?;
                 let own = (&mut low[word], high);
-                text_words((*vector, *ty), (texts, position), &mut out.scratch, own)?;
+                let strings = (*vector, *ty);
+                let long = text_words(strings, (texts, position), &mut out.scratch, own)?;
+                out.long |= u64::from(long) << word;
             } else {
                 plain_words(&vector.values, &mut low[word], high)?;
             }
@@ -180,19 +186,77 @@ impl KeyEncoding {
         for (word, column) in out.words.iter_mut().enumerate() {
             groups.column(word, some, column);
         }
-        let mut word = 0;
-        for (position, ty) in self.types.iter().enumerate() {
-            if self.is_text(ty)
-                && let Some(numbers) = texts.get(position).filter(|own| !own.is_empty())
-            {
-                for low in &mut out.words[word] {
-                    let own = number_in(*low).and_then(|number| numbers.get(number as usize));
-                    *low = own.map_or(*low, |number| numbered(*number));
-                }
+        out.long = 0;
+        for (position, word) in self.strings() {
+            let Some(numbers) = texts.get(position).filter(|own| !own.is_empty()) else {
+                continue;
+            };
+            out.long |= 1 << word;
+            for low in &mut out.words[word] {
+                let own = number_in(*low).and_then(|number| numbers.get(number as usize));
+                *low = own.map_or(*low, |number| numbered(*number));
             }
-            word += self.words_of(ty);
         }
         out.hash(count);
+    }
+
+    /// The strings of a key: the place of the vector, and the first word.
+    fn strings(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut next = 0;
+        self.types
+            .iter()
+            .enumerate()
+            .filter_map(move |(position, ty)| {
+                let word = next;
+                next += self.words_of(ty);
+                self.is_text(ty).then_some((position, word))
+            })
+    }
+
+    /// The keys that are the strings `some` of an interner, for keys of one string.
+    pub fn interned(&self, texts: &Interner, some: Range<u32>, out: &mut KeyWords) {
+        let count = self.words();
+        out.words.resize_with(count, Vec::new);
+        out.words.iter_mut().for_each(Vec::clear);
+        (out.valid, out.long) = (None, 1);
+        for number in some {
+            let view = texts.view(number);
+            let (low, high) = if view as u32 > INLINE {
+                (numbered(number), texts.hash(number))
+            } else {
+                (view as u64, (view >> 64) as u64)
+            };
+            let null = u64::from(texts.is_null(number));
+            for (words, own) in out.words.iter_mut().zip([low, high, null]) {
+                words.push(own);
+            }
+        }
+        out.hash(count);
+    }
+
+    /// The interners `mine` made ready for keys of another table, whose long strings `theirs` numbered. `sharers` tables divide
+    /// that one's keys.
+    pub fn share(
+        &self,
+        mine: &mut Vec<Interner>,
+        theirs: &[Interner],
+        sharers: usize,
+    ) -> Vec<SharedStrings> {
+        if mine.len() < theirs.len() {
+            mine.resize_with(theirs.len(), Interner::default);
+        }
+        let there = |(position, _): &(usize, usize)| {
+            let own = theirs.get(*position);
+            own.is_some_and(|own| own.len() > 0)
+        };
+        let strings = self.strings().filter(there);
+        let shared = strings.map(|(position, word)| SharedStrings {
+            position,
+            word,
+            first: mine[position].share(&theirs[position], sharers),
+            renumbered: vec![],
+        });
+        shared.collect()
     }
 
     /// Decodes keys, given as one vector per word, into their vectors.
@@ -244,12 +308,45 @@ impl KeyEncoding {
     }
 }
 
+/// A string of the keys of another table, whose blocks an interner shares.
+#[derive(Debug)]
+pub(crate) struct SharedStrings {
+    /// The place of its vector in the key, and its first word.
+    position: usize,
+    word: usize,
+    /// The first of the shared blocks.
+    first: u32,
+    /// The first words of some keys, with the numbers of the interner that shares.
+    renumbered: Vec<u64>,
+}
+
+impl SharedStrings {
+    /// Renumbers the strings of some keys, which are columns, from `theirs` to `mine`.
+    pub fn renumber(&mut self, mine: &mut [Interner], theirs: &[Interner], keys: &[&[u64]]) {
+        let interners = (&mut mine[self.position], &theirs[self.position], self.first);
+        let words = (keys[self.word], keys[self.word + 1]);
+        renumber(interners, words, &mut self.renumbered);
+    }
+
+    /// Puts the renumbered words into the columns of the keys.
+    pub fn put<'a>(&'a self, keys: &mut [&'a [u64]]) {
+        keys[self.word] = &self.renumbered;
+    }
+}
+
 impl KeyWords {
     /// Hashes the first `count` words.
     fn hash(&mut self, count: usize) {
-        hash_u64(&self.words[0], SEED, &mut self.hashes);
-        for words in &self.words[1..count] {
-            combine_u64(words, &mut self.hashes);
+        for (place, words) in self.words[..count].iter().enumerate() {
+            let words = match self.long >> place & 1 {
+                0 => words.as_slice(),
+                _ => self.scratch.without_numbers(words),
+            };
+            if place == 0 {
+                hash_u64(words, SEED, &mut self.hashes);
+            } else {
+                combine_u64(words, &mut self.hashes);
+            }
         }
     }
 
@@ -270,7 +367,7 @@ impl KeyWords {
         self.words.resize_with(1, Vec::new);
         self.words[0].clear();
         self.words[0].extend(values.iter().map(|value| *value as u64));
-        self.valid = None;
+        (self.valid, self.long) = (None, 0);
         hash_u64(&self.words[0], seed, &mut self.hashes);
     }
 
@@ -280,7 +377,7 @@ impl KeyWords {
     /// Those of `fill`.
     pub fn one(&mut self, fill: impl FnOnce(&mut Vec<u64>) -> Result<()>) -> Result<()> {
         self.words.resize_with(1, Vec::new);
-        self.valid = None;
+        (self.valid, self.long) = (None, 0);
         fill(&mut self.words[0])?;
         self.hash(1);
         Ok(())

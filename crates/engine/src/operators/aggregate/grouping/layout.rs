@@ -1,11 +1,13 @@
 //! How grouping keys become words of a hash table.
 
+use std::ops::Range;
+
 use algebra::krao::Groups;
 
 use crate::error::Result;
 use crate::operators::aggregate::dense::{DenseKey, decode_keys, dense_keys, encode_keys};
 use crate::vector::interner::Interner;
-use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
+use crate::vector::key_encoding::{KeyEncoding, KeyWords, SharedStrings, StringKeys};
 use crate::vector::value::{Kind, Type, Vector};
 
 /// How grouping keys become words of a hash table.
@@ -110,7 +112,7 @@ impl Layout {
     }
 
     /// The keys of the groups `some` as words, with long strings renumbered as [`KeyEncoding::take`] does it.
-    pub fn take(
+    fn take(
         &self,
         groups: &Groups,
         some: &[u32],
@@ -127,6 +129,49 @@ impl Layout {
                 Ok(())
             }
         }
+    }
+
+    /// Adds groups of another worker, none of them loose; returns the number of each here.
+    pub fn adopt(
+        &self,
+        (groups, interners): (&mut Groups, &mut Vec<Interner>),
+        (theirs, their_texts): (&Groups, &[Interner]),
+    ) -> Result<Vec<u32>> {
+        if interners.len() < their_texts.len() {
+            interners.resize_with(their_texts.len(), Interner::default);
+        }
+        let renumbered: Vec<Vec<u32>> = interners
+            .iter_mut()
+            .zip(their_texts)
+            .map(|(mine, other)| mine.adopt(other))
+            .collect();
+        let mut to = Vec::with_capacity(theirs.len());
+        let all: Vec<u32> = (0..theirs.len() as u32).collect();
+        let (mut out, mut words) = (Vec::new(), KeyWords::default());
+        for some in all.chunks(algebra::VECTOR_ROWS) {
+            self.take(theirs, some, &renumbered, &mut words)?;
+            groups.insert(&words.hashes, &words.columns(), &mut out);
+            to.extend_from_slice(&out);
+        }
+        Ok(to)
+    }
+
+    /// The keys that are the strings `some` of an interner, if the only key is a string.
+    pub fn interned(&self, texts: &Interner, some: Range<u32>, out: &mut KeyWords) {
+        if let Some(words) = &self.words {
+            words.interned(texts, some, out);
+        }
+    }
+
+    /// As [`KeyEncoding::share`].
+    pub fn share(
+        &self,
+        mine: &mut Vec<Interner>,
+        theirs: &[Interner],
+        sharers: usize,
+    ) -> Vec<SharedStrings> {
+        let words = self.words.as_ref();
+        words.map_or_else(Vec::new, |words| words.share(mine, theirs, sharers))
     }
 
     /// The keys of the groups `some`.

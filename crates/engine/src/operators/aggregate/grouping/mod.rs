@@ -60,7 +60,13 @@ enum KeyIndex {
     /// Sorted: rows come in the order of the key so far.
     Sorted(SortedGroups),
     /// By string: the number is that of the interned string, the only key. From the first long one on.
-    Text { texts: Box<Interner>, ty: Type },
+    Text {
+        texts: Box<Interner>,
+        ty: Type,
+        shrinking: Shrinking,
+    },
+    /// By words. Invariant: if the only key is a string and some are interned, it is loose, or the groups of a partition, to which
+    /// nothing more is added.
     Hash {
         layout: Layout,
         groups: Groups,
@@ -236,8 +242,10 @@ impl Grouping {
                 ..
             } => {
                 layout.encode(keys, rows, interners, &mut self.words)?;
-                if !interners.is_empty() && (layout.text().is_some() || groups.is_loose()) {
-                    self.leave_short_texts()?;
+                if !interners.is_empty() && layout.text().is_some() && !groups.is_loose() {
+                    // The strings of the rows that are yet to be numbered.
+                    interners.clear();
+                    self.intern_keys()?;
                     return self.number(keys, row, rows);
                 }
                 groups.insert(&self.words.hashes, &self.words.columns(), &mut self.numbers);
@@ -252,33 +260,31 @@ impl Grouping {
         let KeyIndex::Sorted(own) = &self.key_index else {
             return Ok(());
         };
-        let mut settled = self.like(KeyIndex::of(std::slice::from_ref(own.ty()), own.most))?;
-        settled.held = std::mem::take(&mut self.held);
-        let ascending = std::mem::replace(self, settled);
-        self.add_groups(&ascending)
+        let settled = self.like(KeyIndex::of(std::slice::from_ref(own.ty()), own.most))?;
+        self.settle(settled)
     }
 
-    /// Once the first long string has come: groups by one string are found by its number; loose groups are made tight, as numbers
-    /// of strings are not the same for all workers.
-    fn leave_short_texts(&mut self) -> Result<()> {
-        let KeyIndex::Hash {
-            layout, interners, ..
-        } = &mut self.key_index
-        else {
+    /// For groups by one string: from now on they are found by the number of the interned string.
+    fn intern_keys(&mut self) -> Result<()> {
+        let KeyIndex::Hash { layout, .. } = &self.key_index else {
             return Ok(());
         };
-        // The strings of the rows that are yet to be numbered.
-        interners.clear();
         let Some(ty) = layout.text().cloned() else {
-            return self.tighten();
+            return Ok(());
         };
-        let mut settled = self.like(KeyIndex::Text {
+        let settled = self.like(KeyIndex::Text {
             texts: Box::default(),
             ty,
+            shrinking: Shrinking::default(),
         })?;
+        self.settle(settled)
+    }
+
+    /// Moves its groups, of which several may have the same key, to `settled`, which it becomes.
+    fn settle(&mut self, mut settled: Grouping) -> Result<()> {
         settled.held = std::mem::take(&mut self.held);
-        let short = std::mem::replace(self, settled);
-        self.add_groups(&short)
+        let before = std::mem::replace(self, settled);
+        self.add_groups(&before)
     }
 
     /// An empty one of the same functions, with this index.
@@ -312,8 +318,9 @@ impl Grouping {
 
     /// Merges the groups of another worker.
     pub fn merge(&mut self, mut other: Grouping) -> Result<()> {
-        if other.has_long_texts() {
+        if self.has_long_texts() || other.has_long_texts() {
             self.tighten()?;
+            other.tighten()?;
         }
         let (from, to) = match (&mut self.key_index, &other.key_index) {
             (KeyIndex::One, KeyIndex::One) => (vec![0], vec![0]),
@@ -336,7 +343,7 @@ impl Grouping {
                     ..
                 },
             ) => {
-                let to = adopt(layout, groups, interners, theirs, their_texts)?;
+                let to = layout.adopt((groups, interners), (theirs, their_texts))?;
                 self.resize();
                 ((0..theirs.len() as u32).collect(), to)
             }
@@ -447,7 +454,7 @@ impl Grouping {
                 Ok(decode_keys(dense_keys, numbers.collect()))
             }
             KeyIndex::Sorted(own) => Ok(vec![own.keys(some)]),
-            KeyIndex::Text { texts, ty } => {
+            KeyIndex::Text { texts, ty, .. } => {
                 let there = some.iter().map(|number| !texts.is_null(*number));
                 let valid: Option<Vec<bool>> = ty.nullable.then(|| there.collect());
                 let array = texts.array(some.iter().copied());
@@ -563,33 +570,6 @@ fn set(seen: &[bool]) -> Vec<u32> {
         }
     }
     out
-}
-
-/// Adds the groups of `theirs`; returns the number of each here.
-fn adopt(
-    layout: &Layout,
-    groups: &mut Groups,
-    interners: &mut Vec<Interner>,
-    theirs: &Groups,
-    their_texts: &[Interner],
-) -> Result<Vec<u32>> {
-    if interners.len() < their_texts.len() {
-        interners.resize_with(their_texts.len(), Interner::default);
-    }
-    let renumbered: Vec<Vec<u32>> = interners
-        .iter_mut()
-        .zip(their_texts)
-        .map(|(mine, other)| mine.adopt(other))
-        .collect();
-    let mut to = Vec::with_capacity(theirs.len());
-    let all: Vec<u32> = (0..theirs.len() as u32).collect();
-    let (mut out, mut words) = (Vec::new(), KeyWords::default());
-    for some in all.chunks(algebra::VECTOR_ROWS) {
-        layout.take(theirs, some, &renumbered, &mut words)?;
-        groups.insert(&words.hashes, &words.columns(), &mut out);
-        to.extend_from_slice(&out);
-    }
-    Ok(to)
 }
 
 #[cfg(test)]

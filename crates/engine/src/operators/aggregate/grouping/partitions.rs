@@ -8,6 +8,7 @@ use crate::operators::aggregate::grouping::layout::Layout;
 use crate::operators::aggregate::grouping::shrinking::{FIRST_LOOK, Shrinking, different};
 use crate::operators::aggregate::grouping::{Grouping, KeyIndex};
 use crate::physical::shared_aggregates::Accumulation;
+use crate::vector::interner::Interner;
 
 /// Groups that were divided by their hashes.
 #[derive(Debug)]
@@ -30,15 +31,17 @@ impl KeyIndex {
 }
 
 impl Grouping {
-    /// Whether its groups can be merged partition by partition: they are found by hashes of words that mean the same for all
+    /// Whether its groups can be merged partition by partition: they are found by hashes of what means the same for all
     /// workers, and what is accumulated has one cell for each group.
     pub fn is_by_hash(&self) -> bool {
         let has_cells = |own: &Accumulation| {
             !own.is_of_rows()
                 && !matches!(own, Accumulation::Distinct { .. } | Accumulation::Call(_))
         };
-        matches!(&self.key_index, KeyIndex::Hash { interners, .. } if interners.is_empty())
-            && self.accumulated.iter().all(|own| has_cells(&own.what))
+        matches!(
+            &self.key_index,
+            KeyIndex::Hash { .. } | KeyIndex::Text { .. }
+        ) && self.accumulated.iter().all(|own| has_cells(&own.what))
     }
 
     /// Whether some of its keys are strings with numbers of their own.
@@ -55,38 +58,76 @@ impl Grouping {
     /// To be called before `rows` rows are numbered. Groups that are nearly as many as their rows become loose; where many of loose
     /// groups have the same key, they do not stay so.
     pub(super) fn look(&mut self, rows: usize) -> Result<()> {
-        let KeyIndex::Hash {
-            groups, shrinking, ..
-        } = &mut self.key_index
+        let now = self.group_count();
+        let (KeyIndex::Hash { shrinking, .. } | KeyIndex::Text { shrinking, .. }) =
+            &mut self.key_index
         else {
             return Ok(());
         };
-        let (before, now) = (shrinking.groups, groups.len());
         if now < shrinking.next {
             shrinking.rows += rows;
             return Ok(());
         }
-        let shrinks = shrinking.rows * 7 > (now - before) * 8;
+        let shrinks = shrinking.rows * 7 > (now - shrinking.groups) * 8;
         *shrinking = Shrinking {
             rows,
             groups: now,
             next: 2 * now,
         };
-        if groups.is_loose() {
+        if let KeyIndex::Hash {
+            groups, interners, ..
+        } = &mut self.key_index
+            && groups.is_loose()
+        {
             let (different, all) = different(groups);
             if 2 * different < all {
                 return self.tighten();
             }
+            interners.iter_mut().for_each(Interner::loosen_if_new);
         } else if !shrinks && self.is_by_hash() {
             self.loosen();
         }
         Ok(())
     }
 
-    fn loosen(&mut self) {
-        if let KeyIndex::Hash { groups, .. } = &mut self.key_index {
+    /// Makes its groups, found by hash, loose.
+    pub(super) fn loosen(&mut self) {
+        self.words_of_texts();
+        if let KeyIndex::Hash {
+            groups, interners, ..
+        } = &mut self.key_index
+        {
             groups.loosen();
+            interners.iter_mut().for_each(Interner::loosen_if_new);
         }
+    }
+
+    /// Gives groups that were found by the number of an interned string words, as others have; they are loose then.
+    fn words_of_texts(&mut self) {
+        let KeyIndex::Text {
+            texts,
+            ty,
+            shrinking,
+        } = &mut self.key_index
+        else {
+            return;
+        };
+        let layout = Layout::of(std::slice::from_ref(ty));
+        let mut groups = Groups::new(layout.words());
+        groups.loosen();
+        let end = texts.len() as u32;
+        for first in (0..end).step_by(algebra::VECTOR_ROWS) {
+            let some = first..end.min(first + algebra::VECTOR_ROWS as u32);
+            layout.interned(texts, some, &mut self.words);
+            let words = &self.words;
+            groups.insert(&words.hashes, &words.columns(), &mut self.numbers);
+        }
+        self.key_index = KeyIndex::Hash {
+            layout,
+            groups,
+            interners: vec![std::mem::take(&mut **texts)],
+            shrinking: std::mem::take(shrinking),
+        };
     }
 
     /// Makes those of its groups one that have the same key.
@@ -97,26 +138,51 @@ impl Grouping {
         if !self.is_loose() {
             return Ok(());
         }
+        if self.has_long_texts() {
+            self.tighten_texts()?;
+        } else {
+            self.tighten_words()?;
+        }
+        let now = self.group_count();
+        if let KeyIndex::Hash { shrinking, .. } | KeyIndex::Text { shrinking, .. } =
+            &mut self.key_index
+        {
+            shrinking.groups = now;
+            shrinking.next = (2 * now).max(FIRST_LOOK);
+        }
+        Ok(())
+    }
+
+    /// With long strings among the keys: each is copied once, so that equal ones do not stay.
+    fn tighten_texts(&mut self) -> Result<()> {
+        let KeyIndex::Hash { layout, .. } = &self.key_index else {
+            return Err(unlike());
+        };
+        if layout.text().is_some() {
+            return self.intern_keys();
+        }
+        let settled = self.of_same_kind(0)?;
+        self.settle(settled)
+    }
+
+    fn tighten_words(&mut self) -> Result<()> {
         let empty = self.of_same_kind(0)?;
         let mut loose = std::mem::replace(self, empty);
         let held = std::mem::take(&mut loose.held);
         let mut tight = Grouping::joined(&[loose.divided(0)], 0, 0)?;
         tight.held = held;
-        if let KeyIndex::Hash {
-            groups, shrinking, ..
-        } = &mut tight.key_index
-        {
-            shrinking.groups = groups.len();
-            shrinking.next = (2 * groups.len()).max(FIRST_LOOK);
-        }
         *self = tight;
         Ok(())
     }
 
     /// Divides its groups into `2^bits` partitions of their hashes; none if they are not found [by hash](Self::is_by_hash).
     pub fn divided(mut self, bits: u32) -> Divided {
+        self.words_of_texts();
         let parts = match &mut self.key_index {
-            KeyIndex::Hash { groups, .. } => {
+            KeyIndex::Hash {
+                groups, interners, ..
+            } => {
+                interners.iter_mut().for_each(Interner::seal);
                 let parts = groups.partitions(bits);
                 *groups = Groups::new(groups.words());
                 parts
@@ -143,7 +209,7 @@ impl Grouping {
         let first = sources.first().ok_or_else(unlike)?;
         let mut all = first.groups.of_same_kind(room)?;
         for source in sources {
-            all.take(&source.groups, &source.parts[part])?;
+            all.take(&source.groups, &source.parts[part], source.parts.len())?;
         }
         Ok(all)
     }
@@ -156,15 +222,36 @@ impl Grouping {
         self.like(KeyIndex::hash(layout.clone(), groups))
     }
 
-    /// Adds groups of `other`, of which several may have the same key.
-    fn take(&mut self, other: &Grouping, some: &Partition) -> Result<()> {
+    /// Adds groups of `other`, of which several may have the same key: one of so many `parts` of them.
+    fn take(&mut self, other: &Grouping, some: &Partition, parts: usize) -> Result<()> {
+        let KeyIndex::Hash {
+            interners: theirs, ..
+        } = &other.key_index
+        else {
+            return Err(unlike());
+        };
+        let mut strings = match &mut self.key_index {
+            KeyIndex::Hash {
+                layout, interners, ..
+            } => layout.share(interners, theirs, parts),
+            _ => return Err(unlike()),
+        };
         let all = some.groups.len();
         for first in (0..all).step_by(algebra::VECTOR_ROWS) {
             let run = first..all.min(first + algebra::VECTOR_ROWS);
-            let KeyIndex::Hash { groups, .. } = &mut self.key_index else {
+            let KeyIndex::Hash {
+                groups, interners, ..
+            } = &mut self.key_index
+            else {
                 return Err(unlike());
             };
-            let keys: Vec<&[u64]> = some.keys.iter().map(|keys| &keys[run.clone()]).collect();
+            let mut keys: Vec<&[u64]> = some.keys.iter().map(|keys| &keys[run.clone()]).collect();
+            for own in &mut strings {
+                own.renumber(interners, theirs, &keys);
+            }
+            for own in &strings {
+                own.put(&mut keys);
+            }
             groups.insert(&some.hashes[run.clone()], &keys, &mut self.numbers);
             self.resize();
             for (state, other) in self.states.iter_mut().zip(&other.states) {

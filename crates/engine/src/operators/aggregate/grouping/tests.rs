@@ -303,33 +303,101 @@ fn text_counts(groups: Grouping) -> BTreeMap<(Option<String>, i64), i64> {
 }
 
 proptest! {
-    /// Workers with short strings, with long ones, and with both: as a map would have them.
+    /// Workers with short strings, with long ones, and with both, loose or not, merged one after the other or by partition: as a
+    /// map would have them.
     #[test]
-    fn groups_by_a_string(workers in prop::collection::vec((text_rows(), any::<bool>()), 1..5), both: bool) {
+    fn groups_by_a_string(
+        workers in prop::collection::vec((text_rows(), any::<bool>(), any::<bool>()), 1..5),
+        both: bool,
+        by_partition: bool,
+    ) {
         let keys = if both { &[0, 1][..] } else { &[0] };
         let mut expected: BTreeMap<(Option<String>, i64), i64> = BTreeMap::new();
-        let mut all: Option<Grouping> = None;
-        for (rows, is_long) in workers {
+        let mut all: Vec<Grouping> = vec![];
+        for (rows, is_long, is_loose) in workers {
             let text = |(number, other): &(Option<u32>, i64)| (number.map(|number| text_of(number, is_long)), *other);
             let rows: Vec<_> = rows.iter().map(text).collect();
             let mut own = by_text(both);
             // In two batches, so that long strings may come to groups that are there.
             let (first, second) = rows.split_at(rows.len() / 2);
             add_texts(&mut own, first, keys);
+            if is_loose {
+                own.loosen();
+            }
             add_texts(&mut own, second, keys);
             for (text, number) in rows {
                 *expected.entry((text, if both { number } else { 0 })).or_default() += 1;
             }
-            match &mut all {
-                None => all = Some(own),
-                Some(all) => all.merge(own).unwrap(),
-            }
+            all.push(own);
         }
-        prop_assert_eq!(text_counts(all.unwrap()), expected);
+        let mut found = BTreeMap::new();
+        if by_partition {
+            let sources: Vec<_> = all.into_iter().map(|groups| groups.divided(2)).collect();
+            for part in 0..4 {
+                found.extend(text_counts(Grouping::of_partition(&sources, part).unwrap()));
+            }
+        } else {
+            let mut all = all.into_iter();
+            let mut merged = all.next().unwrap();
+            all.for_each(|own| merged.merge(own).unwrap());
+            merged.tighten().unwrap();
+            found.extend(text_counts(merged));
+        }
+        prop_assert_eq!(found, expected);
     }
 }
 
-/// Short strings that are all new are not looked for, until the first long one comes; and are merged with others that are.
+/// Long strings that are all new are not looked for; where they come again, they are. They are merged by partition.
+#[test]
+fn long_strings_are_loose_and_merged_by_partition() {
+    const KEYS: u32 = 140_000;
+    let row = |number: u32| {
+        (
+            Some(format!("a long string {number}")),
+            i64::from(number % 3),
+        )
+    };
+    for both in [true, false] {
+        let keys = if both { &[0, 1][..] } else { &[0] };
+        let worker = |numbers: std::ops::Range<u32>| {
+            let mut groups = by_text(both);
+            add_texts(&mut groups, &numbers.map(row).collect::<Vec<_>>(), keys);
+            groups
+        };
+        let mut again = worker(0..KEYS);
+        assert!(again.is_loose());
+        let (groups, memory) = (again.group_count(), again.memory());
+        assert_eq!(groups, KEYS as usize);
+        for _ in 0..7 {
+            let rows: Vec<_> = (0..KEYS).map(row).collect();
+            add_texts(&mut again, &rows, keys);
+        }
+        assert!(!again.is_loose());
+        assert!(
+            again.memory() < 3 * memory,
+            "{} and {memory}",
+            again.memory()
+        );
+        // One that finds its groups, one that does not, and one with few.
+        let sources = [again, worker(100..KEYS), worker(KEYS..KEYS + 10)];
+        assert!(sources.iter().all(Grouping::is_by_hash));
+        let held: usize = sources.iter().map(Grouping::memory).sum();
+        let sources = sources.map(|groups| groups.divided(3));
+        let parts = (0..8).map(|part| Grouping::of_partition(&sources, part).unwrap());
+        let parts: Vec<_> = parts.collect();
+        let memory: usize = parts.iter().map(Grouping::memory).sum();
+        assert!(memory < 2 * held, "{memory} and {held}");
+        let counted: BTreeMap<_, _> = parts.into_iter().flat_map(text_counts).collect();
+        assert_eq!(counted.len(), KEYS as usize + 10);
+        let count = |number| {
+            let (text, number) = row(number);
+            counted[&(text, if both { number } else { 0 })]
+        };
+        assert_eq!([count(99), count(100), count(KEYS)], [8, 9, 1]);
+    }
+}
+
+/// Short strings that are all new are not looked for, nor are long ones that come later; and are merged with others that are.
 #[test]
 fn loose_groups_meet_long_strings() {
     const KEYS: u32 = 140_000;
@@ -353,7 +421,7 @@ fn loose_groups_meet_long_strings() {
         assert_eq!(counted.values().filter(|count| **count == 1).count(), 10);
         let long: Vec<_> = (0..10).map(|number| row(number, true)).collect();
         add_texts(&mut first, &long, keys);
-        assert!(!first.is_loose() && !first.is_by_hash());
+        assert!(first.is_loose() && first.is_by_hash());
         // One that is loose, and one that has long strings, either way round.
         let mut second = worker(100..KEYS, false);
         assert!(second.is_loose());
