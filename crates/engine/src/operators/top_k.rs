@@ -12,6 +12,7 @@ use table::{Filter, Form, Test};
 
 use crate::error::{Result, missing};
 use crate::logical::relation::Key;
+use crate::operators::sort::order_of;
 use crate::physical::program::Sink;
 use crate::vector::batch::Batch;
 use crate::vector::rows::Materialized;
@@ -68,14 +69,19 @@ pub(crate) struct TopKFilter {
 }
 
 impl TopKFilter {
+    /// The filter for rows of which the first few by `key` are asked for.
+    pub fn by(key: Key, types: &[Type]) -> TopKFilter {
+        TopKFilter {
+            key,
+            ty: types[key.var].clone(),
+            threshold: RwLock::new(None),
+        }
+    }
+
     /// The filter for `sink`, if that is a top-k with a small k.
     pub fn of(sink: &Sink, types: &[Type]) -> Option<TopKFilter> {
         let (keys, _) = top_k(sink)?;
-        Some(TopKFilter {
-            key: keys[0],
-            ty: types[keys[0].var].clone(),
-            threshold: RwLock::new(None),
-        })
+        Some(TopKFilter::by(keys[0], types))
     }
 
     /// The vector that is compared with the threshold.
@@ -123,6 +129,17 @@ impl TopKFilter {
             *known = Some(threshold);
         }
         Ok(())
+    }
+
+    /// Raises the threshold to the sort key of the row of `stored` that is number `first` in its order.
+    pub fn raise_to(&self, stored: &Materialized, first: usize) -> Result<()> {
+        let order = std::slice::from_ref(&self.key);
+        let types = vec![self.ty.clone(); self.key.var + 1];
+        let picks = order_of(&stored.columns, stored.rows, &types, order, Some(first))?;
+        match picks.last() {
+            Some(last) if picks.len() == first => self.raise(stored, *last),
+            _ => Ok(()),
+        }
     }
 
     /// The threshold as a filter of a table's column, if it can be tested on stored numbers.

@@ -94,6 +94,7 @@ pub(crate) fn grouped(
         keys: keys.into_iter().collect(),
         folds: vec![count],
         group_join: None,
+        first: None,
     };
     stages.push(Stage { pipelines, sink });
     Ok((vec![pipeline(Source::Rows(stages.len() - 1))], var))

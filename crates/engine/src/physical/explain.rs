@@ -225,6 +225,7 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
             keys,
             folds,
             group_join,
+            first,
         } => {
             let folds: Vec<String> = folds.iter().map(|f| fold(f, columns)).collect();
             let krao = match (keys.is_empty(), group_join) {
@@ -234,7 +235,12 @@ fn sink(sink: &Sink, columns: &[Column]) -> String {
                     format!(" by row of stage {} ({})", by.stage, names(keys, columns))
                 }
             };
-            format!("fold{krao}: {}", folds.join(", "))
+            let first = first.as_ref().map_or_else(String::new, |first| {
+                let order: Vec<Var> = first.order.iter().map(|key| key.var).collect();
+                let order = names(&order, columns);
+                format!(", of which first {} in order of ({order})", first.groups)
+            });
+            format!("fold{krao}: {}{first}", folds.join(", "))
         }
         Sink::Window { order, parts, .. } => {
             let lines = parts.iter().map(|part| window_part(part, order, columns));

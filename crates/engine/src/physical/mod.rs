@@ -10,6 +10,7 @@ pub(crate) mod classes;
 pub(crate) mod copies;
 pub(crate) mod early_groups;
 pub(crate) mod explain;
+pub(crate) mod first_groups;
 pub(crate) mod group_join;
 pub(crate) mod join_order;
 pub(crate) mod join_tree;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::logical::relation::{Fold, Function, Output, Query, Reduced, Rel};
 use crate::physical::copies::{Copies, count_copies};
+use crate::physical::first_groups::first_groups;
 use crate::physical::program::{
     Expand, JoinKind, Operator, Pipeline, Probe, Program, Required, Sink, Source, Stage, pipeline,
     then,
@@ -63,6 +64,7 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         answer,
     };
     transfer(&mut program, &planner.query.vars);
+    first_groups(&mut program);
     Ok(program)
 }
 
@@ -432,6 +434,7 @@ impl Planner<'_> {
                 keys,
                 folds,
                 group_join,
+                first: None,
             },
         );
         Ok(vec![pipeline(Source::Rows(stage))])

@@ -161,6 +161,8 @@ pub(crate) enum Sink {
         keys: Vec<Var>,
         folds: Vec<Fold>,
         group_join: Option<GroupJoin>,
+        /// Which groups are read, if not all.
+        first: Option<FirstGroups>,
     },
     /// Window functions: the rows are sorted, and then the functions computed.
     Window {
@@ -190,6 +192,15 @@ pub(crate) struct GroupJoin {
     pub row: Var,
     /// For each grouping key, the vector of the join table that holds it.
     pub from: Vec<Var>,
+}
+
+/// Says that only the first groups of an order are read; the sink may give more of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FirstGroups {
+    /// The keys of the order, which are vectors that the aggregation makes. There is at least one.
+    pub order: Vec<Key>,
+    /// How many groups.
+    pub groups: usize,
 }
 
 /// Required columns: the vectors that a later operator or the sink reads.
@@ -308,6 +319,7 @@ impl Sink {
                 keys,
                 folds,
                 group_join,
+                ..
             } => {
                 let mut required = Required::new();
                 for fold in folds {

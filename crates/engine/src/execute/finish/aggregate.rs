@@ -66,6 +66,7 @@ impl QueryState {
             keys,
             folds,
             group_join: by,
+            ..
         } = &factory.sink
         else {
             return Err(missing());

@@ -7,8 +7,9 @@ use crate::error::{Error, Result, missing};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{AggregateSink, SinkFactory, SpilledGroups};
 use crate::memory::reservation::{Reservation, SLACK};
-use crate::operators::aggregate::grouping::{Finished, Grouping};
-use crate::physical::program::Sink;
+use crate::operators::aggregate::grouping::{Finished, FirstOf, Grouping};
+use crate::operators::top_k::TopKFilter;
+use crate::physical::program::{FirstGroups, Sink};
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Var, Vector};
 
@@ -83,18 +84,35 @@ impl QueryState {
         self.spread(merging.collect()).await
     }
 
-    /// The keys and results of the groups of all partitions, behind each other.
+    /// The keys and results of the groups of all partitions, behind each other; of those that are read, if it is known which.
     async fn results_of_partitions(
         &self,
         factory: &SinkFactory,
         merged: Vec<Grouping>,
     ) -> Result<Materialized> {
-        let Sink::Fold { keys, folds, .. } = &factory.sink else {
+        let Sink::Fold {
+            keys, folds, first, ..
+        } = &factory.sink
+        else {
             return Err(missing());
         };
+        let by = |first: &FirstGroups| Arc::new(TopKFilter::by(first.order[0], &self.types));
+        let first = first.clone().map(|first| (by(&first), first));
         let finishing = merged.into_iter().map(|groups| {
-            let (folds, types) = (folds.clone(), self.types.clone());
-            async move { groups.finish(&folds, &|var: Var| types[var].clone()) }
+            let (keys, folds, types) = (keys.clone(), folds.clone(), self.types.clone());
+            let first = first.clone();
+            async move {
+                match &first {
+                    None => groups.finish(&folds, &|var: Var| types[var].clone()),
+                    Some((filter, first)) => groups.finish_first(&FirstOf {
+                        keys: &keys,
+                        folds: &folds,
+                        types: &types,
+                        first,
+                        filter,
+                    }),
+                }
+            }
         });
         let parts: Vec<Finished> = self.spread(finishing.collect()).await?;
         let runs: Vec<_> = parts

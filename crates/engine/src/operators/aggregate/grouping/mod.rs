@@ -1,10 +1,13 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
+mod first;
 mod layout;
 mod partitions;
 mod rows;
 mod shrinking;
+
+pub(crate) use first::FirstOf;
 
 use std::sync::Arc;
 
@@ -516,36 +519,52 @@ impl Grouping {
     /// [loose](Self::is_loose).
     pub fn finish(self, folds: &[Fold], types: &dyn Fn(Var) -> Type) -> Result<Finished> {
         let (groups, places) = self.entries();
-        let keys = self.keys(&groups)?;
-        let rows = self.is_by_row().then(|| groups.clone());
-        let mut results = Vec::with_capacity(folds.len());
-        for (parts, fold) in self.parts.iter().zip(folds) {
-            let scale = fold.arg.map_or(0, |arg| types(arg).scale());
-            let values = self.states[parts.values].as_ref();
-            if let Some(rows) = row_result(fold, values, &groups, &places)? {
-                results.push(rows);
-                continue;
-            }
-            if let Function::Call(_) = fold.function {
-                results.push(values.called(&groups, &types(fold.var))?);
-                continue;
-            }
-            let counts = parts.counts.and_then(|place| self.states[place].counts());
-            results.push(result(
-                fold.function,
-                values,
-                counts,
-                &groups,
-                &types(fold.var),
-                scale,
-            )?);
-        }
+        self.results(folds, types, &groups, &places)
+    }
+
+    /// The same of the groups `groups`, of which `places` are the places in the accumulators.
+    fn results(
+        &self,
+        folds: &[Fold],
+        types: &dyn Fn(Var) -> Type,
+        groups: &[u32],
+        places: &[u32],
+    ) -> Result<Finished> {
+        let all = self.parts.iter().zip(folds);
+        let results = all.map(|(parts, fold)| self.result(parts, fold, types, (groups, places)));
         Ok(Finished {
             groups: groups.len(),
-            keys,
-            rows,
-            results,
+            keys: self.keys(groups)?,
+            rows: self.is_by_row().then(|| groups.to_vec()),
+            results: results.collect::<Result<_>>()?,
         })
+    }
+
+    /// The results of one function.
+    fn result(
+        &self,
+        parts: &ResultParts,
+        fold: &Fold,
+        types: &dyn Fn(Var) -> Type,
+        (groups, places): (&[u32], &[u32]),
+    ) -> Result<Vector> {
+        let scale = fold.arg.map_or(0, |arg| types(arg).scale());
+        let values = self.states[parts.values].as_ref();
+        if let Some(rows) = row_result(fold, values, groups, places)? {
+            return Ok(rows);
+        }
+        if let Function::Call(_) = fold.function {
+            return values.called(groups, &types(fold.var));
+        }
+        let counts = parts.counts.and_then(|place| self.states[place].counts());
+        result(
+            fold.function,
+            values,
+            counts,
+            groups,
+            &types(fold.var),
+            scale,
+        )
     }
 }
 
