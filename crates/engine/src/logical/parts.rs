@@ -1,5 +1,5 @@
-//! Results of parts of the rows of a group, from which those of all its rows follow: the coarser levels of grouping sets, and groups
-//! that are made before a join.
+//! Results of parts of the rows of a group, from which those of all its rows follow: the coarser levels of grouping sets, groups that
+//! are made before a join, and groups by distinct values.
 
 use arrow::datatypes::DataType;
 
@@ -137,6 +137,15 @@ fn sums(ty: &Type) -> Result<Type> {
     Type::of(&data, true).ok_or_else(|| Error::unsupported("sums of such values"))
 }
 
+/// More rows than any table has.
+const ROWS: i128 = 1 << 36;
+
+/// Whether 128 bits hold every partial sum of numbers within `bounds`.
+pub(crate) fn has_room(bounds: (i128, i128)) -> bool {
+    let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
+    most < (1 << 127) / ROWS.unsigned_abs()
+}
+
 /// The type of counts.
 pub(crate) fn counts() -> Result<Type> {
     let ty = Type::of(&DataType::Int64, false).ok_or_else(|| Error::unsupported("counts"))?;
@@ -170,5 +179,12 @@ mod tests {
         let fold = average.fold(9, &parts, &[20, 21, 22, 23]);
         assert_eq!(fold.function, Function::AvgOfSums { counts: 23 });
         assert_eq!(fold.arg, Some(22));
+    }
+
+    #[test]
+    fn few_numbers_need_more_than_128_bits() {
+        assert!(has_room((-(1 << 90), 1 << 90)));
+        assert!(!has_room((0, 1 << 91)));
+        assert!(!has_room((i128::MIN, 0)));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::logical::parts::has_room;
 use crate::logical::relation::{Fold, RowNumbers, RowOrder};
 use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::dense_rows::DenseRows;
@@ -12,7 +13,7 @@ use crate::operators::aggregate::extremes::{Extreme, ExtremeCode, ExtremeString}
 use crate::operators::aggregate::first_row::FirstRow;
 use crate::operators::aggregate::first_rows::FirstRows;
 use crate::operators::aggregate::kept_rows::RowShape;
-use crate::operators::aggregate::long_sums::{LongSum, has_room};
+use crate::operators::aggregate::long_sums::LongSum;
 use crate::operators::aggregate::pairs::Pairs;
 use crate::operators::aggregate::sums::{Count, Sum};
 use crate::physical::shared_aggregates::{Accumulated, Accumulation};

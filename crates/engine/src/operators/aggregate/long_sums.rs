@@ -8,15 +8,6 @@ use crate::operators::aggregate::accumulator::{
 };
 use crate::vector::value::{Kind, Values, Vector};
 
-/// More rows than any table has.
-const ROWS: u128 = 1 << 36;
-
-/// Whether 128 bits hold every partial sum of numbers within `bounds`.
-pub(crate) fn has_room(bounds: (i128, i128)) -> bool {
-    let most = bounds.0.unsigned_abs().max(bounds.1.unsigned_abs());
-    most < (1 << 127) / ROWS
-}
-
 /// Sums in 256 bits, which no sum of as many numbers as there can be leaves. NULLs are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct LongSum {
@@ -143,12 +134,5 @@ mod tests {
             panic!("another kind")
         };
         assert_eq!(averages, [most]);
-    }
-
-    #[test]
-    fn few_numbers_need_more_than_128_bits() {
-        assert!(has_room((-(1 << 90), 1 << 90)));
-        assert!(!has_room((0, 1 << 91)));
-        assert!(!has_room((i128::MIN, 0)));
     }
 }
