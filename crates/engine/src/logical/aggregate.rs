@@ -106,6 +106,16 @@ impl Function {
     pub(crate) fn is_of_many(&self) -> bool {
         self.order().is_some_and(RowOrder::is_of_many)
     }
+
+    /// For a function of distinct values: the one of all values that is the same if no value comes twice.
+    pub(crate) fn of_distinct(&self) -> Option<Function> {
+        match self {
+            Function::CountDistinct => Some(Function::Count),
+            Function::SumDistinct => Some(Function::Sum),
+            Function::AvgDistinct => Some(Function::Avg),
+            _ => None,
+        }
+    }
 }
 
 impl Fold {

@@ -146,6 +146,12 @@ pub(crate) fn has_room(bounds: (i128, i128)) -> bool {
     most < (1 << 127) / ROWS.unsigned_abs()
 }
 
+/// The bounds of sums of numbers within `bounds`.
+pub(crate) fn within_sums(bounds: (i128, i128)) -> (i128, i128) {
+    let (least, greatest) = (bounds.0.min(0), bounds.1.max(0));
+    (least.saturating_mul(ROWS), greatest.saturating_mul(ROWS))
+}
+
 /// The type of counts.
 pub(crate) fn counts() -> Result<Type> {
     let ty = Type::of(&DataType::Int64, false).ok_or_else(|| Error::unsupported("counts"))?;
@@ -186,5 +192,13 @@ mod tests {
         assert!(has_room((-(1 << 90), 1 << 90)));
         assert!(!has_room((0, 1 << 91)));
         assert!(!has_room((i128::MIN, 0)));
+    }
+
+    #[test]
+    fn sums_lie_between_those_of_as_many_rows_as_there_can_be() {
+        assert_eq!(within_sums((-2, 3)), (-(2 << 36), 3 << 36));
+        // A sum may be of one number, so that the least one is none of the bounds.
+        assert_eq!(within_sums((5, 9)), (0, 9 << 36));
+        assert_eq!(within_sums((i128::MIN, -1)), (i128::MIN, 0));
     }
 }

@@ -16,7 +16,7 @@ use crate::physical::program::{
 };
 use crate::physical::statistics::expected_after_all;
 use crate::physical::transfer::transfer;
-use crate::physical::{early_groups, join_order, outer_join, semi_join, together};
+use crate::physical::{distinct_values, early_groups, join_order, outer_join, semi_join, together};
 use crate::vector::value::Var;
 
 /// Plans the program of `root`; the vectors of `output` are the answer.
@@ -406,6 +406,9 @@ impl Planner<'_> {
         }
         let mut input = input;
         if !is_of_many {
+            // First: what is below sees groups by the distinct values then, and may make them before a join, or by the rows of a
+            // join table.
+            (input, folds) = distinct_values::as_groups(self.query, input, &keys, folds);
             (input, folds) = early_groups::before_join(self.query, input, &keys, folds)?;
         }
         let mut more: Required = keys.iter().copied().collect();

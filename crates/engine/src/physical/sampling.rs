@@ -1,7 +1,7 @@
 //! Samples of the tables that a query reads, for the estimates of the planner.
 //!
-//! Columns are read that filters test, that joins compare and that rows are grouped by; a table keeps what was read of it. A query
-//! of one table, or of small ones, has no plan that would be worth it.
+//! Columns are read that filters test, that joins compare, that rows are grouped by and of which distinct values are looked for; a
+//! table keeps what was read of it. A query of one table, or of small ones, has no plan that would be worth it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ struct Found<'r> {
 #[derive(Default)]
 struct Walk<'r> {
     found: Vec<Found<'r>>,
-    /// Vectors that are compared or grouped by.
+    /// Vectors that are compared or grouped by, or whose distinct values are looked for.
     keys: Vec<Var>,
     /// Vectors that hold the values of another one.
     names: HashMap<Var, Var>,
@@ -112,7 +112,12 @@ impl<'r> Walk<'r> {
                 self.compared(equal);
                 outer.iter().for_each(|(from, var)| self.named(*var, *from));
             }
-            Rel::Fold { keys, .. } => self.keys.extend(keys),
+            Rel::Fold { keys, folds, .. } => {
+                self.keys.extend(keys);
+                let distinct = folds.iter();
+                let distinct = distinct.filter(|fold| fold.function.of_distinct().is_some());
+                self.keys.extend(distinct.filter_map(|fold| fold.arg));
+            }
             _ => {}
         }
         rel.each_input(&mut |input| self.relation(input, Vec::new()));

@@ -112,6 +112,23 @@ fn groups(query: &Query, keys: &[Var], rows: f64) -> f64 {
     }
 }
 
+/// Whether the rows of `rel` are expected to have at least `many` groups by `keys`. If samples do not tell that of each key: whether
+/// types allow so many, and there are at least `rows` rows.
+pub(crate) fn has_many_groups(
+    query: &Query,
+    rel: &Rel,
+    keys: &[Var],
+    (many, rows): (f64, f64),
+) -> bool {
+    let is_sampled = |var: &Var| {
+        let column = query.samples.column(*var);
+        column.is_some_and(|(_, column)| column.distinct.is_some())
+    };
+    let left = expected(query, rel).0;
+    let is_known = left >= rows || keys.iter().all(is_sampled);
+    is_known && drawn(values(query, keys), left) >= many
+}
+
 /// The groups that `rel` is expected to have before its predicates, if it is an aggregate below filters and maps.
 pub(crate) fn groups_below(query: &Query, rel: &Rel) -> Option<f64> {
     match rel {
