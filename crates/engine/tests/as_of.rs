@@ -369,3 +369,35 @@ fn many_rows_of_one_key_take_no_pairs() {
     assert_eq!(found.len(), 100_000);
     assert!(found.iter().all(|(own, other)| own == other));
 }
+
+/// A build side of many keys that are found by hash: all workers index it, and its rows are put in order key by key.
+#[test]
+fn the_nearest_of_many_hashed_keys_are_found() {
+    let many = 270_000;
+    let right = |id: i64| (Some(id * 7_919 % 90_001), Some(id / 90_001 * 300), id);
+    let right: Vec<Row> = (0..many).map(right).collect();
+    let left = |id: i64| (Some(id * 450), Some(id * 5), id);
+    let left: Vec<Row> = (0..210).map(left).collect();
+    let runtime = runtime::on("live", 2);
+    for text_keys in [false, true] {
+        let shape = Shape {
+            keyed: true,
+            text_keys,
+            wide_keys: true,
+            floats: false,
+        };
+        let ask = Ask {
+            shape,
+            op: Compare::Le,
+            keeps: true,
+            bounded: false,
+            descending: false,
+        };
+        let found = run(
+            &as_of(&left, &right, ask),
+            &runtime,
+            &Execution::by(Executor::Fused),
+        );
+        assert_eq!(found, nearest(&left, &right, ask));
+    }
+}

@@ -22,4 +22,13 @@ dispatched! {
     pub fn found(rows: &[u32], out: &mut Vec<bool>) {
         fill::map(rows, out, |row| row != NONE);
     }
+
+    /// Replaces each place by what stands there in `values`; [`NONE`] stays.
+    pub(super) fn through(places: &mut [u32], values: &[u32]) {
+        for place in places {
+            if *place != NONE {
+                *place = values[*place as usize];
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! A hash join table: from keys of some words to the rows that have them.
 
-use super::found::{self, NONE};
+use super::found::{self, NONE, through};
+use super::hash_partitions::HashedParts;
 use crate::filter::positions;
 use crate::krao::Groups;
 use crate::prefetch;
@@ -107,31 +108,27 @@ impl Part {
 /// A finished partition.
 #[derive(Clone, Debug)]
 pub struct Filled {
-    keys: Groups,
+    pub(super) keys: Groups,
     /// Where the rows of each group begin, and behind the last; `None` if each has one row.
-    starts: Option<Vec<u32>>,
-    rows: Vec<u32>,
-}
-
-impl Filled {
-    /// The places of the rows of a group.
-    #[inline(always)]
-    fn places(&self, group: u32) -> (u32, u32) {
-        match &self.starts {
-            None => (group, group + 1),
-            Some(starts) => (starts[group as usize], starts[group as usize + 1]),
-        }
-    }
+    pub(super) starts: Option<Vec<u32>>,
+    pub(super) rows: Vec<u32>,
 }
 
 /// A join table, shared by the threads that probe it.
 ///
-/// Of `2^n` partitions, a key belongs to the one that the `n` high bits of its hash name.
+/// Of `2^n` partitions, a key belongs to the one that the `n` high bits of its hash name. The groups of a partition are numbered
+/// behind those of the partitions before it, so that all lists of rows are one. Many rows take less time
+/// [partition by partition](super::HashPartitions).
 #[derive(Clone, Debug)]
 pub struct Hashed {
-    parts: Vec<Filled>,
+    /// The keys of each partition.
+    keys: Vec<Groups>,
+    /// The number of the first group of each partition.
+    firsts: Vec<u32>,
     bits: u32,
-    rows: usize,
+    /// Where the rows of each group begin, and behind the last; `None` if each has one row.
+    starts: Option<Vec<u32>>,
+    rows: Vec<u32>,
     /// Whether the number of each key is that of its only row.
     plain: bool,
 }
@@ -141,25 +138,42 @@ impl Hashed {
     ///
     /// # Panics
     /// Unless the number of parts is a power of two, and all keys have as many words.
-    pub fn new(parts: Vec<Filled>) -> Hashed {
+    pub fn new(mut parts: Vec<Filled>) -> Hashed {
+        if parts.len() == 1
+            && let Some(Filled { keys, starts, rows }) = parts.pop()
+        {
+            return Hashed::joined(vec![keys], vec![0], starts, rows);
+        }
+        let joined = HashedParts::of(&parts);
+        let parts = parts.into_iter().enumerate();
+        let keys = parts.map(|(part, filled)| joined.join(part, filled));
+        let keys = keys.collect();
+        joined.finish(keys)
+    }
+
+    /// The table of these keys of all partitions and their rows.
+    pub(super) fn joined(
+        keys: Vec<Groups>,
+        firsts: Vec<u32>,
+        starts: Option<Vec<u32>>,
+        rows: Vec<u32>,
+    ) -> Hashed {
         assert!(
-            parts.len().is_power_of_two(),
+            keys.len().is_power_of_two(),
             "partitions must be a power of two"
         );
-        let words = parts[0].keys.words();
+        let words = keys[0].words();
         assert!(
-            parts.iter().all(|p| p.keys.words() == words),
+            keys.iter().all(|part| part.words() == words),
             "keys of different words"
         );
-        let rows = parts.iter().map(|p| p.rows.len()).sum();
-        let is_plain = |part: &Filled| {
-            let mut rows = part.rows.iter().enumerate();
-            part.starts.is_none() && rows.all(|(key, row)| key == *row as usize)
-        };
+        let mut numbered = rows.iter().enumerate();
         Hashed {
-            bits: parts.len().ilog2(),
-            plain: parts.len() == 1 && is_plain(&parts[0]),
-            parts,
+            bits: keys.len().ilog2(),
+            plain: starts.is_none() && numbered.all(|(key, row)| key == *row as usize),
+            keys,
+            firsts,
+            starts,
             rows,
         }
     }
@@ -178,35 +192,30 @@ impl Hashed {
 
     /// The number of rows.
     pub fn len(&self) -> usize {
-        self.rows
+        self.rows.len()
     }
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.rows.is_empty()
     }
 
     /// Whether no key has several rows: then [`Hashed::find_first`] finds all.
     pub fn is_unique(&self) -> bool {
-        self.parts.iter().all(|p| p.starts.is_none())
+        self.starts.is_none()
     }
 
     /// Where the rows of each group begin, and behind the last, and the rows, group by group: [`Probe::groups`] gives the numbers of
-    /// groups. `None` if no key has several rows, or there are several partitions.
+    /// groups. `None` if no key has several rows.
     pub fn grouped(&self) -> Option<(&[u32], &[u32])> {
-        let [part] = &*self.parts else {
-            return None;
-        };
-        Some((part.starts.as_deref()?, &part.rows))
+        Some((self.starts.as_deref()?, &self.rows))
     }
 
     /// Bytes of memory that it has allocated.
     pub fn memory(&self) -> usize {
-        let part = |p: &Filled| {
-            let starts = p.starts.as_ref().map_or(0, Vec::capacity);
-            p.keys.memory() + 4 * (starts + p.rows.capacity())
-        };
-        self.parts.iter().map(part).sum()
+        let keys = self.keys.iter().map(Groups::memory).sum::<usize>();
+        let starts = self.starts.as_ref().map_or(0, Vec::capacity);
+        keys + 4 * (self.firsts.capacity() + starts + self.rows.capacity())
     }
 
     /// The first row of each key, [`NONE`] where there is none.
@@ -218,12 +227,10 @@ impl Hashed {
         if self.plain {
             return;
         }
-        for (hash, found) in hashes.iter().zip(out) {
-            if *found != NONE {
-                let part = self.part(*hash);
-                *found = part.rows[part.places(*found).0 as usize];
-            }
+        if let Some(starts) = &self.starts {
+            through(out, starts);
         }
+        through(out, &self.rows);
     }
 
     /// Looks the keys up. `probe` then stands before the first match: [`Hashed::matches`] gives them.
@@ -232,8 +239,6 @@ impl Hashed {
     /// When the number of columns or their lengths differ.
     pub fn probe(&self, hashes: &[u64], keys: &[&[u64]], probe: &mut Probe) {
         self.groups(hashes, keys, &mut probe.groups);
-        probe.hashes.clear();
-        probe.hashes.extend_from_slice(hashes);
         probe.row = 0;
         probe.taken = 0;
     }
@@ -248,40 +253,34 @@ impl Hashed {
         build_out: &mut Vec<u32>,
         limit: usize,
     ) -> bool {
-        let Probe { hashes, .. } = probe;
-        let hashes = std::mem::take(hashes);
-        let lists = HashedRows {
-            table: self,
-            hashes: &hashes,
-        };
-        let more = probe.matches(probe_out, build_out, limit, &lists);
-        probe.hashes = hashes;
-        more
+        probe.matches(probe_out, build_out, limit, &HashedRows(self))
     }
 
+    /// Which partition a key with this hash belongs to.
     #[inline(always)]
-    fn part(&self, hash: u64) -> &Filled {
-        match self.bits {
-            0 => &self.parts[0],
-            bits => &self.parts[(hash >> (64 - bits)) as usize],
-        }
+    fn part(&self, hash: u64) -> usize {
+        hash.checked_shr(64 - self.bits).unwrap_or(0) as usize
     }
 
-    /// The group of each key within its partition.
+    /// The group of each key, [`NONE`] where there is none.
     fn groups(&self, hashes: &[u64], keys: &[&[u64]], out: &mut Vec<u32>) {
-        self.parts[0].keys.check(hashes, keys);
-        if let [part] = &*self.parts {
-            return Groups::find_in(|_| &part.keys, hashes, keys, out);
+        self.keys[0].check(hashes, keys);
+        if let [only] = &*self.keys {
+            return Groups::find_in(|_| only, hashes, keys, out);
         }
-        Groups::find_in(|hash| &self.part(hash).keys, hashes, keys, out);
+        Groups::find_in(|hash| &self.keys[self.part(hash)], hashes, keys, out);
+        for (hash, group) in hashes.iter().zip(out) {
+            if *group != NONE {
+                *group += self.firsts[self.part(*hash)];
+            }
+        }
     }
 }
 
 /// Where a probe of a [`Hashed`] or a [`super::Ranked`] stands; reused from vector to vector.
 #[derive(Clone, Debug, Default)]
 pub struct Probe {
-    hashes: Vec<u64>,
-    /// The group of each row's key within its table (or its partition), [`NONE`] where there is none.
+    /// The group of each row's key within its table, [`NONE`] where there is none.
     pub(super) groups: Vec<u32>,
     /// The rows that found something, ascending; made when the first matches are asked for.
     hits: Vec<u32>,
@@ -303,13 +302,10 @@ impl Probe {
         &self.groups
     }
 
-    /// Stands before the first match of keys of which the groups are known, of a table with one partition.
+    /// Stands before the first match of keys of which the groups are known.
     pub fn found(&mut self, groups: &[u32]) {
         self.groups.clear();
         self.groups.extend_from_slice(groups);
-        // Of one partition no hash is looked at.
-        self.hashes.clear();
-        self.hashes.resize(groups.len(), 0);
         self.row = 0;
         self.taken = 0;
     }
@@ -343,7 +339,7 @@ impl Probe {
                 self.ask(lists);
             }
             let row = self.hits[self.row];
-            let rest = &lists.list(row as usize, self.groups[row as usize])[self.taken..];
+            let rest = &lists.list(self.groups[row as usize])[self.taken..];
             let taken = rest.len().min(limit - build_out.len());
             // Most have few: a loop is less than two calls.
             for partner in &rest[..taken] {
@@ -364,61 +360,63 @@ impl Probe {
     #[inline(always)]
     fn ask(&self, lists: &impl RowLists) {
         if let Some(row) = self.hits.get(self.row + PLACES_AHEAD) {
-            lists.ask_for_place(*row as usize, self.groups[*row as usize]);
+            lists.ask_for_place(self.groups[*row as usize]);
         }
         if let Some(row) = self.hits.get(self.row + ROWS_AHEAD) {
-            lists.ask_for_rows(*row as usize, self.groups[*row as usize]);
+            lists.ask_for_rows(self.groups[*row as usize]);
         }
     }
 }
 
-/// The rows of each group of a table. A group is asked for together with the probing row that found it.
+/// The rows of each group of a table.
 pub(super) trait RowLists {
     /// The number of rows of all groups.
     fn row_count(&self) -> usize;
 
     /// Prefetches what says where the rows of `group` are.
-    fn ask_for_place(&self, row: usize, group: u32);
+    fn ask_for_place(&self, group: u32);
 
     /// Prefetches the first rows of `group`.
-    fn ask_for_rows(&self, row: usize, group: u32);
+    fn ask_for_rows(&self, group: u32);
 
     /// The rows of `group`.
-    fn list(&self, row: usize, group: u32) -> &[u32];
+    fn list(&self, group: u32) -> &[u32];
 }
 
-/// The rows of a [`Hashed`], and the hashes of the keys that probe it.
-struct HashedRows<'t> {
-    table: &'t Hashed,
-    hashes: &'t [u64],
-}
+/// The rows of a [`Hashed`].
+struct HashedRows<'t>(&'t Hashed);
 
 impl RowLists for HashedRows<'_> {
     #[inline(always)]
     fn row_count(&self) -> usize {
-        self.table.rows
+        self.0.rows.len()
     }
 
     #[inline(always)]
-    fn ask_for_place(&self, row: usize, group: u32) {
-        let starts = self.table.part(self.hashes[row]).starts.as_ref();
+    fn ask_for_place(&self, group: u32) {
+        let starts = self.0.starts.as_ref();
         if let Some(start) = starts.and_then(|starts| starts.get(group as usize)) {
             prefetch(start);
         }
     }
 
     #[inline(always)]
-    fn ask_for_rows(&self, row: usize, group: u32) {
-        let part = self.table.part(self.hashes[row]);
-        if let Some(first) = part.rows.get(part.places(group).0 as usize) {
+    fn ask_for_rows(&self, group: u32) {
+        let start = match &self.0.starts {
+            None => Some(&group),
+            Some(starts) => starts.get(group as usize),
+        };
+        if let Some(first) = start.and_then(|start| self.0.rows.get(*start as usize)) {
             prefetch(first);
         }
     }
 
     #[inline(always)]
-    fn list(&self, row: usize, group: u32) -> &[u32] {
-        let part = self.table.part(self.hashes[row]);
-        let (begin, end) = part.places(group);
-        &part.rows[begin as usize..end as usize]
+    fn list(&self, group: u32) -> &[u32] {
+        let (group, rows) = (group as usize, &self.0.rows);
+        match &self.0.starts {
+            None => &rows[group..=group],
+            Some(starts) => &rows[starts[group] as usize..starts[group + 1] as usize],
+        }
     }
 }

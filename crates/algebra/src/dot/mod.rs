@@ -10,13 +10,15 @@
 //! | [`Keys`] | those of one of these, for a scan: is the stored value a key? | as that table |
 //! | [`Hashed`] | any number of words, also repeated ones | a hash table look-up |
 //!
-//! [`Ranges`] builds a large [`Direct`] or [`Ranked`] with several threads.
+//! [`Ranges`] builds a large [`Direct`] or [`Ranked`] with several threads, [`HashPartitions`] a [`Hashed`].
 
 mod bits;
 mod direct;
 mod found;
+mod hash_partitions;
 mod hashed;
 mod keys;
+mod parted;
 mod ranges;
 mod rank;
 mod ranked;
@@ -24,7 +26,8 @@ mod ranked;
 pub use bits::Bits;
 pub use direct::Direct;
 pub use found::{NONE, exclude, found};
-pub use hashed::{Hashed, Part, Probe};
+pub use hash_partitions::{DividedHashes, HashPartitions, HashedParts};
+pub use hashed::{Filled, Hashed, Part, Probe};
 pub use keys::Keys;
-pub use ranges::{Divided, Marked, RangeIndex, Ranges, is_scattered};
+pub use ranges::{DirectParts, Divided, Marked, Ranges, RankedParts, is_scattered};
 pub use ranked::Ranked;

@@ -6,11 +6,12 @@
 //!
 //! 1. [`Ranges::divide`] each chunk of rows,
 //! 2. [`Ranges::mark`] the keys of each range: is any of them repeated?
-//! 3. [`Ranges::index`] each range and join the indexes by [`Ranges::ranked`], or if no key is repeated [`Ranges::fill`]
-//!    each range and join these by [`Ranges::direct`].
+//! 3. [`RankedParts::index`] each range, within the table that [`Ranges::ranked`] has made room for, or if no key is repeated
+//!    [`DirectParts::fill`] each range of [`Ranges::direct`].
 
 use super::direct::Direct;
 use super::found::NONE;
+use super::parted::PartedVec;
 use super::ranked::{Ranked, each};
 use crate::level::dispatched;
 
@@ -72,26 +73,37 @@ impl Divided {
 #[derive(Clone, Debug)]
 pub struct Marked {
     words: Vec<u64>,
-    repeated: bool,
+    /// The number of different keys.
+    keys: u32,
+    rows: u32,
 }
 
 impl Marked {
     /// Whether a key has several rows.
     pub fn is_repeated(&self) -> bool {
-        self.repeated
+        self.keys < self.rows
     }
 }
 
-/// What a [`Ranked`] has of a range, with ranks and places counted from those of the range.
-#[derive(Clone, Debug)]
-pub struct RangeIndex {
-    words: Vec<u64>,
-    before: Vec<u32>,
-    /// The number of different keys.
-    keys: u32,
-    /// Where the rows of each key begin; empty if each key has one row.
-    starts: Vec<u32>,
-    rows: Vec<u32>,
+/// A [`Ranked`] of which several threads index the ranges, each of them others.
+#[derive(Debug)]
+pub struct RankedParts {
+    ranges: Ranges,
+    /// The numbers of keys and of rows in the ranges before each.
+    before: Vec<(u32, u32)>,
+    words: PartedVec<u64>,
+    ranks: PartedVec<u32>,
+    /// Where the rows of each key begin, and in a part of its own where the last ends; `None` if each key has one row.
+    starts: Option<PartedVec<u32>>,
+    rows: PartedVec<u32>,
+}
+
+/// A [`Direct`] of which several threads fill the ranges, each of them others.
+#[derive(Debug)]
+pub struct DirectParts {
+    ranges: Ranges,
+    /// The rows of each range, and in a part of its own the one that nothing finds.
+    rows: PartedVec<u32>,
 }
 
 impl Ranges {
@@ -166,16 +178,18 @@ impl Ranges {
     /// When there is no such range, or chunks have been divided into others.
     pub fn mark(self, range: usize, chunks: &[Divided]) -> Marked {
         let mut words = vec![0u64; self.words(range)];
-        let mut repeated = false;
+        let (mut keys, mut rows) = (0, 0);
         for chunk in chunks {
-            for pair in chunk.of(range) {
+            let pairs = chunk.of(range);
+            rows += pairs.len() as u32;
+            for pair in pairs {
                 let at = (pair >> 32) as usize;
                 let (word, bit) = (&mut words[at / 64], 1 << (at % 64));
-                repeated |= *word & bit != 0;
+                keys += u32::from(*word & bit == 0);
                 *word |= bit;
             }
         }
-        Marked { words, repeated }
+        Marked { words, keys, rows }
     }
 
     /// The words of a range: the last has those of the integer behind the greatest key, too.
@@ -191,112 +205,148 @@ impl Ranges {
         }
     }
 
-    /// Indexes the rows of a range, of which the keys have been marked. `repeated` says whether any key of any range is
-    /// repeated. Chunks must come in the order of their rows.
-    ///
-    /// # Panics
-    /// When there is no such range, or chunks are not those whose keys have been marked.
-    pub fn index(
-        self,
-        range: usize,
-        chunks: &[Divided],
-        marked: Marked,
-        repeated: bool,
-    ) -> RangeIndex {
-        let words = marked.words;
-        let before = before(&words);
-        let last = words.len() - 1;
-        let keys = before[last] + words[last].count_ones();
-        let (starts, rows) = if repeated {
-            several(&words, &before, keys as usize, range, chunks)
-        } else {
-            let rows = one_each(&words, &before, keys as usize, range, chunks);
-            (vec![], rows)
-        };
-        RangeIndex {
-            words,
-            before,
-            keys,
-            starts,
-            rows,
-        }
+    /// The number of integers of a range.
+    fn integers(self, range: usize) -> usize {
+        let rest = self.span + 1 - ((range as u64) << self.bits);
+        rest.min(1 << self.bits) as usize
     }
 
-    /// The table of all ranges, as [`Ranked::build`] makes it of the same rows if these are not in the order of their keys.
-    /// `parts` are in the order of the ranges.
+    /// Room for the table of all ranges, whose keys have been marked. `marked` is in the order of the ranges.
     ///
     /// # Panics
     /// When they are more or fewer.
-    pub fn ranked(self, parts: Vec<RangeIndex>) -> Ranked {
-        assert_eq!(parts.len(), self.count(), "an index for each range");
-        let repeated = parts.iter().any(|part| !part.starts.is_empty());
-        let all = |of: fn(&RangeIndex) -> usize| parts.iter().map(of).sum::<usize>();
-        let (words, found) = (all(|part| part.words.len()), all(|part| part.rows.len()));
-        let starting = all(|part| part.starts.len()) + usize::from(repeated);
-        let mut table = Ranked {
-            min: self.min,
-            span: self.span,
-            words: Vec::with_capacity(words),
-            before: Vec::with_capacity(words),
-            starts: None,
-            rows: None,
-        };
-        let mut starts: Vec<u32> = Vec::with_capacity(starting);
-        let mut rows: Vec<u32> = Vec::with_capacity(found);
-        let mut keys = 0u32;
-        // One part after the other is freed, so that the table is never in memory twice.
-        for part in parts {
-            let begin = rows.len() as u32;
-            table.words.extend_from_slice(&part.words);
-            table
-                .before
-                .extend(part.before.iter().map(|before| before + keys));
-            starts.extend(part.starts.iter().map(|start| start + begin));
-            rows.extend_from_slice(&part.rows);
-            keys += part.keys;
+    pub fn ranked(self, marked: &[Marked]) -> RankedParts {
+        assert_eq!(marked.len(), self.count(), "the keys of each range");
+        let (mut keys, mut rows) = (0, 0);
+        let mut before = Vec::with_capacity(marked.len());
+        for range in marked {
+            before.push((keys, rows));
+            keys += range.keys;
+            rows += range.rows;
         }
-        if repeated {
-            starts.push(rows.len() as u32);
-            table.starts = Some(starts);
+        let starts = (keys < rows).then(|| {
+            let lengths = marked.iter().map(|range| range.keys as usize);
+            let starts = PartedVec::new(lengths.chain([1]));
+            starts.write(marked.len(), |end| end.fill(rows));
+            starts
+        });
+        let words = || marked.iter().map(|range| range.words.len());
+        RankedParts {
+            ranges: self,
+            before,
+            words: PartedVec::new(words()),
+            ranks: PartedVec::new(words()),
+            starts,
+            rows: PartedVec::new(marked.iter().map(|range| range.rows as usize)),
         }
-        table.rows = Some(rows);
-        table
     }
 
-    /// The row of each integer of a range, [`NONE`] where there is none. Of several rows of a key the last stays.
+    /// Room for the row of each integer of all ranges.
     ///
     /// # Panics
-    /// When there is no such range, or chunks have been divided into others.
-    pub fn fill(self, range: usize, chunks: &[Divided]) -> Vec<u32> {
-        let integers = self.span + 1 - ((range as u64) << self.bits);
-        let mut rows = vec![NONE; integers.min(1 << self.bits) as usize];
-        for chunk in chunks {
-            for pair in chunk.of(range) {
-                rows[(pair >> 32) as usize] = *pair as u32;
-            }
-        }
-        rows
-    }
-
-    /// The table of all ranges, as [`Direct::set`] fills it with the same rows. `parts` are in the order of the ranges.
-    ///
-    /// # Panics
-    /// When they are more or fewer, or there are 2^32 integers between the bounds or more.
-    pub fn direct(self, parts: Vec<Vec<u32>>) -> Direct {
+    /// When there are 2^32 integers between the bounds or more.
+    pub fn direct(self) -> DirectParts {
         assert!(
             self.span < u64::from(u32::MAX),
             "keys are too far apart to be found by position"
         );
-        let all = self.span as usize + 2;
-        let mut rows = Vec::with_capacity(all);
-        for part in parts {
-            rows.extend_from_slice(&part);
+        let lengths = (0..self.count()).map(|range| self.integers(range));
+        let rows = PartedVec::new(lengths.chain([1]));
+        rows.write(self.count(), |none| none.fill(NONE));
+        DirectParts { ranges: self, rows }
+    }
+}
+
+impl RankedParts {
+    /// Indexes the rows of a range, of which the keys have been marked. Chunks must come in the order of their rows.
+    ///
+    /// # Panics
+    /// When there is no such range, it has been indexed, or chunks are not those whose keys have been marked.
+    pub fn index(&self, range: usize, chunks: &[Divided], marked: Marked) {
+        let (first, begin) = self.before[range];
+        let marks = &marked.words[..];
+        self.words
+            .write(range, |words| words.copy_from_slice(marks));
+        self.ranks.write(range, |ranks| {
+            before(marks, first, ranks);
+            let keys = RangeKeys {
+                words: marks,
+                ranks,
+                first,
+                range,
+                chunks,
+            };
+            self.rows.write(range, |rows| match &self.starts {
+                None => one_each(&keys, rows),
+                Some(starts) => starts.write(range, |starts| several(&keys, begin, starts, rows)),
+            });
+        });
+    }
+
+    /// The table of all ranges, as [`Ranked::build`] makes it of the same rows if these are not in the order of their keys.
+    ///
+    /// # Panics
+    /// When a range has not been indexed.
+    pub fn finish(self) -> Ranked {
+        Ranked {
+            min: self.ranges.min,
+            span: self.ranges.span,
+            words: self.words.into_vec(),
+            before: self.ranks.into_vec(),
+            starts: self.starts.map(PartedVec::into_vec),
+            rows: Some(self.rows.into_vec()),
         }
-        rows.push(NONE);
-        assert_eq!(rows.len(), all, "a row for each integer");
+    }
+}
+
+impl DirectParts {
+    /// Writes the row of each integer of a range, [`NONE`] where there is none. Of several rows of a key the last stays.
+    ///
+    /// # Panics
+    /// When there is no such range, it has been filled, or chunks have been divided into others.
+    pub fn fill(&self, range: usize, chunks: &[Divided]) {
+        self.rows.write(range, |rows| {
+            rows.fill(NONE);
+            for chunk in chunks {
+                for pair in chunk.of(range) {
+                    rows[(pair >> 32) as usize] = *pair as u32;
+                }
+            }
+        });
+    }
+
+    /// The table of all ranges, as [`Direct::set`] fills it with the same rows.
+    ///
+    /// # Panics
+    /// When a range has not been filled.
+    pub fn finish(self) -> Direct {
         Direct {
-            min: self.min,
-            rows,
+            min: self.ranges.min,
+            rows: self.rows.into_vec(),
+        }
+    }
+}
+
+/// The marked keys of a range, and chunks of their rows.
+struct RangeKeys<'a> {
+    words: &'a [u64],
+    /// How many keys are less than those of each word, of this range and of those before it.
+    ranks: &'a [u32],
+    /// How many keys are in the ranges before it.
+    first: u32,
+    range: usize,
+    chunks: &'a [Divided],
+}
+
+impl RangeKeys<'_> {
+    /// Calls `f` with the place of each row's key among those of the range, and the row.
+    #[inline(always)]
+    fn each(&self, mut f: impl FnMut(usize, u32)) {
+        for chunk in self.chunks {
+            for pair in chunk.of(self.range) {
+                let rank = rank(self.words, self.ranks, (pair >> 32) as usize);
+                f(rank - self.first as usize, *pair as u32);
+            }
         }
     }
 }
@@ -309,49 +359,33 @@ fn rank(words: &[u64], before: &[u32], at: usize) -> usize {
 }
 
 dispatched! {
-    /// The number of bits that are set before each word.
-    fn before(words: &[u64]) -> Vec<u32> {
-        let mut sum = 0;
-        let mut before = Vec::with_capacity(words.len());
-        for word in words {
-            before.push(sum);
+    /// The number of bits that are set before each word, and `sum` more.
+    fn before(words: &[u64], sum: u32, ranks: &mut [u32]) {
+        let mut sum = sum;
+        for (word, rank) in words.iter().zip(ranks) {
+            *rank = sum;
             sum += word.count_ones();
         }
-        before
     }
 
     /// The row of each key.
-    fn one_each(words: &[u64], before: &[u32], keys: usize, range: usize, chunks: &[Divided]) -> Vec<u32> {
-        let mut rows = vec![0; keys];
-        for chunk in chunks {
-            for pair in chunk.of(range) {
-                rows[rank(words, before, (pair >> 32) as usize)] = *pair as u32;
-            }
-        }
-        rows
+    fn one_each(keys: &RangeKeys<'_>, rows: &mut [u32]) {
+        keys.each(|key, row| rows[key] = row);
     }
 
-    /// Where the rows of each key begin, and the rows, key by key.
-    fn several(words: &[u64], before: &[u32], keys: usize, range: usize, chunks: &[Divided]) -> (Vec<u32>, Vec<u32>) {
-        let mut next = vec![0u32; keys];
-        for chunk in chunks {
-            for pair in chunk.of(range) {
-                next[rank(words, before, (pair >> 32) as usize)] += 1;
-            }
-        }
+    /// Where the rows of each key begin, from `begin` on, and the rows, key by key.
+    fn several(keys: &RangeKeys<'_>, begin: u32, starts: &mut [u32], rows: &mut [u32]) {
+        let mut next = vec![0u32; starts.len()];
+        keys.each(|key, _| next[key] += 1);
         let mut all = 0;
-        for count in &mut next {
+        for (count, start) in next.iter_mut().zip(starts) {
+            *start = begin + all;
             all += std::mem::replace(count, all);
         }
-        let starts = next.clone();
-        let mut rows = vec![0; all as usize];
-        for chunk in chunks {
-            for pair in chunk.of(range) {
-                let place = &mut next[rank(words, before, (pair >> 32) as usize)];
-                rows[*place as usize] = *pair as u32;
-                *place += 1;
-            }
-        }
-        (starts, rows)
+        keys.each(|key, row| {
+            let place = &mut next[key];
+            rows[*place as usize] = row;
+            *place += 1;
+        });
     }
 }

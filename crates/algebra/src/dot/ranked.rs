@@ -1,7 +1,7 @@
 //! A join table of a bit for each integer that could be a key.
 
 use super::direct::within;
-use super::found::NONE;
+use super::found::{NONE, through};
 use super::hashed::{Probe, RowLists};
 use super::rank::Ranks;
 use crate::encoded::{Stored, set_where};
@@ -228,14 +228,14 @@ impl RowLists for RankedRows<'_> {
     }
 
     #[inline(always)]
-    fn ask_for_place(&self, _: usize, rank: u32) {
+    fn ask_for_place(&self, rank: u32) {
         if let Some(start) = self.starts.get(rank as usize) {
             prefetch(start);
         }
     }
 
     #[inline(always)]
-    fn ask_for_rows(&self, _: usize, rank: u32) {
+    fn ask_for_rows(&self, rank: u32) {
         let start = self.starts.get(rank as usize);
         if let Some(first) = start.and_then(|start| self.rows.get(*start as usize)) {
             prefetch(first);
@@ -243,7 +243,7 @@ impl RowLists for RankedRows<'_> {
     }
 
     #[inline(always)]
-    fn list(&self, _: usize, rank: u32) -> &[u32] {
+    fn list(&self, rank: u32) -> &[u32] {
         let rank = rank as usize;
         &self.rows[self.starts[rank] as usize..self.starts[rank + 1] as usize]
     }
@@ -277,14 +277,5 @@ dispatched! {
             // SAFETY: there is a word for each distance up to `span + 1`, as asserted.
             unsafe { words.get_unchecked((at / 64) as usize) >> (at % 64) & 1 == 1 }
         });
-    }
-
-    /// Replaces each place by what stands there in `values`; [`NONE`] stays.
-    fn through(places: &mut [u32], values: &[u32]) {
-        for place in places {
-            if *place != NONE {
-                *place = values[*place as usize];
-            }
-        }
     }
 }

@@ -180,6 +180,105 @@ properties! {
             prop_assert_eq!(&all, &naive);
         }
     }
+
+    /// Rows divided by their hashes against nested loops: chunks, NULLs, partitions joined in any order, bad hashes.
+    #[test]
+    fn by_partition_of_hashes(
+        (build, valid) in column(0u64..60),
+        repeats in 1u64..3,
+        words in 1usize..=5,
+        bits in 0u32..5,
+        chunk in prop::sample::select(vec![1usize, 7, 100, 5000]),
+        quality in prop::sample::select(vec![u64::MAX, 3 << 62, 0]),
+    ) {
+        // Without repeats, the rows are their own keys.
+        let key = |row: usize| if repeats == 1 { row as u64 } else { build[row] };
+        let columns = |keys: &[u64]| -> Vec<Vec<u64>> {
+            (0..words as u64).map(|word| keys.iter().map(|key| key * (word + 1)).collect()).collect()
+        };
+        let hashes = |columns: &[Vec<u64>]| {
+            let mut hashes = vec![];
+            hash_u64(&columns[0], 1, &mut hashes);
+            hashes.iter_mut().for_each(|hash| *hash &= quality);
+            hashes
+        };
+        let keys: Vec<u64> = (0..build.len()).map(key).collect();
+        let build_columns = columns(&keys);
+        let build_hashes = hashes(&build_columns);
+        let partitions = HashPartitions::new(bits);
+        let firsts = (0..keys.len().max(1)).step_by(chunk);
+        let chunks = firsts.map(|first| {
+            let rows = first..keys.len().min(first + chunk);
+            let columns: Vec<&[u64]> = build_columns.iter().map(|column| &column[rows.clone()]).collect();
+            let valid = valid.as_ref().map(|valid| &valid[rows.clone()]);
+            partitions.divide(&build_hashes[rows.clone()], &columns, valid, first)
+        });
+        let chunks: Vec<DividedHashes> = chunks.collect();
+        let parts: Vec<Filled> = (0..partitions.count()).map(|part| partitions.fill(part, &chunks)).collect();
+        let at_once = Hashed::new(parts.clone());
+        let joined = HashedParts::of(&parts);
+        let mut joined_keys: Vec<_> = parts.into_iter().enumerate().rev().map(|(part, filled)| joined.join(part, filled)).collect();
+        joined_keys.reverse();
+        let probe: Vec<u64> = (0..80).collect();
+        let probe_columns = columns(&probe);
+        let probe_hashes = hashes(&probe_columns);
+        let probe_columns: Vec<&[u64]> = probe_columns.iter().map(Vec::as_slice).collect();
+        let rows_of = |key: &u64| -> Vec<u32> {
+            (0..keys.len()).filter(|row| keys[*row] == *key && is(&valid, *row)).map(|row| row as u32).collect()
+        };
+        let rows: Vec<Vec<u32>> = probe.iter().map(rows_of).collect();
+        for table in [joined.finish(joined_keys), at_once] {
+            let there = (0..keys.len()).filter(|row| is(&valid, *row));
+            prop_assert_eq!(table.len(), there.clone().count());
+            let different: BTreeSet<u64> = there.map(|row| keys[row]).collect();
+            prop_assert_eq!(table.is_unique(), different.len() == table.len());
+            let mut first = vec![];
+            table.find_first(&probe_hashes, &probe_columns, &mut first);
+            let wanted: Vec<u32> = rows.iter().map(|rows| rows.first().copied().unwrap_or(NONE)).collect();
+            prop_assert_eq!(first, wanted);
+            let mut at = Probe::new();
+            table.probe(&probe_hashes, &probe_columns, &mut at);
+            // Numbers of groups are those of one list of all rows.
+            prop_assert_eq!(table.grouped().is_none(), table.is_unique());
+            if let Some((starts, all)) = table.grouped() {
+                for (group, rows) in at.groups().iter().zip(&rows) {
+                    let group = *group as usize;
+                    let found = if rows.is_empty() { &[][..] } else { &all[starts[group] as usize..starts[group + 1] as usize] };
+                    prop_assert_eq!(found, &rows[..]);
+                }
+            }
+            let (mut probed, mut built) = (vec![], vec![]);
+            prop_assert!(!table.matches(&mut at, &mut probed, &mut built, usize::MAX));
+            prop_assert_eq!(built, rows.concat());
+        }
+    }
+}
+
+/// So many rows that there are several partitions, which prefetch.
+#[test]
+fn many_rows_are_found_by_partition() {
+    let rows = 200_000u64;
+    let keys: Vec<u64> = (0..rows).map(|row| (row * 7_919 % 99_991) << 40).collect();
+    let mut hashes = vec![];
+    hash_u64(&keys, 1, &mut hashes);
+    let partitions = HashPartitions::of_rows(keys.len());
+    assert_eq!(partitions.count(), 8);
+    assert_eq!(HashPartitions::of_rows(0).count(), 1);
+    let size = 1 << 16;
+    let chunks = keys.chunks(size).zip(hashes.chunks(size)).enumerate();
+    let chunks: Vec<DividedHashes> = chunks
+        .map(|(nth, (keys, hashes))| partitions.divide(hashes, &[keys], None, nth * size))
+        .collect();
+    let parts = (0..partitions.count()).map(|part| partitions.fill(part, &chunks));
+    let table = Hashed::new(parts.collect());
+    let at_once = Hashed::build(&hashes, &[&keys]);
+    let (mut found, mut wanted) = ((vec![], vec![]), (vec![], vec![]));
+    for (table, pairs) in [(&table, &mut found), (&at_once, &mut wanted)] {
+        let mut probe = Probe::new();
+        table.probe(&hashes, &[&keys], &mut probe);
+        assert!(!table.matches(&mut probe, &mut pairs.0, &mut pairs.1, usize::MAX));
+    }
+    assert!(found == wanted && found.0.len() > 2 * keys.len());
 }
 
 #[test]

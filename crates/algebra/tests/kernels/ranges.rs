@@ -26,13 +26,18 @@ fn by_range(
         .map(|range| ranges.mark(range, &chunks))
         .collect();
     let repeated = marked.iter().any(Marked::is_repeated);
-    let parts = marked.into_iter().enumerate();
-    let parts = parts.map(|(range, marked)| ranges.index(range, &chunks, marked, repeated));
-    let ranked = ranges.ranked(parts.collect());
+    let ranked = ranges.ranked(&marked);
+    // In any order.
+    for (range, marked) in marked.into_iter().enumerate().rev() {
+        ranked.index(range, &chunks, marked);
+    }
     let is_narrow = (max.wrapping_sub(min) as u64) < 1 << 20;
-    let direct = (is_narrow && valid.is_none() && !repeated)
-        .then(|| ranges.direct(all.map(|range| ranges.fill(range, &chunks)).collect()));
-    (ranked, direct)
+    let direct = (is_narrow && valid.is_none() && !repeated).then(|| {
+        let direct = ranges.direct();
+        all.rev().for_each(|range| direct.fill(range, &chunks));
+        direct.finish()
+    });
+    (ranked.finish(), direct)
 }
 
 properties! {

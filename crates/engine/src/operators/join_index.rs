@@ -1,16 +1,17 @@
 //! The index of a join table: how its rows are found by their keys.
+//!
+//! That of [many keys](crate::operators::many_keys::ManyKeys) is built by all workers.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use algebra::dot::{Direct, Divided, Hashed, Marked, NONE, Ranges, Ranked, is_scattered};
 use algebra::lift::Bounds;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::vector::composite_key::CompositeKey;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::{KeyEncoding, KeyWords, StringKeys};
-use crate::vector::value::{Type, Values, Var, Vector};
+use crate::vector::value::{Type, Vector};
 
 /// The index is an array by key if there are at most this many integers for each row between the least and the
 /// greatest key.
@@ -22,10 +23,10 @@ const PER_PROBE: u64 = 8;
 /// Ranges up to this size always get a bitmap: 768 KiB.
 const SMALL_RANGE: u64 = 1 << 22;
 
-/// From so many rows on, keys in no order are indexed range by range.
-const MANY: usize = 1 << 18;
-/// Rows that are divided by the ranges of their keys at once: 1 MiB of keys.
-const CHUNK_ROWS: usize = 1 << 17;
+/// From so many rows on, keys in no order are indexed range by range, and hashed ones partition by partition.
+pub(super) const MANY: usize = 1 << 18;
+/// Rows that are divided at once by the ranges or the hashes of their keys: 1 MiB of keys.
+pub(super) const CHUNK_ROWS: usize = 1 << 17;
 
 pub(super) const SEED: u64 = 0x5EED_A702;
 
@@ -90,17 +91,17 @@ impl Index {
 
 /// Which indexes are small enough for keys that are packed into one number.
 #[derive(Clone, Copy, Debug)]
-struct Form {
+pub(super) struct Form {
     min: i64,
     max: i64,
     /// Whether a [`Direct`] is, which keys that are NULL or repeated do not fit into.
-    direct: bool,
+    pub direct: bool,
     /// Whether a [`Ranked`] is. Invariant: it is if a [`Direct`] is.
-    ranked: bool,
+    pub ranked: bool,
 }
 
 impl Form {
-    fn of(values: &[i64], valid: Option<&[bool]>, expected_probes: u64) -> Form {
+    pub fn of(values: &[i64], valid: Option<&[bool]>, expected_probes: u64) -> Form {
         let (min, max) = extremes(values, valid).unwrap_or((0, 0));
         let span = max.wrapping_sub(min) as u64;
         let many = values.len() as u64;
@@ -117,7 +118,7 @@ impl Form {
     }
 
     /// The ranges by which `rows` rows are indexed; `None` if there would be one or no such index.
-    fn ranges(&self, rows: usize) -> Option<Ranges> {
+    pub fn ranges(&self, rows: usize) -> Option<Ranges> {
         if !self.ranked {
             return None;
         }
@@ -127,98 +128,17 @@ impl Form {
 }
 
 /// Whether there are many keys, in no order: then it takes less time to index them range by range.
-fn is_by_range(values: &[i64]) -> bool {
+pub(super) fn is_by_range(values: &[i64]) -> bool {
     values.len() >= MANY && is_scattered(values)
 }
 
-/// Many keys in no order, packed into one number, of which the index is to be built range by range. Chunks and ranges may
-/// each be worked on by another worker.
-#[derive(Debug)]
-pub(crate) struct ScatteredKeys {
-    columns: Arc<BTreeMap<Var, Vector>>,
-    /// The vector that is the key, unless several are packed.
-    key: Var,
-    packed: Option<(Vec<i64>, Option<Vec<bool>>)>,
-    rows: usize,
-    /// The ranges, several ones.
-    pub ranges: Ranges,
-    /// Whether the index is to be a [`Direct`] if no key is repeated.
-    pub direct: bool,
-}
-
-impl ScatteredKeys {
-    /// How the keys of `rows` rows with these vectors are packed, and they themselves; `None` if they are few, in some order,
-    /// or too far apart.
-    ///
-    /// # Errors
-    /// Those of [`CompositeKey::pack`].
-    pub fn of(
-        keys: &[Var],
-        columns: &Arc<BTreeMap<Var, Vector>>,
-        rows: usize,
-        expected_probes: u64,
-    ) -> Result<Option<(CompositeKey, ScatteredKeys)>> {
-        let Some(key) = keys.first() else {
-            return Ok(None);
-        };
-        if rows < MANY || rows >= NONE as usize {
-            return Ok(None);
-        }
-        let vectors: Vec<&Vector> = keys.iter().filter_map(|key| columns.get(key)).collect();
-        let Some(numbers) = CompositeKey::of(&vectors) else {
-            return Ok(None);
-        };
-        let (mut scratch, mut mask) = (Vec::new(), Vec::new());
-        let (values, valid) = numbers.pack(&vectors, &mut scratch, &mut mask)?;
-        if !is_by_range(values) {
-            return Ok(None);
-        }
-        let form = Form::of(values, valid, expected_probes);
-        let Some(ranges) = form.ranges(rows) else {
-            return Ok(None);
-        };
-        let all = valid.is_none();
-        let packed = match numbers {
-            CompositeKey::Same => None,
-            CompositeKey::Digits(_) => Some((scratch, (!all).then_some(mask))),
-        };
-        let scattered = ScatteredKeys {
-            columns: Arc::clone(columns),
-            key: *key,
-            packed,
-            rows,
-            ranges,
-            direct: form.direct,
-        };
-        Ok(Some((numbers, scattered)))
-    }
-
-    /// The first rows of chunks.
-    pub fn chunks(&self) -> impl Iterator<Item = usize> + use<> {
-        (0..self.rows).step_by(CHUNK_ROWS)
-    }
-
-    /// Divides the chunk that begins with the row `first`.
-    ///
-    /// # Errors
-    /// An internal error if the key is not there.
-    pub fn divide(&self, first: usize) -> Result<Divided> {
-        let (values, valid) = match &self.packed {
-            Some((values, valid)) => (&values[..], valid.as_deref()),
-            None => match self.columns.get(&self.key) {
-                Some(Vector {
-                    values: Values::Int(values),
-                    valid,
-                }) => (&values[..], valid.as_deref()),
-                _ => return Err(Error::internal("a key of another kind")),
-            },
-        };
-        Ok(divided(self.ranges, values, valid, first))
-    }
-}
-
 /// The chunk of rows that begins with the row `first`, divided.
-fn divided(ranges: Ranges, values: &[i64], valid: Option<&[bool]>, first: usize) -> Divided {
+pub(super) fn divided(
+    ranges: Ranges,
+    values: &[i64],
+    valid: Option<&[bool]>,
+    first: usize,
+) -> Divided {
     let rows = first..values.len().min(first + CHUNK_ROWS);
     ranges.divide(
         &values[rows.clone()],
@@ -261,7 +181,8 @@ fn packed_index(
     Ok((PackedIndex::Hashed(hashed), unique))
 }
 
-/// The index of many keys in no order, range by range on this thread. `direct` is as in [`ScatteredKeys`].
+/// The index of many keys in no order, range by range on this thread. `direct` says whether it is to be a [`Direct`] if no key is
+/// repeated.
 fn index_of_ranges(
     ranges: Ranges,
     values: &[i64],
@@ -276,14 +197,15 @@ fn index_of_ranges(
     let marked: Vec<Marked> = marked.collect();
     let repeated = marked.iter().any(Marked::is_repeated);
     if direct && !repeated {
-        let parts = all.map(|range| ranges.fill(range, &chunks));
-        let direct = ranges.direct(parts.collect());
-        return (PackedIndex::Direct(direct.into()), true);
+        let direct = ranges.direct();
+        all.for_each(|range| direct.fill(range, &chunks));
+        return (PackedIndex::Direct(direct.finish().into()), true);
     }
-    let parts = marked.into_iter().enumerate();
-    let parts = parts.map(|(range, marked)| ranges.index(range, &chunks, marked, repeated));
-    let ranked = ranges.ranked(parts.collect());
-    (PackedIndex::Ranked(ranked.into()), !repeated)
+    let ranked = ranges.ranked(&marked);
+    for (range, marked) in marked.into_iter().enumerate() {
+        ranked.index(range, &chunks, marked);
+    }
+    (PackedIndex::Ranked(ranked.finish().into()), !repeated)
 }
 
 /// The least and the greatest valid value.
@@ -331,98 +253,4 @@ fn hashed(words: &KeyWords, valid: Option<&[bool]>, rows: usize) -> Hashed {
     let mut part = algebra::dot::Part::with_capacity(columns.len(), picks.len());
     part.add(&hashes, &columns, &picks);
     Hashed::new(vec![part.finish()])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ROWS: usize = MANY + 5_000;
-
-    /// Keys in no order, each of so many rows.
-    fn scattered(repeats: i64) -> Vec<i64> {
-        let rows = ROWS as i64;
-        (0..rows)
-            .map(|row| row * 104_729 % rows / repeats - 77)
-            .collect()
-    }
-
-    /// The index of `keys` as several workers make it, each step of chunks and ranges by itself, if it has ranks.
-    fn by_steps(keys: &ScatteredKeys) -> Ranked {
-        let ranges = keys.ranges;
-        let chunks: Vec<Divided> = keys
-            .chunks()
-            .map(|first| keys.divide(first).unwrap())
-            .collect();
-        assert!(chunks.len() > 1 && ranges.count() > 1);
-        let marked = (0..ranges.count()).map(|range| ranges.mark(range, &chunks));
-        let marked: Vec<Marked> = marked.collect();
-        let repeated = marked.iter().any(Marked::is_repeated);
-        let parts = marked.into_iter().enumerate();
-        let parts = parts.map(|(range, marked)| ranges.index(range, &chunks, marked, repeated));
-        ranges.ranked(parts.collect())
-    }
-
-    #[test]
-    fn keys_in_no_order_are_indexed_as_others_are() {
-        for (repeats, nulls) in [(1, false), (1, true), (4, false), (4, true)] {
-            let values = scattered(repeats);
-            let valid = nulls.then(|| (0..ROWS).map(|row| row % 7 > 0).collect::<Vec<bool>>());
-            let there = valid.as_deref();
-            let (min, max) = extremes(&values, there).unwrap();
-            let at_once = Ranked::build(&values, there, min, max);
-            let vector = Vector {
-                values: Values::Int(values.clone()),
-                valid: valid.clone(),
-            };
-            let (index, unique) = Index::of(&[&vector], vec![], ROWS, 0).unwrap();
-            assert_eq!(unique, repeats == 1);
-            match index {
-                Index::CompositeKey(_, PackedIndex::Direct(direct)) => {
-                    let mut wanted = Direct::new(min, max);
-                    let rows: Vec<u32> = (0..ROWS as u32).collect();
-                    assert!(unique && !nulls && !wanted.set(&values, &rows));
-                    assert!(*direct == wanted);
-                }
-                Index::CompositeKey(_, PackedIndex::Ranked(ranked)) => {
-                    assert!((!unique || nulls) && *ranked == at_once);
-                }
-                _ => panic!("an index of another kind"),
-            }
-            let columns = Arc::new(BTreeMap::from([(3, vector)]));
-            let (_, keys) = ScatteredKeys::of(&[3], &columns, ROWS, 0).unwrap().unwrap();
-            assert_eq!(keys.direct, !nulls);
-            assert!(by_steps(&keys) == at_once);
-        }
-    }
-
-    #[test]
-    fn packed_keys_in_no_order_are_indexed_as_others_are() {
-        let values = scattered(2);
-        let high = values.iter().map(|value| (value + 77) / 1_000).collect();
-        let low = values.iter().map(|value| (value + 77) % 1_000).collect();
-        let vectors = [high, low].map(|values| Vector::new(Values::Int(values)));
-        let (index, unique) = Index::of(&[&vectors[0], &vectors[1]], vec![], ROWS, 0).unwrap();
-        let Index::CompositeKey(_, PackedIndex::Ranked(ranked)) = index else {
-            panic!("an index without ranks");
-        };
-        let columns = Arc::new(BTreeMap::from_iter([5, 2].into_iter().zip(vectors)));
-        let (_, keys) = ScatteredKeys::of(&[5, 2], &columns, ROWS, 0)
-            .unwrap()
-            .unwrap();
-        assert!(!unique && by_steps(&keys) == *ranked);
-    }
-
-    #[test]
-    fn few_keys_or_keys_in_order_are_not_divided() {
-        let in_order = Vector::new(Values::Int((0..ROWS as i64).collect()));
-        let few = Vector::new(Values::Int(vec![7, 3_000_000, 5]));
-        let columns = Arc::new(BTreeMap::from([(0, in_order), (1, few)]));
-        for (key, rows) in [(0, ROWS), (1, 3)] {
-            let found = ScatteredKeys::of(&[key], &columns, rows, 0).unwrap();
-            assert!(found.is_none());
-        }
-        let none = ScatteredKeys::of(&[], &columns, ROWS, 0).unwrap();
-        assert!(none.is_none());
-    }
 }

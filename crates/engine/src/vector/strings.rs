@@ -92,6 +92,19 @@ impl Strings {
         }
     }
 
+    /// Whether each of them is so short that its view holds it whole. A NULL may count as a long one.
+    pub(crate) fn is_inline(&self) -> bool {
+        let Some(views) = self.base.as_string_view_opt() else {
+            return false;
+        };
+        let views = views.views();
+        let is_short = |view: &u128| *view as u32 <= INLINE;
+        match &self.rows {
+            None => views.iter().all(is_short),
+            Some(rows) => rows.iter().all(|row| is_short(&views[*row as usize])),
+        }
+    }
+
     /// The strings of a run of rows.
     pub fn run(&self, run: Range<usize>) -> Strings {
         match &self.rows {
@@ -389,6 +402,14 @@ mod tests {
         let array = texts.array().unwrap();
         let array = array.as_string_view();
         array.iter().map(|t| t.unwrap().to_string()).collect()
+    }
+
+    #[test]
+    fn a_single_long_text_is_noticed() {
+        let texts = ["", "twelve bytes", "thirteen byte"];
+        let all = Strings::new(Arc::new(StringViewArray::from_iter_values(texts)));
+        assert!(!all.is_inline() && all.run(0..2).is_inline() && Strings::none().is_inline());
+        assert!(all.at(&[1, 0, 1]).is_inline() && !all.at(&[0, 2]).is_inline());
     }
 
     #[test]

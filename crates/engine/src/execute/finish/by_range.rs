@@ -6,7 +6,8 @@ use algebra::dot::Marked;
 
 use crate::error::{Error, Result};
 use crate::execute::query_state::QueryState;
-use crate::operators::join_index::{PackedIndex, ScatteredKeys};
+use crate::operators::join_index::PackedIndex;
+use crate::operators::many_keys::ScatteredKeys;
 
 impl QueryState {
     /// The index of these keys, and whether they are distinct. The keys are dropped as soon as they have been divided.
@@ -34,29 +35,40 @@ impl QueryState {
         let marked: Vec<Marked> = self.spread(marking.collect()).await?;
         let repeated = marked.iter().any(Marked::is_repeated);
         if direct && !repeated {
+            let direct = Arc::new(ranges.direct());
             let filling = all.map(|range| {
-                let (chunks, stop) = (Arc::clone(&chunks), self.stop.clone());
+                let (chunks, direct) = (Arc::clone(&chunks), Arc::clone(&direct));
+                let stop = self.stop.clone();
                 async move {
                     stop.check()?;
-                    Ok::<_, Error>(ranges.fill(range, &chunks))
+                    direct.fill(range, &chunks);
+                    Ok::<_, Error>(())
                 }
             });
-            let parts = self.spread(filling.collect()).await?;
+            self.spread(filling.collect()).await?;
             drop(chunks);
-            let direct = ranges.direct(parts);
+            let direct = alone(direct)?.finish();
             return Ok((PackedIndex::Direct(direct.into()), true));
         }
+        let ranked = Arc::new(ranges.ranked(&marked));
         let indexing = marked.into_iter().enumerate().map(|(range, marked)| {
-            let (chunks, stop) = (Arc::clone(&chunks), self.stop.clone());
+            let (chunks, ranked) = (Arc::clone(&chunks), Arc::clone(&ranked));
+            let stop = self.stop.clone();
             async move {
                 stop.check()?;
-                Ok::<_, Error>(ranges.index(range, &chunks, marked, repeated))
+                ranked.index(range, &chunks, marked);
+                Ok::<_, Error>(())
             }
         });
-        let parts = self.spread(indexing.collect()).await?;
+        self.spread(indexing.collect()).await?;
         drop(chunks);
         self.stop.check()?;
-        let ranked = ranges.ranked(parts);
+        let ranked = alone(ranked)?.finish();
         Ok((PackedIndex::Ranked(ranked.into()), !repeated))
     }
+}
+
+/// What workers have filled together, once all of them are done.
+pub(super) fn alone<T>(shared: Arc<T>) -> Result<T> {
+    Arc::into_inner(shared).ok_or_else(|| Error::internal("a worker still fills a join table"))
 }

@@ -14,8 +14,9 @@ use crate::execute::reduction::{Probers, origins};
 use crate::execute::sink::{SinkFactory, SinkState};
 use crate::memory::reservation::{Reservation, SLACK};
 use crate::memory::spill::Lists;
-use crate::operators::join_index::{Index, ScatteredKeys};
+use crate::operators::join_index::Index;
 use crate::operators::join_table::JoinTable;
+use crate::operators::many_keys::ManyKeys;
 use crate::physical::program::Sink;
 use crate::vector::builder::RowsBuilder;
 use crate::vector::radix::PARTITIONS;
@@ -24,7 +25,8 @@ use crate::vector::value::{Type, Values, Var, Vector};
 
 /// Bytes per row for hashes, keys and groups while the index is built. Building it range by range takes less: 8 for rows
 /// divided by their keys, and besides 9 for keys that are packed, which are gone before the first range is indexed, or then 8
-/// for what ranges have of the index before it is put together.
+/// for the keys of ranges before they are those of the index. Building it partition by partition of hashes takes 20, and more is
+/// reserved if that does not suffice.
 const BUILDING: usize = 24;
 
 impl QueryState {
@@ -179,7 +181,7 @@ impl QueryState {
         Ok(None)
     }
 
-    /// Builds the join table of all rows: with all workers, if the keys are many and in no order.
+    /// Builds the join table of all rows: with all workers, if the keys are many, and found by hash or in no order.
     async fn join_table_of(
         &self,
         blueprint: &Blueprint,
@@ -187,14 +189,31 @@ impl QueryState {
     ) -> Result<JoinTable> {
         let rows = blueprint.rows;
         let columns = Arc::new(columns);
-        let scattered = ScatteredKeys::of(&blueprint.keys, &columns, rows, blueprint.probes.0)?;
-        let Some((numbers, keys)) = scattered else {
-            return blueprint.build(Arc::unwrap_or_clone(columns), rows);
+        let (keys, types) = (&blueprint.keys, &blueprint.types);
+        let index = match ManyKeys::of(keys, types, &columns, rows, blueprint.probes.0)? {
+            Some(ManyKeys::Scattered(numbers, keys)) => {
+                let (packed, unique) = self.index_by_range(keys).await?;
+                Some((Index::CompositeKey(numbers, packed), unique))
+            }
+            Some(ManyKeys::Hashed(form, keys)) => {
+                let more = keys.building().saturating_sub(rows * BUILDING);
+                match Reservation::take(&self.runtime.budget, more as u64, "a join") {
+                    Ok(more) => {
+                        let hashed = self.index_by_hash(keys).await?;
+                        drop(more);
+                        let unique = hashed.is_unique();
+                        Some((form.index(hashed), unique))
+                    }
+                    Err(_) => None,
+                }
+            }
+            None => None,
         };
-        let (packed, unique) = self.index_by_range(keys).await?;
-        let index = (Index::CompositeKey(numbers, packed), unique);
         let columns = Arc::unwrap_or_clone(columns);
-        Ok(blueprint.with_index(columns, index))
+        match index {
+            Some(index) => Ok(blueprint.with_index(columns, index)),
+            None => blueprint.build(columns, rows),
+        }
     }
 
     /// Keeps the join table of stage `number`, of which there is one. Returns its rows if it does not fit in memory
