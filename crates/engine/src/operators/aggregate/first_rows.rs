@@ -127,7 +127,12 @@ impl Accumulator for FirstRows {
         let columns = other.rows.columns();
         for (from, to) in pairs(from, to) {
             for row in &other.groups[from] {
-                self.offer(columns, *row as usize, to)?;
+                let row = *row as usize;
+                if !self.limits.allows(to, other.rows.rank(row)) {
+                    // Nor is any of the rows behind it, which are in the order.
+                    break;
+                }
+                self.offer(columns, row, to)?;
             }
         }
         self.rows.settle(columns)
@@ -390,8 +395,57 @@ mod tests {
         Type::of(&data, true).unwrap()
     }
 
+    #[test]
+    fn rows_of_other_workers_are_left_out_by_their_rank() {
+        let key = Key {
+            var: WHOLE,
+            descending: false,
+            nulls_first: false,
+        };
+        let order = RowOrder::new(&[key], None, 2).unwrap();
+        let fold = Fold {
+            var: 5,
+            function: Function::First(order),
+            arg: Some(ID),
+        };
+        let row = |(id, whole): (i64, Option<i64>)| Row {
+            group: 0,
+            float: None,
+            whole,
+            second: None,
+            counts: true,
+            id,
+        };
+        let rows =
+            |some: &[(i64, Option<i64>)]| -> Vec<Row> { some.iter().copied().map(row).collect() };
+        let mut one = row_accumulator(&order, &[fold], &ty);
+        one.resize(1);
+        let add_other = |one: &mut dyn Accumulator, some: &[(i64, Option<i64>)]| {
+            let mut other = one.fresh().unwrap();
+            other.resize(1);
+            add(&mut *other, &rows(some), 10);
+            one.merge(&*other, &[0], &[0]).unwrap();
+        };
+        // Not yet as many as are kept: nothing is left out.
+        add_other(&mut *one, &[(0, Some(7))]);
+        add_other(&mut *one, &[(1, None)]);
+        assert_eq!(kept(&*one, 0), [0, 1]);
+        // A NULL has the rank of the greatest number, which comes before it.
+        add_other(&mut *one, &[(2, Some(i64::MAX)), (3, None)]);
+        assert_eq!(kept(&*one, 0), [0, 2]);
+        // Equal rows come too late; one behind the limit ends the list.
+        add_other(&mut *one, &[(4, Some(7)), (5, Some(8))]);
+        assert_eq!(kept(&*one, 0), [0, 4]);
+        add_other(&mut *one, &[(6, Some(7)), (7, Some(9))]);
+        assert_eq!(kept(&*one, 0), [0, 4]);
+        add_other(&mut *one, &[(8, Some(6)), (9, Some(7))]);
+        assert_eq!(kept(&*one, 0), [8, 0]);
+        add_other(&mut *one, &[]);
+        assert_eq!(kept(&*one, 0), [8, 0]);
+    }
+
     proptest! {
-        /// Those of several groups, with and without a second key, taken by two workers.
+        /// Those of several groups, with and without a second key, taken by three workers, of which one has spilled its rows.
         #[test]
         fn first_rows_are_those_of_a_sort(
             rows in prop::collection::vec(row(), 0..200),
@@ -416,14 +470,25 @@ mod tests {
             };
             let fold = Fold { var: 5, function: Function::First(order), arg: Some(ID) };
             let mut one = row_accumulator(&order, &[fold], &ty);
-            let mut other = one.fresh().unwrap();
+            let (mut other, mut third) = (one.fresh().unwrap(), one.fresh().unwrap());
             one.resize(GROUPS as usize);
             other.resize(GROUPS as usize);
-            let (before, behind) = rows.split_at(rows.len() * 2 / 3);
+            third.resize(GROUPS as usize);
+            let (before, behind) = rows.split_at(rows.len() / 2);
+            let (between, behind) = behind.split_at(behind.len() / 2);
             add(&mut *one, before, size);
-            add(&mut *other, behind, size);
+            add(&mut *other, between, size);
+            add(&mut *third, behind, size);
             let groups: Vec<u32> = (0..GROUPS).collect();
             one.merge(&*other, &groups, &groups).unwrap();
+            match third.entries(&groups).filter(|_| numbers < 2) {
+                Some((to, places)) => {
+                    let spilled = third.of_state(third.state(&places).unwrap()).unwrap();
+                    let from: Vec<u32> = (0..to.len() as u32).collect();
+                    one.merge(&*spilled, &from, &to).unwrap();
+                }
+                None => one.merge(&*third, &groups, &groups).unwrap(),
+            }
             for group in groups {
                 prop_assert_eq!(kept(&*one, group), sorted(&rows, group, &order), "group {}", group);
             }
