@@ -2,6 +2,7 @@
 //! filters give what their tests say; deletes and small inserts keep both true.
 
 mod columns;
+mod numbers;
 
 use std::sync::Arc;
 

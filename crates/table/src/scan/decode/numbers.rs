@@ -127,6 +127,29 @@ pub(crate) fn numbers_into<N: Number>(
         out.resize(out.len() + rows.len(), N::of(value));
         return Ok(());
     }
+    let width = chunk.matrix.width();
+    each_page(chunk, rows, tally, out, |index, part, first, out| {
+        let base = N::of(chunk.base(index));
+        match width {
+            1 => distances(chunk.values::<u8>(index)?, part, first, base, out),
+            2 => distances(chunk.values::<u16>(index)?, part, first, base, out),
+            4 => distances(chunk.values::<u32>(index)?, part, first, base, out),
+            8 => longs(chunk.values::<u64>(index)?, part, first, out),
+            _ => wide(chunk, index, part, first, out)?,
+        }
+        Ok(())
+    })
+}
+
+/// Decodes `rows` page by page: of each that has some, `decode` is given its index, these rows, its first row, and `out`, to which
+/// it appends as many values. `tally` learns of what has been read.
+fn each_page<N>(
+    chunk: &PinnedChunk<'_>,
+    rows: &Rows<'_>,
+    tally: &mut Tally<'_>,
+    out: &mut Vec<N>,
+    decode: impl Fn(usize, &PageRows<'_>, u32, &mut Vec<N>) -> Result<()>,
+) -> Result<()> {
     out.reserve(rows.len());
     let width = chunk.matrix.width();
     for index in 0..chunk.matrix.pages.len() {
@@ -135,19 +158,10 @@ pub(crate) fn numbers_into<N: Number>(
         if part.is_empty() {
             continue;
         }
-        let first = page.start as u32;
-        let (before, base) = (out.len(), N::of(chunk.base(index)));
-        match width {
-            1 => distances(chunk.values::<u8>(index)?, &part, first, base, out),
-            2 => distances(chunk.values::<u16>(index)?, &part, first, base, out),
-            4 => distances(chunk.values::<u32>(index)?, &part, first, base, out),
-            8 => longs(chunk.values::<u64>(index)?, &part, first, out),
-            _ => wide(chunk, index, &part, first, out)?,
-        }
-        tally(
-            chunk.page(index)?.node(),
-            ((out.len() - before) * width) as u64,
-        );
+        let before = out.len();
+        decode(index, &part, page.start as u32, out)?;
+        let bytes = (out.len() - before) * width;
+        tally(chunk.page(index)?.node(), bytes as u64);
     }
     Ok(())
 }
@@ -201,31 +215,22 @@ pub(crate) fn floats_into(
     tally: &mut Tally<'_>,
     out: &mut Vec<f64>,
 ) -> Result<()> {
-    out.reserve(rows.len());
+    let single = |bits: u32| f64::from(f32::from_bits(bits));
     let width = chunk.matrix.width();
-    for index in 0..chunk.matrix.pages.len() {
-        let page = chunk.page_rows(index);
-        let part = rows.within(&page);
-        if part.is_empty() {
-            continue;
-        }
-        let (first, before) = (page.start as u32, out.len());
-        let single = |bits: u32| f64::from(f32::from_bits(bits));
+    each_page(chunk, rows, tally, out, |index, part, first, out| {
         match width {
-            4 => converted(chunk.values::<u32>(index)?, &part, first, single, out),
+            4 => converted(chunk.values::<u32>(index)?, part, first, single, out),
             8 => converted(
                 chunk.values::<u64>(index)?,
-                &part,
+                part,
                 first,
                 f64::from_bits,
                 out,
             ),
             _ => return Err(chunk.cannot_hold(&DataType::Float64)),
         }
-        let bytes = (out.len() - before) * width;
-        tally(chunk.page(index)?.node(), bytes as u64);
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn converted<S: Copy>(
