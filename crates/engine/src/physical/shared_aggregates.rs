@@ -1,6 +1,9 @@
 //! Common-aggregate sharing: `sum(x)` and `avg(x)` share one sum, and all functions of columns without NULLs share
 //! the number of rows. So accumulators are kept apart from the functions that read them.
 
+use std::sync::Arc;
+
+use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::relation::{Fold, Function, RowOrder};
 use crate::vector::value::{Type, Var};
 
@@ -37,7 +40,7 @@ pub(crate) enum Accumulation {
         /// Whether the sum is asked for.
         sum: bool,
     },
-    /// All values, for the function of this number.
+    /// All values, for the function of this number, and for others that want the same.
     Call(usize),
     /// The first rows of an order, with all their columns that are asked for.
     First(RowOrder),
@@ -60,12 +63,20 @@ pub(crate) struct ResultParts {
     pub counts: Option<usize>,
 }
 
+/// Whether two of the functions `calls` can read the same values of one argument: both want those that are NULL or neither, and
+/// neither folds them to its own results. An order or a filter of its own is part of a function or its argument.
+fn is_of_same_values(calls: &[Arc<dyn AggregateCall>], one: usize, other: usize) -> bool {
+    let all = |call: usize| Some(calls.get(call)?.ignores_nulls()).filter(|_| !calls[call].folds());
+    one == other || all(one).is_some() && all(one) == all(other)
+}
+
 /// The accumulators for `folds`, each once, and for each function the ones it reads. `empty` says that a group may
-/// have no rows; then sums need a count to tell NULL from 0.
+/// have no rows; then sums need a count to tell NULL from 0. `calls` are the functions that the engine has no accumulator for.
 pub(crate) fn accumulated(
     folds: &[Fold],
     types: &dyn Fn(Var) -> Type,
     empty: bool,
+    calls: &[Arc<dyn AggregateCall>],
 ) -> (Vec<Accumulated>, Vec<ResultParts>) {
     let mut all: Vec<Accumulated> = Vec::new();
     let mut place = |what, arg| {
@@ -115,7 +126,16 @@ pub(crate) fn accumulated(
                 (place(Accumulation::Deviations, *arg), None)
             }
             Function::OfPairs { x, .. } => (place(Accumulation::Pairs { x: *x }, *arg), None),
-            Function::Call(call) => (place(Accumulation::Call(*call), *arg), None),
+            Function::Call(call) => {
+                let first = folds.iter().find_map(|other| match other.function {
+                    Function::Call(first) if other.arg == *arg => {
+                        is_of_same_values(calls, first, *call).then_some(first)
+                    }
+                    _ => None,
+                });
+                let what = Accumulation::Call(first.unwrap_or(*call));
+                (place(what, *arg), None)
+            }
         };
         parts.push(ResultParts { values, counts });
     }
@@ -124,9 +144,38 @@ pub(crate) fn accumulated(
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
-    use Function::{Avg, Count, CountDistinct, Max, Sum, SumDistinct};
+    use Function::{Avg, Call, Count, CountDistinct, Max, Sum, SumDistinct};
+    use arrow::array::ArrayRef;
     use arrow::datatypes::DataType;
+
+    /// A function that ignores NULLs or not, and folds or not.
+    #[derive(Debug)]
+    struct Of(bool, bool);
+
+    impl AggregateCall for Of {
+        fn call(
+            &self,
+            values: &ArrayRef,
+            _groups: &[Range<usize>],
+        ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+            Ok(Arc::clone(values))
+        }
+
+        fn ignores_nulls(&self) -> bool {
+            self.0
+        }
+
+        fn folds(&self) -> bool {
+            self.1
+        }
+
+        fn name(&self) -> String {
+            "of".into()
+        }
+    }
 
     /// Vector 0 is never NULL, vector 1 may be.
     fn found(all: &[(Function, Option<Var>)], empty: bool) -> (usize, Vec<(usize, Option<usize>)>) {
@@ -137,7 +186,11 @@ mod tests {
             arg: *arg,
         };
         let folds: Vec<Fold> = all.iter().enumerate().map(fold).collect();
-        let (all, parts) = accumulated(&folds, &types, empty);
+        let of = [(false, false), (false, false), (true, false), (false, true)];
+        let calls = of.map(|(ignores_nulls, folds)| {
+            Arc::new(Of(ignores_nulls, folds)) as Arc<dyn AggregateCall>
+        });
+        let (all, parts) = accumulated(&folds, &types, empty, &calls);
         let parts = parts.into_iter().map(|one| (one.values, one.counts));
         (all.len(), parts.collect())
     }
@@ -176,6 +229,29 @@ mod tests {
         let (_, one) = found(&all, true);
         assert_eq!(one[0], (0, Some(1)));
         assert_eq!(one[2], (0, Some(1)));
+    }
+
+    #[test]
+    fn calls_of_one_argument_share_its_values() {
+        let all = [
+            (Call(0), Some(0)),
+            (Call(1), Some(0)),
+            (Call(1), Some(1)),
+            (Call(0), Some(1)),
+            // Without NULLs.
+            (Call(2), Some(0)),
+            (Call(2), Some(0)),
+            // Its values become its results.
+            (Call(3), Some(0)),
+            (Call(3), Some(0)),
+            (Call(0), Some(0)),
+            // No functions of the query.
+            (Call(8), Some(0)),
+            (Call(9), Some(0)),
+        ];
+        let (count, parts) = found(&all, false);
+        let parts: Vec<usize> = parts.into_iter().map(|(values, _)| values).collect();
+        assert_eq!((count, parts), (6, vec![0, 0, 1, 1, 2, 2, 3, 3, 0, 4, 5]));
     }
 
     #[test]

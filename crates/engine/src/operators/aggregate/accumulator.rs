@@ -122,11 +122,11 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         None
     }
 
-    /// What the function of an accumulator of [all values](super::collected) gives for `groups`, as values of type `ty`.
+    /// What the function `call` gives for `groups` of an accumulator of [all values](super::collected), as values of type `ty`.
     ///
     /// # Errors
-    /// Those of the function; an internal error for other accumulators.
-    fn called(&self, _groups: &[u32], _ty: &Type) -> Result<Vector> {
+    /// Those of the function; an internal error for other accumulators, or if there is no such function.
+    fn called(&self, _call: usize, _groups: &[u32], _ty: &Type) -> Result<Vector> {
         Err(Error::internal("a call of values that were not kept"))
     }
 

@@ -17,7 +17,11 @@ const AT_ONCE: usize = 1 << 16;
 /// The values of each group, in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    call: Arc<dyn AggregateCall>,
+    /// The functions of the query that the engine has no accumulator for.
+    calls: Arc<[Arc<dyn AggregateCall>]>,
+    /// Which of them the values are kept for. Others may be [called](Accumulator::called), too, if they want the same values and
+    /// neither folds them.
+    call: usize,
     ty: Type,
     /// The values, and the group of each.
     parts: Vec<Part>,
@@ -31,9 +35,16 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// No values, of type `ty`, for `call`.
-    pub fn new(call: Arc<dyn AggregateCall>, ty: Type) -> Collected {
-        Collected {
+    /// No values, of type `ty`, for the function `call` of these.
+    ///
+    /// # Errors
+    /// An internal error if there is no such function.
+    pub fn new(calls: Arc<[Arc<dyn AggregateCall>]>, call: usize, ty: Type) -> Result<Collected> {
+        if call >= calls.len() {
+            return Err(no_call());
+        }
+        Ok(Collected {
+            calls,
             call,
             ty,
             parts: vec![],
@@ -41,7 +52,12 @@ impl Collected {
             rows: 0,
             most: AT_ONCE,
             groups: 0,
-        }
+        })
+    }
+
+    /// The function that the values are kept for.
+    fn own(&self) -> &dyn AggregateCall {
+        self.calls[self.call].as_ref()
     }
 
     fn push(&mut self, groups: Vec<u32>, values: Vector) {
@@ -56,7 +72,7 @@ impl Collected {
 
     /// Folds the values of each group to one, if the function does that and there are many.
     fn fold(&mut self) -> Result<()> {
-        if self.rows <= self.most || !self.call.folds() {
+        if self.rows <= self.most || !self.own().folds() {
             return Ok(());
         }
         let mut groups: Vec<u32> = self
@@ -67,7 +83,7 @@ impl Collected {
             .collect();
         groups.sort_unstable();
         groups.dedup();
-        let values = self.called(&groups, &self.ty)?;
+        let values = self.called(self.call, &groups, &self.ty)?;
         self.parts.clear();
         (self.bytes, self.rows) = (0, 0);
         self.most = AT_ONCE.max(2 * groups.len());
@@ -78,8 +94,9 @@ impl Collected {
 
 impl Accumulator for Collected {
     fn fresh(&self) -> Result<Box<dyn Accumulator>> {
-        let call = Arc::clone(&self.call);
-        Ok(Box::new(Collected::new(call, self.ty.clone())))
+        let calls = Arc::clone(&self.calls);
+        let made = Collected::new(calls, self.call, self.ty.clone())?;
+        Ok(Box::new(made))
     }
 
     fn resize(&mut self, groups: usize) {
@@ -89,7 +106,7 @@ impl Accumulator for Collected {
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
         let vector = arg.ok_or_else(|| Error::internal("a call without argument"))?;
         let rows = match &vector.valid {
-            Some(valid) if self.call.ignores_nulls() && valid.contains(&false) => {
+            Some(valid) if self.own().ignores_nulls() && valid.contains(&false) => {
                 let all = 0..vector.len() as u32;
                 Some(all.filter(|row| valid[*row as usize]).collect::<Vec<u32>>())
             }
@@ -154,7 +171,8 @@ impl Accumulator for Collected {
         AccumulatedValues::Counts
     }
 
-    fn called(&self, groups: &[u32], ty: &Type) -> Result<Vector> {
+    fn called(&self, call: usize, groups: &[u32], ty: &Type) -> Result<Vector> {
+        let call = self.calls.get(call).ok_or_else(no_call)?;
         let all = ByGroup::new(&self.parts, self.ty.kind, self.groups)?;
         let mut results: Vec<ArrayRef> = Vec::new();
         let mut rest = groups;
@@ -171,7 +189,7 @@ impl Accumulator for Collected {
             let (some, later) = rest.split_at(ranges.len());
             rest = later;
             let own = all.values(some)?.decoded(&self.ty)?;
-            results.push(self.call.call(&own, &ranges).map_err(Error::Call)?);
+            results.push(call.call(&own, &ranges).map_err(Error::Call)?);
         }
         let parts: Vec<&dyn arrow::array::Array> = results.iter().map(AsRef::as_ref).collect();
         let all = match &parts[..] {
@@ -180,6 +198,10 @@ impl Accumulator for Collected {
         };
         Vector::from_arrow(&all, ty)
     }
+}
+
+fn no_call() -> Error {
+    Error::internal("a call of nothing")
 }
 
 #[cfg(test)]
@@ -227,11 +249,17 @@ mod tests {
         }
     }
 
+    fn calls(folds: &[bool]) -> Arc<[Arc<dyn AggregateCall>]> {
+        let all = folds.iter();
+        all.map(|folds| Arc::new(First { folds: *folds }) as Arc<dyn AggregateCall>)
+            .collect()
+    }
+
     #[test]
     fn values_stay_in_order_through_merges_and_spills() {
         let ty = Type::of(&DataType::Int64, true).unwrap();
         let empty = || {
-            let mut made = Collected::new(Arc::new(First { folds: false }), ty.clone());
+            let mut made = Collected::new(calls(&[false]), 0, ty.clone()).unwrap();
             made.resize(4);
             made
         };
@@ -250,7 +278,7 @@ mod tests {
         let (groups, values) = one.distinct_values().unwrap().unwrap();
         all.add(Some(&groups), values.len(), Some(&values)).unwrap();
         assert!(all.memory() >= 4 * 8);
-        let found = all.called(&[3, 1, 2, 0], &ty).unwrap();
+        let found = all.called(0, &[3, 1, 2, 0], &ty).unwrap();
         let Values::Int(values) = &found.values else {
             panic!("another kind")
         };
@@ -261,7 +289,7 @@ mod tests {
     #[test]
     fn what_folds_keeps_few_values() {
         let ty = Type::of(&DataType::Int64, true).unwrap();
-        let mut sums = Collected::new(Arc::new(First { folds: true }), ty.clone());
+        let mut sums = Collected::new(calls(&[false, true]), 1, ty.clone()).unwrap();
         sums.resize(2);
         let values = Vector::new(Values::Int(vec![1; 2_048]));
         let groups: Vec<u32> = (0..2_048).map(|row| row % 2).collect();
@@ -269,10 +297,63 @@ mod tests {
             sums.add(Some(&groups), 2_048, Some(&values)).unwrap();
             assert!(sums.rows <= AT_ONCE);
         }
-        let found = sums.called(&[0, 1], &ty).unwrap();
+        let found = sums.called(1, &[0, 1], &ty).unwrap();
         let Values::Int(found) = &found.values else {
             panic!("another kind")
         };
         assert_eq!(found, &[102_400, 102_400]);
+    }
+
+    /// The least value times this, NULL without any.
+    #[derive(Debug)]
+    struct Least(i64);
+
+    impl AggregateCall for Least {
+        fn call(
+            &self,
+            values: &ArrayRef,
+            groups: &[Range<usize>],
+        ) -> std::result::Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+            let values = values.as_primitive::<Int64Type>();
+            let least = |group: &Range<usize>| group.clone().map(|row| values.value(row)).min();
+            let results = groups.iter().map(|group| Some(least(group)? * self.0));
+            Ok(Arc::new(results.collect::<Int64Array>()))
+        }
+
+        fn ignores_nulls(&self) -> bool {
+            true
+        }
+
+        fn folds(&self) -> bool {
+            false
+        }
+
+        fn name(&self) -> String {
+            "least".into()
+        }
+    }
+
+    #[test]
+    fn several_functions_read_the_same_values() {
+        let ty = Type::of(&DataType::Int64, true).unwrap();
+        let all = [1, 10].map(|times| Arc::new(Least(times)) as Arc<dyn AggregateCall>);
+        let mut values = Collected::new(Arc::new(all), 0, ty.clone()).unwrap();
+        values.resize(3);
+        let some = Vector::new(Values::Int(vec![7, 3, 5]));
+        values.add(Some(&[0, 0, 2]), 3, Some(&some)).unwrap();
+        let found = |values: &Collected, call| {
+            let found = values.called(call, &[2, 1, 0], &ty).unwrap();
+            assert_eq!(found.valid, Some(vec![true, false, true]));
+            let Values::Int(values) = found.values else {
+                panic!("another kind")
+            };
+            [values[0], values[2]]
+        };
+        assert_eq!([found(&values, 0), found(&values, 1)], [[5, 3], [50, 30]]);
+        // What comes later is seen, too.
+        let some = Vector::new(Values::Int(vec![2, 4]));
+        values.add(Some(&[0, 2]), 2, Some(&some)).unwrap();
+        assert_eq!([found(&values, 1), found(&values, 0)], [[40, 20], [4, 2]]);
+        assert!(values.called(2, &[0], &ty).is_err());
     }
 }

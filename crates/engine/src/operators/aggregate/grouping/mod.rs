@@ -119,13 +119,14 @@ impl Grouping {
         calls: &[Arc<dyn AggregateCall>],
     ) -> Result<Grouping> {
         let one = matches!(by, GroupedBy::Keys([]));
-        let (accumulated, parts) = accumulated(folds, types, one);
+        let (accumulated, parts) = accumulated(folds, types, one, calls);
         let states = accumulated.iter().map(|own| match &own.what {
             Accumulation::First(order) => Ok(row_accumulator(order, folds, types)),
             Accumulation::Call(call) => {
-                let arg = own.arg.map(types).zip(calls.get(*call));
-                let (ty, call) = arg.ok_or_else(|| Error::internal("a call of nothing"))?;
-                Ok(Box::new(Collected::new(Arc::clone(call), ty)) as Box<dyn Accumulator>)
+                let ty = own.arg.map(types);
+                let ty = ty.ok_or_else(|| Error::internal("a call of nothing"))?;
+                let made = Collected::new(calls.into(), *call, ty)?;
+                Ok(Box::new(made) as Box<dyn Accumulator>)
             }
             _ => accumulator(*own, own.arg.map(types).as_ref(), one),
         });
@@ -553,8 +554,8 @@ impl Grouping {
         if let Some(rows) = row_result(fold, values, groups, places)? {
             return Ok(rows);
         }
-        if let Function::Call(_) = fold.function {
-            return values.called(groups, &types(fold.var));
+        if let Function::Call(call) = fold.function {
+            return values.called(call, groups, &types(fold.var));
         }
         let counts = parts.counts.and_then(|place| self.states[place].counts());
         result(
