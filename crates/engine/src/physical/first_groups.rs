@@ -1,6 +1,7 @@
 //! First groups: a top-k whose input is an aggregation needs few of its groups. The aggregation is told which, so that keys and
 //! results of the others are neither computed nor kept where there are many.
 
+use crate::expr::is_fallible;
 use crate::logical::relation::Key;
 use crate::physical::program::{FirstGroups, Operator, Pipeline, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
@@ -59,16 +60,19 @@ fn is_read_once(program: &Program, stage: usize) -> bool {
     reads.count() == 1 && !is_parameter && program.answer != stage
 }
 
-/// The vector of the source that `var` is; `None` if the pipeline does more than to give vectors other numbers: what it computes
-/// may fail for a group that is not among the first.
+/// The vector of the source that `var` is; `None` if it is computed, or the pipeline does more than to compute what cannot fail: for
+/// a group that is not among the first it would fail no more.
 fn before(pipeline: &Pipeline, var: Var) -> Option<Var> {
     let mut var = var;
     for operator in pipeline.operators.iter().rev() {
-        let Operator::Alias(pairs) = operator else {
-            return None;
-        };
-        let made = pairs.iter().find(|(_, to)| *to == var);
-        var = made.map_or(var, |(from, _)| *from);
+        match operator {
+            Operator::Alias(pairs) => {
+                let made = pairs.iter().find(|(_, to)| *to == var);
+                var = made.map_or(var, |(from, _)| *from);
+            }
+            Operator::Map(made, e) if *made != var && !is_fallible(e) => {}
+            _ => return None,
+        }
     }
     Some(var)
 }

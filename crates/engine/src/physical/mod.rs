@@ -23,6 +23,7 @@ pub(crate) mod program;
 pub(crate) mod sampling;
 pub(crate) mod semi_join;
 pub(crate) mod shared_aggregates;
+pub(crate) mod shifted_sums;
 pub(crate) mod statistics;
 pub(crate) mod together;
 pub(crate) mod transfer;

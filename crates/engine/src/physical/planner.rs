@@ -16,7 +16,9 @@ use crate::physical::program::{
 };
 use crate::physical::statistics::expected_after_all;
 use crate::physical::transfer::transfer;
-use crate::physical::{distinct_values, early_groups, join_order, outer_join, semi_join, together};
+use crate::physical::{
+    distinct_values, early_groups, join_order, outer_join, semi_join, shifted_sums, together,
+};
 use crate::vector::value::Var;
 
 /// Plans the program of `root`; the vectors of `output` are the answer.
@@ -390,20 +392,8 @@ impl Planner<'_> {
                 "aggregates of different numbers of rows",
             ));
         }
-        // If nobody reads any, one still says how many rows a group has.
-        let last = folds.last().filter(|_| is_of_many).cloned();
-        let mut folds = folds;
-        folds.retain(|fold| required.contains(&fold.var));
-        if folds.is_empty() {
-            folds.extend(last);
-        }
-        for fold in folds
-            .iter_mut()
-            .filter(|fold| fold.function == Function::Count)
-        {
-            // Without NULLs it counts rows, whatever the values are.
-            fold.arg = fold.arg.filter(|arg| self.query.ty(*arg).nullable);
-        }
+        let folds = self.read(folds, required, is_of_many);
+        let (mut folds, results) = shifted_sums::as_one_sum(self.query, &input, folds);
         let mut input = input;
         if !is_of_many {
             // First: what is below sees groups by the distinct values then, and may make them before a join, or by the rows of a
@@ -440,6 +430,25 @@ impl Planner<'_> {
                 first: None,
             },
         );
-        Ok(vec![pipeline(Source::Rows(stage))])
+        let rows = vec![pipeline(Source::Rows(stage))];
+        let computed = results.into_iter().map(|(var, e)| Operator::Map(var, e));
+        Ok(computed.fold(rows, then))
+    }
+
+    /// Those of `folds` that are read. Of functions of many rows one stays, which says how many rows a group has.
+    fn read(&self, mut folds: Vec<Fold>, required: &Required, is_of_many: bool) -> Vec<Fold> {
+        let last = folds.last().filter(|_| is_of_many).cloned();
+        folds.retain(|fold| required.contains(&fold.var));
+        if folds.is_empty() {
+            folds.extend(last);
+        }
+        for fold in folds
+            .iter_mut()
+            .filter(|fold| fold.function == Function::Count)
+        {
+            // Without NULLs it counts rows, whatever the values are.
+            fold.arg = fold.arg.filter(|arg| self.query.ty(*arg).nullable);
+        }
+        folds
     }
 }
