@@ -14,6 +14,9 @@ use crate::functions::regular::plain_source;
 use crate::functions::unknown::quoted;
 use crate::functions::widened::substr;
 
+/// A backslash that is meant literally, as `plain_source` writes it.
+const BACKSLASH: &str = r"\x{5c}";
+
 /// The planner of these operators.
 #[derive(Debug)]
 pub(crate) struct TextOperators;
@@ -67,7 +70,8 @@ fn matched(text: Expr, pattern: Expr, alike: bool, negated: bool) -> Result<Expr
         Some(pattern) => plain_source(pattern, alike)?,
         None => None,
     };
-    if let Some(source) = source {
+    // The planner writes plain texts as patterns of `like`, where a backslash means something.
+    if let Some(source) = source.filter(|source| !source.contains(BACKSLASH)) {
         let op = if negated {
             Operator::RegexNotMatch
         } else {

@@ -30,12 +30,15 @@ pub(crate) struct Own {
     run: Run,
     /// What a call with these arguments is simplified to, if it is.
     simplify: Option<Simplify>,
+    /// Whether a constant comes as an array of one value, and not of one for each row.
+    single_constants: bool,
 }
 
 /// The simpler form of a call with these arguments.
 type Simplify = fn(Vec<Expr>) -> Result<ExprSimplifyResult>;
 
-/// Computes a function over arrays of one length. The length is the second argument, for calls without arrays.
+/// Computes a function over arrays of one length, but for [constants of one value](Own::with_single_constants). The length is the
+/// second argument, for calls without arrays.
 type Run = fn(&[ArrayRef], usize) -> Result<ArrayRef>;
 
 impl Own {
@@ -53,7 +56,14 @@ impl Own {
             returns,
             run,
             simplify: None,
+            single_constants: false,
         }
+    }
+
+    /// Lets the function have each argument that is a constant as an array of one value, however many rows there are.
+    pub(super) fn with_single_constants(mut self) -> Own {
+        self.single_constants = true;
+        self
     }
 
     /// Adds what calls are simplified to by the optimiser.
@@ -161,11 +171,12 @@ impl ScalarUDFImpl for Own {
             .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { args.number_rows };
         let local = Local::of(&args.config_options);
-        let mut arrays: Vec<ArrayRef> = args
-            .args
-            .iter()
-            .map(|arg| arg.to_array(rows))
-            .collect::<Result<_>>()?;
+        let array = |arg: &ColumnarValue| match arg {
+            ColumnarValue::Scalar(value) if self.single_constants => value.to_array(),
+            arg => arg.to_array(rows),
+        };
+        let arrays = args.args.iter().map(array);
+        let mut arrays = arrays.collect::<Result<Vec<ArrayRef>>>()?;
         let types: Vec<DataType> = arrays.iter().map(|a| a.data_type().clone()).collect();
         if let Some(wanted) = self.read(&types) {
             for (array, (given, own)) in arrays.iter_mut().zip(types.iter().zip(&wanted)) {

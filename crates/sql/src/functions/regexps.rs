@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray, StringViewArray,
+    StringViewBuilder,
+};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, plan_err};
 
 use crate::error::Error;
-use crate::functions::arguments::{TEXT, is_text, strings};
+use crate::functions::arguments::{TEXT, is_text};
 use crate::functions::own::Own;
-use crate::functions::regular::{Compiled, Expression, Found};
+use crate::functions::regular::{Compiled, Known, Matches, Template, between};
 
 /// The function that `substring(text from pattern)` becomes.
 pub(crate) const BY_PATTERN: &str = "substring by pattern";
@@ -23,7 +27,7 @@ pub(crate) const IS_MATCH: &str = "regexp_like of postgresql";
 pub(crate) const COUNT: &str = "regexp_count of postgresql";
 
 pub(super) fn all() -> Vec<Own> {
-    vec![
+    let all = [
         Own::new(
             "regexp_substr",
             |types| takes("regexp_substr", types, "ttiiti", 2),
@@ -67,17 +71,19 @@ pub(super) fn all() -> Vec<Own> {
             |_| Ok(TEXT),
             similar,
         ),
-    ]
+    ];
+    all.into_iter().map(Own::with_single_constants).collect()
 }
 
 /// What `regexp_like` becomes.
 pub(crate) fn matching() -> Own {
-    Own::new(
+    let own = Own::new(
         IS_MATCH,
         |types| takes("regexp_like", types, "ttt", 2),
         |_| Ok(DataType::Boolean),
         is_match,
-    )
+    );
+    own.with_single_constants()
 }
 
 /// Texts (`t`) and whole numbers (`i`), of which the first `least` must be there.
@@ -92,68 +98,95 @@ fn takes(name: &str, types: &[DataType], kinds: &str, least: usize) -> Result<Ve
             "function {name} does not take arguments of these types: a text, a pattern, then numbers and options"
         );
     }
-    let own = |kind| match kind {
+    // Views are read as they lie.
+    let own = |(ty, kind): (&DataType, char)| match kind {
+        't' if *ty == TEXT => TEXT,
         't' => DataType::Utf8,
         _ => DataType::Int64,
     };
-    Ok(kinds.chars().take(types.len()).map(own).collect())
+    Ok(types.iter().zip(kinds.chars()).map(own).collect())
 }
 
-/// An argument of a row.
-#[derive(Clone, Copy, Debug)]
-enum Argument<'a> {
-    Text(&'a str),
-    Number(i64),
-}
-
-/// The arguments of a row, and the expression in it.
+/// The values of an argument: one for each row, or one for all.
 #[derive(Debug)]
-struct Call<'a> {
-    args: Vec<Argument<'a>>,
-    regex: &'a Expression,
-    /// Whether the options ask for all matches.
-    all: bool,
+enum Values<'a> {
+    Views(&'a StringViewArray),
+    Texts(&'a StringArray),
+    Numbers(&'a [i64]),
 }
 
 /// Arguments, column by column.
 #[derive(Debug)]
-struct Columns {
-    texts: Vec<Option<StringArray>>,
-    args: Vec<ArrayRef>,
+struct Columns<'a> {
+    args: &'a [ArrayRef],
+    values: Vec<Values<'a>>,
 }
 
-impl Columns {
-    fn new(args: &[ArrayRef]) -> Result<Columns> {
-        let text = |arg: &ArrayRef| match arg.data_type() {
-            DataType::Int64 => Ok(None),
-            _ => strings(arg).map(Some),
+/// Arguments in types that are read here: plans have others only where nothing was cast.
+fn given(args: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let own = |arg: &ArrayRef| match arg.data_type() {
+        DataType::Utf8 | DataType::Utf8View | DataType::Int64 => Ok(Arc::clone(arg)),
+        ty if ty.is_integer() => Ok(cast(arg, &DataType::Int64)?),
+        _ => Ok(cast(arg, &TEXT)?),
+    };
+    args.iter().map(own).collect()
+}
+
+/// The place of a row in an array that may have one value for all.
+fn place(count: usize, row: usize) -> usize {
+    if count == 1 { 0 } else { row }
+}
+
+impl<'a> Columns<'a> {
+    /// Those of [`given`] arguments.
+    fn of(args: &'a [ArrayRef]) -> Columns<'a> {
+        let values = |arg: &'a ArrayRef| match arg.data_type() {
+            DataType::Int64 => Values::Numbers(arg.as_primitive::<Int64Type>().values()),
+            DataType::Utf8 => Values::Texts(arg.as_string()),
+            _ => Values::Views(arg.as_string_view()),
         };
-        Ok(Columns {
-            texts: args.iter().map(text).collect::<Result<_>>()?,
-            args: args.to_vec(),
-        })
-    }
-
-    /// The arguments of a row; none if one of them is NULL.
-    fn row(&self, row: usize) -> Option<Vec<Argument<'_>>> {
-        let mut found = Vec::with_capacity(self.args.len());
-        for (texts, arg) in self.texts.iter().zip(&self.args) {
-            if arg.is_null(row) {
-                return None;
-            }
-            found.push(match texts {
-                Some(texts) => Argument::Text(texts.value(row)),
-                None => Argument::Number(arg.as_primitive::<Int64Type>().value(row)),
-            });
+        Columns {
+            args,
+            values: args.iter().map(values).collect(),
         }
-        Some(found)
     }
-}
 
-fn text<'a>(args: &[Argument<'a>], at: usize) -> &'a str {
-    match args.get(at) {
-        Some(Argument::Text(text)) => text,
-        _ => "",
+    /// Whether an argument is NULL in a row.
+    fn is_null(&self, row: usize) -> bool {
+        let is_null = |arg: &ArrayRef| {
+            let nulls = arg.nulls();
+            nulls.is_some_and(|nulls| nulls.is_null(place(nulls.len(), row)))
+        };
+        self.args.iter().any(is_null)
+    }
+
+    /// The text that argument `at` is in a row; an empty one where there is none.
+    fn text(&self, at: usize, row: usize) -> &'a str {
+        match self.values.get(at) {
+            Some(Values::Views(texts)) => texts.value(place(texts.len(), row)),
+            Some(Values::Texts(texts)) => texts.value(place(texts.len(), row)),
+            Some(Values::Numbers(_)) | None => "",
+        }
+    }
+
+    /// The number that argument `at` is in a row, if there is one.
+    fn number(&self, at: usize, row: usize) -> Option<i64> {
+        match self.values.get(at) {
+            Some(Values::Numbers(numbers)) => numbers.get(place(numbers.len(), row)).copied(),
+            _ => None,
+        }
+    }
+
+    /// At which of the arguments the options stand.
+    fn options_at(&self) -> usize {
+        let count = self.values.len();
+        let is_text = |at: &usize| !matches!(self.values[*at], Values::Numbers(_));
+        (2..count).rev().find(is_text).unwrap_or(count)
+    }
+
+    /// Whether an argument is the same in all rows; so is one that is not there.
+    fn is_constant(&self, at: usize) -> bool {
+        self.args.get(at).is_none_or(|arg| arg.len() == 1)
     }
 }
 
@@ -161,13 +194,22 @@ fn refused(code: &'static str, message: impl Into<String>) -> datafusion::error:
     Error::coded(code, message).into()
 }
 
-impl<'a> Call<'a> {
+/// The arguments of a row, and the expression in it.
+#[derive(Debug)]
+struct Call<'c, 'a> {
+    columns: &'c Columns<'a>,
+    row: usize,
+    regex: &'c mut Known,
+}
+
+impl<'a> Call<'_, 'a> {
+    fn text(&self, at: usize) -> &'a str {
+        self.columns.text(at, self.row)
+    }
+
     /// The number that is argument `at`, which is `name` in messages and at least `least`.
     fn number(&self, at: usize, name: &str, least: i64, default: i64) -> Result<usize> {
-        let number = match self.args.get(at) {
-            Some(Argument::Number(number)) => *number,
-            _ => default,
-        };
+        let number = self.columns.number(at, self.row).unwrap_or(default);
         match usize::try_from(number) {
             Ok(own) if number >= least => Ok(own),
             _ => Err(refused(
@@ -177,21 +219,25 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The matches from the character `start` on.
-    fn matches(&self, start: usize) -> impl Iterator<Item = Result<Found<'a>>> {
-        let text = text(&self.args, 0);
-        let from = text.char_indices().map(|(at, _)| at).nth(start - 1);
-        let at = from.or_else(|| (text.chars().count() + 1 == start).then_some(text.len()));
-        self.regex.matches(text, at)
-    }
-
-    /// The match that is the `nth` from the character `start` on.
-    fn nth(&self, start: usize, nth: usize) -> Result<Option<Found<'a>>> {
-        self.matches(start).nth(nth - 1).transpose()
+    /// The matches from the character `start` on, with groups if they are wanted.
+    fn matches(&mut self, start: usize, grouped: bool) -> Matches<'_, 'a> {
+        let text = self.text(0);
+        let at = match start {
+            1 => Some(0),
+            start => {
+                let from = text.char_indices().map(|(at, _)| at).nth(start - 1);
+                from.or_else(|| (text.chars().count() + 1 == start).then_some(text.len()))
+            }
+        };
+        if grouped {
+            self.regex.matches(text, at)
+        } else {
+            self.regex.spans(text, at)
+        }
     }
 
     fn not_global(&self, name: &str) -> Result<()> {
-        if self.all {
+        if self.regex.all() {
             return Err(refused(
                 "22023",
                 format!("{name}() does not support the \"global\" option"),
@@ -201,14 +247,17 @@ impl<'a> Call<'a> {
     }
 
     /// `regexp_substr`.
-    fn part(&self, name: &str) -> Result<Option<&'a str>> {
+    fn part(&mut self, name: &str) -> Result<Option<&'a str>> {
         let start = self.number(2, "start", 1, 1)?;
         let nth = self.number(3, "n", 1, 1)?;
         let group = self.number(5, "subexpr", 0, 0)?;
         self.not_global(name)?;
-        let found = self.nth(start, nth)?;
         let group = self.or_whole(group);
-        Ok(found.and_then(|found| found.get(group).map(|group| group.text)))
+        let mut found = self.matches(start, group > 0);
+        if !found.advance_by(nth)? {
+            return Ok(None);
+        }
+        Ok(found.group(group).map(|group| group.text))
     }
 
     /// The group of this number; the whole match counts as the first one of an expression without groups.
@@ -220,98 +269,106 @@ impl<'a> Call<'a> {
     }
 
     /// What the first group found, or the whole expression where there are none.
-    fn first_group(&self) -> Result<Option<&'a str>> {
+    fn first_group(&mut self) -> Result<Option<&'a str>> {
         let group = self.regex.groups().min(1);
-        let found = self.regex.found(text(&self.args, 0), 0)?;
-        Ok(found.and_then(|found| found.get(group).map(|group| group.text)))
+        let mut found = self.matches(1, group > 0);
+        if !found.advance()? {
+            return Ok(None);
+        }
+        Ok(found.group(group).map(|group| group.text))
     }
-}
-
-/// At which of the arguments the options stand.
-fn options_at(count: usize, args: &[Argument<'_>]) -> usize {
-    (2..count)
-        .rev()
-        .find(|at| matches!(args.get(*at), Some(Argument::Text(_))))
-        .unwrap_or(count)
 }
 
 /// Calls `of` with each row's arguments and the expression in them.
-fn each<T>(
+fn each<'a>(
+    columns: &Columns<'a>,
+    rows: usize,
+    first_option: usize,
+    mut of: impl FnMut(Option<&mut Call<'_, 'a>>) -> Result<()>,
+) -> Result<()> {
+    let mut compiled = Compiled::default();
+    let options = columns.options_at().max(first_option);
+    let is_one = columns.is_constant(1) && columns.is_constant(options);
+    for row in 0..rows {
+        if columns.is_null(row) {
+            of(None)?;
+            continue;
+        }
+        let regex = match compiled.last().filter(|_| is_one) {
+            Some(regex) => regex,
+            None => compiled.of(columns.text(1, row), columns.text(options, row))?,
+        };
+        let mut call = Call {
+            columns,
+            row,
+            regex,
+        };
+        of(Some(&mut call))?;
+    }
+    Ok(())
+}
+
+/// The value that `of` gives for each row without a NULL.
+fn values<T>(
     args: &[ArrayRef],
     rows: usize,
     first_option: usize,
-    mut compiled: Compiled,
-    mut of: impl FnMut(Option<&Call<'_>>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let columns = Columns::new(args)?;
+    of: impl Fn(&mut Call<'_, '_>) -> Result<T>,
+) -> Result<Vec<Option<T>>> {
+    let args = given(args)?;
     let mut found = Vec::with_capacity(rows);
-    for row in 0..rows {
-        let Some(own) = columns.row(row) else {
-            found.push(of(None)?);
-            continue;
-        };
-        let at = options_at(own.len(), &own).max(first_option);
-        let (regex, all) = compiled.of(text(&own, 1), text(&own, at))?;
-        let call = Call {
-            args: own,
-            regex,
-            all: *all,
-        };
-        found.push(of(Some(&call))?);
-    }
+    each(&Columns::of(&args), rows, first_option, |call| {
+        found.push(call.map(&of).transpose()?);
+        Ok(())
+    })?;
     Ok(found)
 }
 
 fn texts(
     args: &[ArrayRef],
     rows: usize,
-    of: impl for<'a> Fn(&Call<'a>) -> Result<Option<&'a str>>,
+    of: impl for<'a> Fn(&mut Call<'_, 'a>) -> Result<Option<&'a str>>,
 ) -> Result<ArrayRef> {
-    let found = each(args, rows, 2, Compiled::default(), |call| {
-        Ok(match call {
-            Some(call) => of(call)?.map(str::to_string),
+    let args = given(args)?;
+    let mut out = StringViewBuilder::with_capacity(rows);
+    each(&Columns::of(&args), rows, 2, |call| {
+        let found = match call {
+            Some(call) => of(call)?,
             None => None,
-        })
+        };
+        out.append_option(found);
+        Ok(())
     })?;
-    Ok(Arc::new(StringArray::from(found)))
+    Ok(Arc::new(out.finish()))
 }
 
 /// Whether there is a match.
 fn is_match(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 2, Compiled::default(), |call| {
-        let Some(call) = call else {
-            return Ok(None);
-        };
+    let found = values(args, rows, 2, |call| {
         call.not_global("regexp_like")?;
-        Ok(Some(call.regex.is_match(text(&call.args, 0))?))
+        Ok(call.regex.is_match(call.text(0))?)
     })?;
     Ok(Arc::new(BooleanArray::from(found)))
 }
 
 /// How many matches there are from a place on.
 fn count(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 3, Compiled::default(), |call| {
-        let Some(call) = call else {
-            return Ok(None);
-        };
+    let found = values(args, rows, 3, |call| {
         let start = call.number(2, "start", 1, 1)?;
         call.not_global("regexp_count")?;
-        let mut count = 0;
-        for found in call.matches(start) {
-            found?;
+        let mut count = 0i64;
+        let mut found = call.matches(start, false);
+        while found.advance()? {
             count += 1;
         }
-        Ok(Some(count))
+        Ok(count)
     })?;
     Ok(Arc::new(Int64Array::from(found)))
 }
 
 /// At which character a match begins, or which comes behind it.
 fn instr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 2, Compiled::default(), |call| {
-        let Some(call) = call else {
-            return Ok(None);
-        };
+    let found = values(args, rows, 2, |call| {
         let start = call.number(2, "start", 1, 1)?;
         let nth = call.number(3, "n", 1, 1)?;
         let end = call.number(4, "endoption", 0, 0)?;
@@ -321,169 +378,168 @@ fn instr(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         }
         let group = call.number(6, "subexpr", 0, 0)?;
         call.not_global("regexp_instr")?;
-        let found = call.nth(start, nth)?;
-        let place = found.and_then(|found| {
-            let group = found.get(call.or_whole(group))?;
+        let (text, group) = (call.text(0), call.or_whole(group));
+        let mut found = call.matches(start, group > 0);
+        if !found.advance_by(nth)? {
+            return Ok(0);
+        }
+        let place = found.group(group).map(|group| {
             let at = if end == 1 { group.end } else { group.start };
-            Some(text(&call.args, 0)[..at].chars().count() as i32 + 1)
+            text[..at].chars().count() as i32 + 1
         });
-        Ok(Some(place.unwrap_or(0)))
+        Ok(place.unwrap_or(0))
     })?;
     Ok(Arc::new(Int32Array::from(found)))
 }
 
 /// A text with one match replaced, or all from a place on.
 fn replace(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let found = each(args, rows, 3, Compiled::default(), |call| {
+    let args = given(args)?;
+    let columns = Columns::of(&args);
+    let repeats = (1..args.len()).all(|at| columns.is_constant(at));
+    let mut out = StringViewBuilder::with_capacity(rows);
+    let mut template = Template::default();
+    let mut made = String::new();
+    // The text before, and what was made of it, if that would be made of it again.
+    let mut last = None;
+    each(&columns, rows, 3, |call| {
         let Some(call) = call else {
-            return Ok(None);
+            out.append_null();
+            return Ok(());
         };
-        let start = call.number(3, "start", 1, 1)?;
-        // Without a number the option `g` says whether all are replaced; with one it says nothing.
-        let default = if call.all { 0 } else { 1 };
-        let nth = call.number(4, "n", 0, default)?;
-        let whole = text(&call.args, 0);
-        let mut out = String::new();
-        let mut copied = 0;
-        let (skipped, taken) = match nth {
-            0 => (0, usize::MAX),
-            nth => (nth - 1, 1),
+        let text = call.text(0);
+        let part = match last {
+            Some((before, part)) if before == text => part,
+            _ => replaced(call, &mut template, &mut made)?,
         };
-        for found in call.matches(start).skip(skipped).take(taken) {
-            let found = found?;
-            let Some(own) = found.get(0) else {
-                break;
-            };
-            out.push_str(&whole[copied..own.start]);
-            put(text(&call.args, 2), &found, &mut out);
-            copied = own.end;
-        }
-        out.push_str(&whole[copied..]);
-        Ok(Some(out))
+        last = repeats.then_some((text, part));
+        out.append_value(part.unwrap_or(&made));
+        Ok(())
     })?;
-    Ok(Arc::new(StringArray::from(found)))
+    Ok(Arc::new(out.finish()))
 }
 
-/// What stands in the place of a match: `\1` is what its first group found, `\&` the match.
-fn put(with: &str, found: &Found<'_>, out: &mut String) {
-    let mut letters = with.chars();
-    while let Some(letter) = letters.next() {
-        if letter != '\\' {
-            out.push(letter);
-            continue;
-        }
-        let group = |at: usize| found.get(at).map_or("", |group| group.text);
-        match letters.next() {
-            Some('&') => out.push_str(group(0)),
-            Some(c) if c.is_ascii_digit() && c != '0' => {
-                out.push_str(group(c as usize - '0' as usize));
-            }
-            Some('\\') | None => out.push('\\'),
-            Some(c) => out.extend(['\\', c]),
-        }
+/// What `regexp_replace` makes of a row: a text that is there already, or else what it leaves in `out`.
+fn replaced<'a>(
+    call: &mut Call<'_, 'a>,
+    template: &mut Template<'a>,
+    out: &mut String,
+) -> Result<Option<&'a str>> {
+    let start = call.number(3, "start", 1, 1)?;
+    // Without a number the option `g` says whether all are replaced; with one it says nothing.
+    let default = if call.regex.all() { 0 } else { 1 };
+    let nth = call.number(4, "n", 0, default)?;
+    let text = call.text(0);
+    template.read(call.text(2));
+    let mut found = call.matches(start, template.refers());
+    if !found.advance_by(nth.max(1))? {
+        return Ok(Some(text));
     }
+    if nth > 0
+        && found.whole() == (0, text.len())
+        && let Some(own) = template.only(&found)
+    {
+        return Ok(Some(own));
+    }
+    out.clear();
+    let mut copied = 0;
+    let mut there = true;
+    while there {
+        let (start, end) = found.whole();
+        out.push_str(&text[copied..start]);
+        template.put(&found, out);
+        copied = end;
+        there = nth == 0 && found.advance()?;
+    }
+    out.push_str(&text[copied..]);
+    Ok(None)
 }
 
 /// `substring(text similar pattern escape c)`: what stands between the two separators, or the whole text.
 fn similar(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
-    let (texts, patterns, escapes) = (strings(&args[0])?, strings(&args[1])?, strings(&args[2])?);
+    let args = given(args)?;
+    let columns = Columns::of(&args);
     let mut compiled = Compiled::default();
-    let mut found = Vec::with_capacity(rows);
+    let mut out = StringViewBuilder::with_capacity(rows);
+    let mut last = None;
+    let mut pattern = String::new();
     for row in 0..rows {
-        if texts.is_null(row) || patterns.is_null(row) || escapes.is_null(row) {
-            found.push(None);
+        if columns.is_null(row) {
+            out.append_null();
             continue;
         }
-        let pattern = parts(patterns.value(row), escapes.value(row))?;
-        let (regex, _) = compiled.of(&pattern, "")?;
-        let group = regex.groups().min(1);
-        let part = regex.found(texts.value(row), 0)?;
-        found.push(part.and_then(|part| part.get(group).map(|own| own.text.to_string())));
-    }
-    Ok(Arc::new(StringArray::from(found)))
-}
-
-/// The regular expression of a pattern of the standard whose middle part is its only group.
-fn parts(pattern: &str, escape: &str) -> Result<String> {
-    let mut letters = escape.chars();
-    let escape = letters.next();
-    if letters.next().is_some() {
-        return Err(refused("22025", "invalid escape string"));
-    }
-    let mut pieces = vec![String::new()];
-    let mut rest = pattern.chars();
-    let mut in_brackets = false;
-    while let Some(letter) = rest.next() {
-        let mut piece = pieces.pop().unwrap_or_default();
-        let mut next = None;
-        match letter {
-            c if Some(c) == escape => match rest.next() {
-                Some('"') => next = Some(String::new()),
-                Some(c) => literal(c, &mut piece),
-                None => return Err(refused("22025", "invalid escape sequence")),
-            },
-            ']' if in_brackets => {
-                in_brackets = false;
-                piece.push(']');
-            }
-            '\\' if in_brackets => piece.push_str("\\\\"),
-            c if in_brackets => piece.push(c),
-            '[' => {
-                in_brackets = true;
-                piece.push('[');
-            }
-            '%' => piece.push_str(".*"),
-            '_' => piece.push('.'),
-            '(' => piece.push_str("(?:"),
-            '|' | '*' | '+' | '?' | '{' | '}' | ')' => piece.push(letter),
-            c => literal(c, &mut piece),
+        let written = (columns.text(1, row), columns.text(2, row));
+        if last != Some(written) {
+            pattern = between(written.0, written.1)?;
+            last = Some(written);
         }
-        pieces.push(piece);
-        pieces.extend(next);
+        let regex = compiled.of(&pattern, "")?;
+        let mut call = Call {
+            columns: &columns,
+            row,
+            regex,
+        };
+        out.append_option(call.first_group()?);
     }
-    // What stands before the middle is as short as it can be.
-    match &pieces[..] {
-        [whole] => Ok(format!("^(?:{whole})$")),
-        [before, middle, after] => Ok(format!(
-            "^(?:{before}){{1,1}}?({middle}){{1,1}}(?:{after})$"
-        )),
-        [before, rest] => Ok(format!("^(?:{before}){{1,1}}?({rest})$")),
-        _ => Err(refused(
-            "2200C",
-            "SQL regular expression may not contain more than two escape-double-quote separators",
-        )),
-    }
-}
-
-/// Appends the character itself, whatever it means in a regular expression.
-fn literal(letter: char, out: &mut String) {
-    if letter.is_ascii_punctuation() {
-        out.push('\\');
-    }
-    out.push(letter);
+    Ok(Arc::new(out.finish()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Constants give what columns of the same values give, and views what other texts give.
     #[test]
-    fn the_part_between_separators_is_found() {
-        for (text, pattern, wanted) in [
-            ("abcdefg", "a#\"(b_d)#\"%", Some("bcd")),
-            ("abcdefg", "#\"(b_d)#\"%", None),
-            ("abcdefg", "a#\"%#\"g", Some("bcdef")),
-            ("abcdefg", "a#\"%|ab#\"g", Some("bcdef")),
-            ("abcdefg", "a*#\"%#\"g*", Some("abcdefg")),
-            ("abcdefg", "a%", Some("abcdefg")),
+    fn constants_are_as_columns_of_them() {
+        let texts = [
+            Some("http://www.a.b/c"),
+            Some("http://www.a.b/c"),
+            Some("x"),
+            None,
+            Some(""),
+            Some("x"),
+            Some("http://www.a.org/c"),
+            Some("xx http://b/\nx"),
+        ];
+        let rows = texts.len();
+        let views: ArrayRef = Arc::new(StringViewArray::from(texts.to_vec()));
+        let plain: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let constant = |text: &str, count: usize| -> ArrayRef {
+            Arc::new(StringArray::from(vec![text; count]))
+        };
+        let url = r"^https?://(?:www\.)?([^/]+)/.*$";
+        for (pattern, with, options, wanted) in [
+            (url, r"\1", "", "a.b|a.b|x|||x|a.org|xx http://b/\nx"),
+            (url, "", "g", "||x|||x||xx http://b/\nx"),
+            (
+                url,
+                r"<\1>",
+                "",
+                "<a.b>|<a.b>|x|||x|<a.org>|xx http://b/\nx",
+            ),
+            (r"/\w.*", "", "g", "http:/|http:/|x|||x|http:/|xx http:/"),
+            (
+                "[xc]",
+                "-",
+                "g",
+                "http://www.a.b/-|http://www.a.b/-|-|||-|http://www.a.org/-|-- http://b/\n-",
+            ),
+            (".*", "-", "g", "--|--|--||-|--|--|--"),
         ] {
-            let mut compiled = Compiled::default();
-            let (regex, _) = compiled.of(&parts(pattern, "#").unwrap(), "").unwrap();
-            let found = regex.found(text, 0).unwrap();
-            let group = regex.groups().min(1);
-            let found = found.and_then(|found| found.get(group).map(|own| own.text));
-            assert_eq!(found, wanted, "{pattern}");
+            let wanted = wanted.split('|').zip(&texts);
+            let wanted = wanted.map(|(own, text)| text.map(|_| own));
+            let wanted: StringViewArray = wanted.collect();
+            for (texts, count) in [(&views, 1), (&views, rows), (&plain, 1), (&plain, rows)] {
+                let with = constant(with, count);
+                let args = [
+                    Arc::clone(texts),
+                    constant(pattern, count),
+                    with,
+                    constant(options, count),
+                ];
+                let found = replace(&args, rows).unwrap();
+                assert_eq!(found.as_string_view(), &wanted, "{pattern} {count}");
+            }
         }
-        assert!(parts("a#\"b#\"c#\"d", "#").is_err());
     }
 }

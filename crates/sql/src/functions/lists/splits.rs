@@ -11,7 +11,7 @@ use crate::functions::arguments::{TEXT, is_text};
 use crate::functions::lists::names::{FIRST_MATCH, MATCHES};
 use crate::functions::lists::types::{count, list_of};
 use crate::functions::own::Own;
-use crate::functions::regular::{Compiled, Expression, Found, behind};
+use crate::functions::regular::{Compiled, Known, Matches};
 
 pub(super) fn all() -> Vec<Own> {
     vec![
@@ -62,7 +62,7 @@ fn views(args: &[ArrayRef]) -> Vec<&StringViewArray> {
 fn arrays(
     name: &str,
     (args, rows): (&[ArrayRef], usize),
-    find: impl Fn(&Expression, &str, &mut StringViewBuilder) -> Result<bool>,
+    find: impl Fn(&mut Known, &str, &mut StringViewBuilder) -> Result<bool>,
 ) -> Result<ArrayRef> {
     let texts = views(args);
     let mut compiled = Compiled::default();
@@ -71,8 +71,8 @@ fn arrays(
         let there = match row_of(&texts, row) {
             None => false,
             Some((text, pattern, options)) => {
-                let (regex, all) = compiled.of(pattern, options)?;
-                if *all {
+                let regex = compiled.of(pattern, options)?;
+                if regex.all() {
                     return Err(Error::coded(
                         "22023",
                         format!("{name}() does not support the \"global\" option"),
@@ -90,12 +90,10 @@ fn arrays(
 /// The parts of a text between matches. One of no letters does not count at the ends of the text and behind another.
 fn split(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     arrays("regexp_split_to_array", (args, rows), |regex, text, out| {
-        let (mut from, mut last, mut at) = (0, 0, Some(0));
-        while let Some(place) = at {
-            let Some((start, end)) = regex.span(text, place)? else {
-                break;
-            };
-            at = behind(text, start, end);
+        let (mut from, mut last) = (0, 0);
+        let mut found = regex.spans(text, Some(0));
+        while found.advance()? {
+            let (start, end) = found.whole();
             if start < text.len() && end > last {
                 out.append_value(&text[from..start]);
                 from = end;
@@ -114,11 +112,15 @@ fn matches(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     let mut out = ListBuilder::new(ListBuilder::new(StringViewBuilder::new()));
     for row in 0..rows {
         if let Some((text, pattern, options)) = row_of(&texts, row) {
-            let (regex, all) = compiled.of(pattern, options)?;
-            let most = if *all { usize::MAX } else { 1 };
-            for found in regex.matches(text, Some(0)).take(most) {
-                groups(&found?, regex.groups(), out.values().values());
+            let regex = compiled.of(pattern, options)?;
+            let all = regex.all();
+            let mut found = regex.matches(text, Some(0));
+            while found.advance()? {
+                groups(&found, out.values().values());
                 out.values().append(true);
+                if !all {
+                    break;
+                }
             }
         }
         out.append(true);
@@ -127,20 +129,20 @@ fn matches(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 }
 
 /// Appends what the groups of a match have found, or the match where there are no groups.
-fn groups(found: &Found<'_>, count: usize, out: &mut StringViewBuilder) {
-    let first = count.min(1);
-    for group in first..=count {
-        out.append_option(found.get(group).map(|group| group.text));
+fn groups(found: &Matches<'_, '_>, out: &mut StringViewBuilder) {
+    for text in found.texts() {
+        out.append_option(text);
     }
 }
 
 /// The groups of the first match; NULL where there is none.
 fn first_match(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     arrays("regexp_match", (args, rows), |regex, text, out| {
-        let found = regex.found(text, 0)?;
-        if let Some(found) = &found {
-            groups(found, regex.groups(), out);
+        let mut found = regex.matches(text, Some(0));
+        let there = found.advance()?;
+        if there {
+            groups(&found, out);
         }
-        Ok(found.is_some())
+        Ok(there)
     })
 }

@@ -8,11 +8,110 @@
 use crate::functions::regular::letters::Test;
 use crate::functions::regular::parse::{Edge, Node, Prefers};
 
+/// An expression in the syntax of the library.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// What tells whether there is a match, and where it begins; and where it ends, unless it goes [to the end](Self::to_end).
+    pub(super) whole: String,
+    /// Two expressions of which the first that matches finds what `whole` finds.
+    pub(super) split: Option<[String; 2]>,
+    /// Whether each match goes to the end of the text.
+    pub(super) to_end: bool,
+}
+
 /// The expression in the syntax of the library; none if it has parts that the library has not.
-pub(super) fn source(root: &Node) -> Option<String> {
+pub(super) fn source(root: &Node) -> Option<Source> {
+    let items = items(root);
+    let kept = without_tail(items);
+    Some(Source {
+        whole: written(kept)?,
+        split: split(kept),
+        to_end: kept.len() < items.len(),
+    })
+}
+
+/// The parts that follow one another.
+fn items(root: &Node) -> &[Node] {
+    match root {
+        Node::Sequence(items) => items,
+        other => std::slice::from_ref(other),
+    }
+}
+
+/// Parts that follow one another in the syntax of the library; none if it has not all of them.
+pub(super) fn written<'n>(items: impl IntoIterator<Item = &'n Node>) -> Option<String> {
     let mut out = String::new();
-    write(root, &mut out)?;
+    for item in items {
+        write(item, &mut out)?;
+    }
     Some(out)
+}
+
+/// The parts without `.*`, or `.*$`, at their end, where a point takes any character.
+///
+/// Whatever the parts before have matched, the first attempt of the library at such a tail takes the rest of the text, and fails
+/// nowhere: the match, and what its groups found, is that of the parts before, but that it ends with the text.
+fn without_tail(items: &[Node]) -> &[Node] {
+    let rest = match items {
+        [rest @ .., Node::Place(Edge::End | Edge::LineEnd)] => rest,
+        all => all,
+    };
+    match rest {
+        [before @ .., tail] if takes_all(tail) => before,
+        _ => items,
+    }
+}
+
+/// Whether a part is `.*` of any characters.
+fn takes_all(node: &Node) -> bool {
+    match node {
+        Node::Repeat {
+            inner,
+            least: 0,
+            most: None,
+            prefers: Prefers::Longer,
+        } => matches!(&**inner, Node::Take(test) if matches!(**test, Test::Any)),
+        _ => false,
+    }
+}
+
+/// The expression with its first optional part, and the one without.
+///
+/// The library finds groups in one pass where the next character tells which way goes on. An optional part that may begin like what
+/// is behind it is in the way of that, as in `^https?://(?:www\.)?([^/]+)/`, and each of the two is free of it. The first that
+/// matches finds what the whole does if there is one way to match what stands before: all matches begin with the text (`^`), and the
+/// library tries those with the part before those without it. There may be no groups in the part, as they would lack.
+fn split(items: &[Node]) -> Option<[String; 2]> {
+    let (Node::Place(Edge::Start), rest) = items.split_first()? else {
+        return None;
+    };
+    let at = 1 + (0..rest.len()).find(|at| !has_one_way(&rest[*at], rest.get(at + 1)))?;
+    let Node::Repeat {
+        inner,
+        least: 0,
+        most: Some(1),
+        prefers: Prefers::Longer,
+    } = &items[at]
+    else {
+        return None;
+    };
+    if has_groups(inner) || !items.iter().any(has_groups) {
+        return None;
+    }
+    let (before, behind) = (&items[..at], &items[at + 1..]);
+    let with = before.iter().chain([&**inner]).chain(behind);
+    Some([written(with)?, written(before.iter().chain(behind))?])
+}
+
+/// Whether there is at most one way to match a part from a place on if `next` follows.
+fn has_one_way(node: &Node, next: Option<&Node>) -> bool {
+    match node {
+        Node::Take(_) | Node::Place(_) => true,
+        Node::Repeat {
+            inner, least, most, ..
+        } => matches!(**inner, Node::Take(_)) && (Some(*least) == *most || is_forced(inner, next)),
+        _ => false,
+    }
 }
 
 fn write(node: &Node, out: &mut String) -> Option<()> {
@@ -120,10 +219,7 @@ fn has_groups(node: &Node) -> bool {
 ///
 /// A quantifier of a character before another that it does not take, such as `[^/]*/`, has one way only, and does not count.
 pub(super) fn agrees(root: &Node) -> bool {
-    let items = match root {
-        Node::Sequence(items) => &items[..],
-        other => std::slice::from_ref(other),
-    };
+    let items = items(root);
     let mut all = Quantifiers::default();
     if !all.run(items, false) || all.longer > 0 && all.shorter > 0 {
         return false;

@@ -1,21 +1,20 @@
 use super::*;
 use crate::error::Error;
 
-fn expression(pattern: &str, options: &str) -> Expression {
-    compiled(pattern, options).unwrap().0
+fn expression(pattern: &str, options: &str) -> Known {
+    Known::new(pattern, options).unwrap()
 }
 
 fn refusal(pattern: &str, options: &str) -> String {
-    compiled(pattern, options).unwrap_err().to_string()
+    Known::new(pattern, options).unwrap_err().to_string()
 }
 
 /// What the groups of the first match found, or the match where there are none.
 fn groups(text: &str, pattern: &str) -> Option<Vec<Option<String>>> {
-    let regex = expression(pattern, "");
-    let found = regex.found(text, 0).unwrap()?;
-    let first = regex.groups().min(1);
-    let groups = (first..=regex.groups()).map(|group| found.get(group).map(|own| own.text.into()));
-    Some(groups.collect())
+    let mut regex = expression(pattern, "");
+    let mut found = regex.matches(text, Some(0));
+    let there = found.advance().unwrap();
+    there.then(|| found.texts().map(|own| own.map(str::to_string)).collect())
 }
 
 #[test]
@@ -27,7 +26,7 @@ fn options_are_those_of_postgresql() {
     assert!(!is_match("A", "ic", "a"));
     assert!(!is_match("s", "i", "ſ"));
     assert!(is_match("a.b", "", "a\nb"));
-    assert!(compiled("a", "g").unwrap().1);
+    assert!(expression("a", "g").all());
     assert_eq!(
         refusal("a", "z"),
         "invalid regular expression option: \"z\""
@@ -188,11 +187,26 @@ fn matches_follow_one_another() {
         ("a1b2", r"(?<=[a-z])\d", vec!["1", "2"]),
         ("aaa", "a*", vec!["aaa", ""]),
         ("baac", "a*", vec!["", "aa", "", ""]),
+        ("a\nba", "a.*", vec!["a\nba"]),
+        ("a\nba", "(?n)a.*", vec!["a", "a"]),
+        ("ab", ".*", vec!["ab", ""]),
+        ("", ".*$", vec![""]),
+        ("xä", "ä.*", vec!["ä"]),
     ] {
-        let regex = expression(pattern, "");
-        let found = regex.matches(text, Some(0));
-        let found: Vec<&str> = found.map(|own| own.unwrap().get(0).unwrap().text).collect();
-        assert_eq!(found, wanted, "{pattern}");
+        let mut regex = expression(pattern, "");
+        for grouped in [false, true] {
+            let mut matches = if grouped {
+                regex.matches(text, Some(0))
+            } else {
+                regex.spans(text, Some(0))
+            };
+            let mut found = Vec::new();
+            while matches.advance().unwrap() {
+                let (start, end) = matches.whole();
+                found.push(&text[start..end]);
+            }
+            assert_eq!(found, wanted, "{pattern}");
+        }
     }
 }
 
@@ -212,23 +226,24 @@ fn the_library_agrees_where_it_is_asked() {
         "^([ab]+)(c*)$",
         "(a*)*",
         "^(?:ab)?(a*)(?:bc)*(b|c)*$",
+        "a(b?).*",
+        "(a)?b.*$",
+        "^a(?:b)?([^c]+)c.*$",
+        "^(?:ab)?([^c]+)c.*$",
+        "^a?b(?:ab)?([ab]*)c.*",
     ];
     let letters = ["", "a", "b", "c"];
     for pattern in patterns {
         let (root, count, options) = parse::parse(pattern, Options::default()).unwrap();
         let own = Expression::new(&root, count, options).unwrap();
         let part = structure::structure(&root).unwrap();
+        let mut room = Room::default();
         for number in 0..4usize.pow(6) {
             let text: String = (0..6).map(|at| letters[number >> (2 * at) & 3]).collect();
-            let found = own.found(&text, 0).unwrap();
+            let found = own.find(&text, 0, true, &mut room).unwrap();
+            let found = found.then(|| room.places.clone());
             let wanted = divided::search(&part, &text, 0, (count, false)).unwrap();
-            let wanted = wanted.map(|places| Found::Divided(&text, places));
-            let shown = |found: &Option<Found<'_>>| {
-                let found = found.as_ref()?;
-                let all = (0..=count).map(|group| found.get(group).map(|own| (own.start, own.end)));
-                Some(all.collect::<Vec<_>>())
-            };
-            assert_eq!(shown(&found), shown(&wanted), "{text} {pattern}");
+            assert_eq!(found, wanted, "{text} {pattern}");
         }
     }
     for (pattern, agrees) in [
@@ -242,6 +257,104 @@ fn the_library_agrees_where_it_is_asked() {
     ] {
         let (root, ..) = parse::parse(pattern, Options::default()).unwrap();
         assert_eq!(plain::agrees(&root), agrees, "{pattern}");
+    }
+}
+
+/// The library finds without the tail and in two expressions what it finds in the whole one.
+#[test]
+fn shorter_expressions_find_the_same() {
+    let letters = ["", "a", "b", "\n"];
+    for pattern in [
+        ".*",
+        "a.*",
+        "a.*$",
+        "(a)b?.*",
+        "(?w)(a)b.*$",
+        "(?w)^(a|b).*$",
+        "(?n)a(b).*$",
+        "(?p)(a).*$",
+        "(a).*?$",
+        "(a).+$",
+        "(a)$.*",
+        "^(?:a)?(b*).*$",
+        "^a?b(?:ab)?([^b]+)b.*",
+        "^a*b(?:a|b)?(b*)a",
+        "^(?:ab)?([^b]+)$",
+    ] {
+        let (root, ..) = parse::parse(pattern, Options::default()).unwrap();
+        let whole = Regex::new(&plain::written([&root]).unwrap()).unwrap();
+        let own = plain::source(&root).and_then(Library::new).unwrap();
+        let mut room = Room::default();
+        for number in 0..4usize.pow(6) {
+            let text: String = (0..6).map(|at| letters[number >> (2 * at) & 3]).collect();
+            for at in 0..=text.len().min(1) {
+                let wanted = whole.captures_at(&text, at).map(|found| {
+                    let place = |own: regex::Match<'_>| (own.start(), own.end());
+                    found.iter().map(|own| own.map(place)).collect::<Places>()
+                });
+                let found = own.groups(&text, at, &mut room);
+                let found = found.then(|| room.places.clone());
+                assert_eq!(found, wanted, "{text} {pattern}");
+                let span = wanted.as_ref().and_then(|wanted| wanted[0]);
+                assert_eq!(own.span(&text, at), span, "{text} {pattern}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tails_and_optional_parts_are_left_out() {
+    for (pattern, to_end, is_split) in [
+        (r"^https?://(?:www\.)?([^/]+)/.*$", true, true),
+        ("a.*", true, false),
+        ("(?w)a.*$", true, false),
+        ("(?n)a.*", false, false),
+        ("(?p)a.*$", false, false),
+        ("a.*?", false, false),
+        ("a.+", false, false),
+        ("(a.*)", false, false),
+        ("a|b.*", false, false),
+        ("^(ab)?(a*)", false, false),
+        ("^a*(?:b)?(c)", false, false),
+        ("^a*b(?:b)?(c)", false, true),
+        ("a(?:b)?(c)", false, false),
+        ("^a(?:b)?c", false, false),
+        ("^a(?:b)??(c)", false, false),
+    ] {
+        let (root, ..) = parse::parse(pattern, Options::default()).unwrap();
+        let source = plain::source(&root).unwrap();
+        let found = (source.to_end, source.split.is_some());
+        assert_eq!(found, (to_end, is_split), "{pattern}");
+    }
+}
+
+#[test]
+fn templates_are_postgresqls() {
+    let mut regex = expression("(b)(x)?", "");
+    let mut found = regex.matches("abc", Some(0));
+    assert!(found.advance().unwrap());
+    let mut template = Template::default();
+    for (text, wanted, refers) in [
+        ("", "", false),
+        ("x", "x", false),
+        (r"<\&>", "<b>", false),
+        (r"\1\1", "bb", true),
+        (r"\2\3", "", true),
+        (r"\0", r"\0", false),
+        (r"\\1", r"\1", false),
+        (r"\\\1", r"\b", true),
+        (r"a\", r"a\", false),
+        (r"\ä\&", r"\äb", false),
+        ("", "", false),
+    ] {
+        template.read(text);
+        let mut out = String::new();
+        template.put(&found, &mut out);
+        assert_eq!(
+            (out.as_str(), template.refers()),
+            (wanted, refers),
+            "{text}"
+        );
     }
 }
 

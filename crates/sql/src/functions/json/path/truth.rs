@@ -130,6 +130,5 @@ fn is_like(patterns: &mut Patterns, text: &str, pattern: &str, flags: &str) -> R
     }
     .to_string();
     options.extend(['i', 'q'].into_iter().filter(|flag| has(*flag)));
-    let (regex, _) = patterns.of(pattern, &options)?;
-    regex.is_match(text)
+    patterns.of(pattern, &options)?.is_match(text)
 }
