@@ -16,6 +16,7 @@ use crate::functions::lists::types::{has, is_map};
 use crate::functions::unknown;
 use crate::messages::types::type_name;
 use crate::optimize::expressions::{compared_with, fitted, special_of};
+use crate::optimize::mixed;
 
 /// Functions whose arguments have one type.
 const ALIKE: [&str; 4] = ["coalesce", "nullif", "greatest", "least"];
@@ -26,12 +27,14 @@ const ALIKE: [&str; 4] = ["coalesce", "nullif", "greatest", "least"];
 /// If they do not go together.
 pub(super) fn arguments(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let ScalarFunction { func, args } = function;
+    let is_alike = ALIKE.contains(&func.name());
+    if is_alike {
+        mixed::arguments(func.name(), &args, schema)?;
+    }
     if let Some(args) = unknown::arguments(&func, &args, schema)? {
         return Ok(Transformed::yes(func.call(args)));
     }
-    if ALIKE.contains(&func.name())
-        && let Some(to) = special_of(&args, schema)?
-    {
+    if is_alike && let Some(to) = special_of(&args, schema)? {
         return of_one_type(func, args, &to, schema).map(Transformed::yes);
     }
     let given: Option<Vec<DataType>> = args.iter().map(|arg| arg.get_type(schema).ok()).collect();

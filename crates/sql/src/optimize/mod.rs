@@ -37,6 +37,7 @@ pub(crate) mod lengths;
 pub(crate) mod likes;
 mod losses;
 pub(crate) mod membership;
+mod mixed;
 pub(crate) mod multiset;
 pub(crate) mod nested;
 mod nullsafe;

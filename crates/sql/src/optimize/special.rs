@@ -29,6 +29,7 @@ use crate::optimize::arguments::arguments;
 use crate::optimize::enums;
 use crate::optimize::expressions::{fits, fitted, rewritten, special_of};
 use crate::optimize::json_keys::{is_jsonb, keyed};
+use crate::optimize::mixed;
 use crate::optimize::sort_keys::ordered;
 use crate::optimize::unions;
 
@@ -471,6 +472,9 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(operand) => special_of(std::iter::once(&**operand).chain(tests), schema)?,
         None => None,
     };
+    if values.is_none() {
+        mixed::results(&case, schema)?;
+    }
     if values.is_none() && tests.is_none() {
         return Ok(unknown_in_case(case, schema));
     }

@@ -97,7 +97,7 @@ fn apart(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<(String, String
 }
 
 /// The same of values of these types.
-fn apart_of(
+pub(super) fn apart_of(
     (left, l): (&Expr, &DataType),
     (right, r): (&Expr, &DataType),
 ) -> Option<(String, String)> {
@@ -151,7 +151,8 @@ fn check(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Result<(
     }
 }
 
-fn refusal(left: &str, op: Operator, right: &str) -> Error {
+/// The error of an operator that there is not.
+pub(super) fn refusal(left: &str, op: Operator, right: &str) -> Error {
     let op = match op {
         Operator::NotEq => "<>".to_string(),
         Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => "=".to_string(),
@@ -181,7 +182,7 @@ fn is_apart(text: &Expr, own: &DataType, other: &DataType) -> bool {
 }
 
 /// Whether a text is a string literal, or a parameter.
-fn is_open(text: &Expr) -> bool {
+pub(super) fn is_open(text: &Expr) -> bool {
     match text {
         Expr::Literal(..) | Expr::Placeholder(_) => true,
         Expr::Alias(alias) => is_open(&alias.expr),
@@ -198,7 +199,7 @@ fn compares(op: Operator) -> bool {
 }
 
 /// PostgreSQL's name of a type, as its messages have it.
-fn named(data_type: &DataType) -> String {
+pub(super) fn named(data_type: &DataType) -> String {
     match data_type {
         text if is_text(text) => "text".into(),
         DataType::Timestamp(_, None) => "timestamp without time zone".into(),
