@@ -1,6 +1,7 @@
 //! The types of the columns of `union`, `intersect` and `except`, which PostgreSQL finds for two sides at a time, from the left: a
-//! constant in quotes, or a NULL, that a side selects is of the type of the other side's column. Texts go with texts only, and
-//! arrays become of the type in which all of their items fit. What else there is, numbers and moments, type coercion unites.
+//! constant in quotes, or a NULL, that a side selects is of the type of the other side's column, and a text beside another such.
+//! Texts go with texts only, and arrays become of the type in which all of their items fit. What else there is, numbers and moments,
+//! type coercion unites.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use datafusion::logical_expr::{
     Distinct, Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, Union,
 };
 
+use crate::functions::arguments::TEXT;
 use crate::functions::convert::conversion;
 use crate::functions::lists::types::{is_list, is_special, quoted_beside, together};
 use crate::functions::object_kinds::gives_name;
@@ -30,10 +32,13 @@ pub(crate) fn typed(plan: LogicalPlan) -> Result<LogicalPlan> {
         differ |= match node {
             LogicalPlan::Union(union) => {
                 let mut sides = union.inputs.iter().map(|input| types(input));
-                let first = sides.next();
-                sides.any(|other| Some(other) != first)
+                let first = sides.next().unwrap_or_default();
+                first.contains(&DataType::Null) || sides.any(|other| other != first)
             }
-            LogicalPlan::Join(join) if is_set(join) => types(&join.left) != types(&join.right),
+            LogicalPlan::Join(join) if is_set(join) => {
+                let left = types(&join.left);
+                left.contains(&DataType::Null) || left != types(&join.right)
+            }
             _ => false,
         };
         Ok(if differ {
@@ -124,11 +129,16 @@ fn agreed(
 ) -> Result<(LogicalPlan, LogicalPlan)> {
     let both = types(&left).into_iter().zip(types(&right));
     for (at, (l, r)) in both.enumerate() {
-        if l == r {
+        let is_null = |ty: &DataType| *ty == DataType::Null;
+        if l == r && !is_null(&l) {
             continue;
         }
-        let is_null = |ty: &DataType| *ty == DataType::Null;
         match (is_open(&left, at), is_open(&right, at)) {
+            // What has no type on either side is a text.
+            (true, true) if l == r => {
+                left = with_type(left, at, &TEXT)?;
+                right = with_type(right, at, &TEXT)?;
+            }
             // The type of a NULL is that of a text beside it.
             (true, false) if !is_null(&r) => left = with_type(left, at, &r)?,
             (false, true) if !is_null(&l) => right = with_type(right, at, &l)?,

@@ -321,6 +321,7 @@ fn call(function: &mut Function) -> Rewritten {
     let Some(name) = part.as_ident().map(column_name) else {
         return Ok(None);
     };
+    let span = part.as_ident().map_or(Ident::new("").span, |i| i.span);
     if let Some(shown) = clock_called(function, &name) {
         return Ok(Some(shown));
     }
@@ -341,10 +342,13 @@ fn call(function: &mut Function) -> Rewritten {
     if name == "count_if" || name == "countif" {
         return Ok(counted(function));
     }
+    if ["bool_and", "bool_or", "every"].contains(&name.as_str()) {
+        read_as_boolean(function);
+    }
     if let Some((_, own)) = SYNONYMS.iter().find(|(other, _)| *other == name) {
         let old = function.name.clone();
         function.name = ObjectName::from(vec![Ident {
-            span: part.as_ident().map_or(Ident::new("").span, |i| i.span),
+            span,
             ..Ident::new(*own)
         }]);
         if *own == "string_agg" && !separated(function) {
@@ -365,6 +369,16 @@ fn call(function: &mut Function) -> Rewritten {
         return Ok(None);
     };
     Ok(scalar(&name, args))
+}
+
+/// Reads a constant in quotes as a truth value, where it is the only argument.
+fn read_as_boolean(function: &mut Function) {
+    if let FunctionArguments::List(list) = &mut function.args
+        && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))] = &mut list.args[..]
+        && is_quoted(arg)
+    {
+        *arg = operators::cast(arg.clone(), DataType::Boolean);
+    }
 }
 
 /// Adds the separator `,` if there is none; false if there are other than two arguments then.
