@@ -435,7 +435,7 @@ mod tests {
         let valid = |nth: usize| {
             nulls.then(|| {
                 (0..ROWS)
-                    .map(|row| (row + nth) % 7 > 0)
+                    .map(|row| !(row + nth).is_multiple_of(7))
                     .collect::<Vec<bool>>()
             })
         };

@@ -109,7 +109,11 @@ fn result(
 ) -> Result<Expr> {
     let own = query.ty(column).clone();
     let result = query.ty(fold.var).clone();
-    let total = result.clone().within(within_sums(own.bounds));
+    let bounds = within_sums(own.bounds);
+    if bounds.0 < i64::MIN.into() || bounds.1 > i64::MAX.into() {
+        return Err(Error::unsupported("sums of more than 64 bits"));
+    }
+    let total = result.clone().within(bounds);
     let count = counts()?.within((0, ROWS));
     let counted = Expr::var(0, count.clone());
     let constant = Expr::literal(Literal::Int(plus), &count.data)?;

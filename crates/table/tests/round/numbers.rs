@@ -2,9 +2,8 @@
 
 use super::*;
 
-/// Those of a run and of chosen rows, over several pages.
-#[test]
-fn numbers_of_several_pages_are_those_of_arrays() {
+/// Floats of two lengths, with NULLs and NaN, and whole numbers that are near each other and far apart.
+fn columns() -> [(&'static str, ArrayRef); 4] {
     let all = 0..20_000i64;
     let float = |i: i64| {
         (i % 7 > 0).then_some(if i % 11 == 0 {
@@ -14,7 +13,7 @@ fn numbers_of_several_pages_are_those_of_arrays() {
         })
     };
     let single = |i: i64| (i % 5 > 0).then_some(i as f32 / 3.0);
-    let columns: [(&str, ArrayRef); 4] = [
+    [
         (
             "double",
             Arc::new(Float64Array::from_iter(all.clone().map(float))),
@@ -33,8 +32,15 @@ fn numbers_of_several_pages_are_those_of_arrays() {
             "far",
             Arc::new(Int64Array::from_iter_values(all.map(|i| (i - 9) << 40))),
         ),
-    ];
-    let columns = columns.into_iter().map(|(name, array)| (name, array, true));
+    ]
+}
+
+/// Those of a run and of chosen rows, over several pages.
+#[test]
+fn numbers_of_several_pages_are_those_of_arrays() {
+    let columns = columns()
+        .into_iter()
+        .map(|(name, array)| (name, array, true));
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
     let case = Case::new(&batch.schema(), 16_384);
     case.load(&batch);
