@@ -72,7 +72,7 @@ impl Levels {
         key_encoding::check(keys.iter().map(|key| query.ty(*key))).ok()?;
         let mut parts = Vec::new();
         let results = folds.iter().map(|fold| {
-            if !is_exact(query, fold) {
+            if !has_parts(query, fold) {
                 return None;
             }
             match fold.function.of_distinct() {
@@ -119,14 +119,16 @@ impl Levels {
     }
 }
 
-/// Whether the result of a function is the same in two levels.
-fn is_exact(query: &Query, fold: &Fold) -> bool {
+/// Whether the result of a function is the same in two levels, and its parts are small.
+fn has_parts(query: &Query, fold: &Fold) -> bool {
     let ty = fold.arg.map(|arg| query.ty(arg));
     match (fold.function, ty) {
         // Keys have one zero; but a sum of nothing but -0 is -0.
         (Function::SumDistinct | Function::AvgDistinct, Some(ty)) => ty.kind != Kind::Float,
         // The sum of a part may be out of 128 bits although that of all rows is not.
         (Function::Sum | Function::Avg, Some(ty)) => ty.kind != Kind::Wide || has_room(ty.bounds),
+        // Nearly each row would keep a string of its own.
+        (Function::Min | Function::Max, Some(ty)) => ty.kind != Kind::Text,
         _ => true,
     }
 }
@@ -268,7 +270,8 @@ mod tests {
         use Function::{Avg, Count, CountDistinct, Min, StddevPop, Sum, SumDistinct};
         let (long, float) = (of(&DataType::Int64, true), of(&DataType::Float64, true));
         let wide = of(&DataType::Decimal128(38, 0), true);
-        let types = [long.clone(), long, float, wide];
+        let text = of(&DataType::Utf8View, true);
+        let types = [long.clone(), long, float, wide, text];
         let is_made = |keys: &[Var], all: &[(Function, Option<Var>)]| {
             let (query, folds) = query(&types, all);
             Levels::of(&query, keys, &folds).is_some()
@@ -281,6 +284,8 @@ mod tests {
         assert!(!is_made(&[0], &[distinct(0)]));
         // Deviations have no parts.
         assert!(!is_made(&[0], &[distinct(1), (StddevPop, Some(2))]));
+        // The least string of each pair would be kept.
+        assert!(!is_made(&[0], &[distinct(1), (Min, Some(4))]));
         // Both zeros are one key, NaNs another one: they are counted, but not added.
         assert!(is_made(&[0], &[distinct(2)]));
         assert!(!is_made(&[0], &[(SumDistinct, Some(2))]));
