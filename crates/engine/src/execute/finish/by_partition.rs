@@ -70,9 +70,10 @@ impl QueryState {
         let least = self.runtime.workers.threads().max(1);
         let parts = (all / PART_GROUPS).max(least).next_power_of_two();
         let bits = parts.ilog2().min(MOST_BITS);
+        let interned = groups.iter().all(Grouping::is_interned);
         let divided = groups
             .into_iter()
-            .map(|groups| async move { Ok(groups.divided(bits)) });
+            .map(|groups| async move { Ok(groups.divided(bits, interned)) });
         let sources = Arc::new(self.spread(divided.collect()).await?);
         let merging = (0..1 << bits).map(|part| {
             let (sources, stop) = (sources.clone(), self.stop.clone());

@@ -1,9 +1,10 @@
 //! Strings of one interner in another: how those of several workers are merged.
 
+use algebra::krao::Partition;
 use algebra::prefetch;
 use arrow::buffer::Buffer;
 
-use crate::vector::interner::{Found, INLINE, Interner};
+use crate::vector::interner::{BYTES_AHEAD, FIRST_SLOTS, Found, INLINE, Interner, VIEWS_AHEAD};
 
 /// Most strings that an interner may have for each that was added to be made loose, in percent.
 const SHRINKS: usize = 75;
@@ -37,9 +38,14 @@ impl Interner {
         }
     }
 
-    /// Shares the blocks of `other`, one of `sharers` that do; returns the place of the first here.
+    /// Shares the blocks of `other`, one of `sharers` that do, each of which takes about as many of its strings; returns the place of
+    /// the first block here.
     pub fn share(&mut self, other: &Interner, sharers: usize) -> u32 {
         self.seal();
+        let expected = self.len() + other.len() / sharers;
+        if sharers > 1 && self.slots.len() < 2 * expected {
+            self.place((2 * expected).next_power_of_two().max(FIRST_SLOTS));
+        }
         let first = self.full.len() as u32;
         self.full.extend(other.full.iter().cloned());
         if !other.open.is_empty() {
@@ -58,6 +64,51 @@ impl Interner {
             Found::Number(number) => number,
             Found::Slot(slot) if view as u32 <= INLINE => self.insert(slot, hash, view),
             Found::Slot(slot) => self.insert(slot, hash, view + (u128::from(first) << 64)),
+        }
+    }
+
+    /// Divides its strings, and NULL, into `2^bits` partitions of their hashes.
+    pub fn partitions(&self, bits: u32) -> Vec<Partition> {
+        let of = |hash: u64| hash.checked_shr(64 - bits).unwrap_or(0) as usize;
+        let mut counts = vec![0; 1 << bits];
+        self.hashes.iter().for_each(|hash| counts[of(*hash)] += 1);
+        let empty = counts.into_iter().map(|count| Partition {
+            groups: Vec::with_capacity(count),
+            hashes: Vec::with_capacity(count),
+            keys: vec![],
+        });
+        let mut parts: Vec<Partition> = empty.collect();
+        for (number, hash) in (0u32..).zip(&self.hashes) {
+            let part = &mut parts[of(*hash)];
+            part.groups.push(number);
+            part.hashes.push(*hash);
+        }
+        parts
+    }
+
+    /// The numbers here, in `out`, of the strings that have these numbers in `other` and these hashes; also that of NULL. The blocks
+    /// of `other` are shared here from block `first` on.
+    pub fn adopt_some(
+        &mut self,
+        other: &Interner,
+        first: u32,
+        (numbers, hashes): (&[u32], &[u64]),
+        out: &mut Vec<u32>,
+    ) {
+        out.clear();
+        for (place, (number, hash)) in numbers.iter().zip(hashes).enumerate() {
+            if let Some(later) = numbers.get(place + VIEWS_AHEAD) {
+                other.ahead_view(*later);
+            }
+            if let Some(later) = numbers.get(place + BYTES_AHEAD) {
+                other.ahead_bytes(*later);
+            }
+            self.ahead(hashes, place);
+            out.push(if other.is_null(*number) {
+                self.null()
+            } else {
+                self.adopt_one(other, first, *number, *hash)
+            });
         }
     }
 

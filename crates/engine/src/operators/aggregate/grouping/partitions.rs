@@ -1,6 +1,8 @@
 //! Groups by hash that hardly shrink: they are collected without looking whether a key has come before, and merged partition by
 //! partition, in tables that are small.
 
+use std::ops::Range;
+
 use algebra::krao::{Groups, Partition};
 
 use crate::error::{Error, Result};
@@ -9,6 +11,7 @@ use crate::operators::aggregate::grouping::shrinking::{FIRST_LOOK, Shrinking, di
 use crate::operators::aggregate::grouping::{Grouping, KeyIndex};
 use crate::physical::shared_aggregates::Accumulation;
 use crate::vector::interner::Interner;
+use crate::vector::key_encoding::SharedStrings;
 
 /// Groups that were divided by their hashes.
 #[derive(Debug)]
@@ -169,15 +172,23 @@ impl Grouping {
         let empty = self.of_same_kind(0)?;
         let mut loose = std::mem::replace(self, empty);
         let held = std::mem::take(&mut loose.held);
-        let mut tight = Grouping::joined(&[loose.divided(0)], 0, 0)?;
+        let mut tight = Grouping::joined(&[loose.divided(0, false)], 0, 0)?;
         tight.held = held;
         *self = tight;
         Ok(())
     }
 
-    /// Divides its groups into `2^bits` partitions of their hashes; none if they are not found [by hash](Self::is_by_hash).
-    pub fn divided(mut self, bits: u32) -> Divided {
-        self.words_of_texts();
+    /// Whether its groups are found by the number of an interned string.
+    pub fn is_interned(&self) -> bool {
+        matches!(self.key_index, KeyIndex::Text { .. })
+    }
+
+    /// Divides its groups into `2^bits` partitions of their hashes; none if they are not found [by hash](Self::is_by_hash). Those of
+    /// all workers are divided alike: by strings if `interned`, as they are [all](Self::is_interned) found by these, else by words.
+    pub fn divided(mut self, bits: u32, interned: bool) -> Divided {
+        if !interned {
+            self.words_of_texts();
+        }
         let parts = match &mut self.key_index {
             KeyIndex::Hash {
                 groups, interners, ..
@@ -186,6 +197,10 @@ impl Grouping {
                 let parts = groups.partitions(bits);
                 *groups = Groups::new(groups.words());
                 parts
+            }
+            KeyIndex::Text { texts, .. } => {
+                texts.seal();
+                texts.partitions(bits)
             }
             _ => vec![],
         };
@@ -216,29 +231,47 @@ impl Grouping {
 
     /// An empty one of the same functions, with room for so many groups before it grows.
     fn of_same_kind(&self, groups: usize) -> Result<Grouping> {
-        let KeyIndex::Hash { layout, .. } = &self.key_index else {
-            return Err(unlike());
-        };
-        self.like(KeyIndex::hash(layout.clone(), groups))
+        self.like(match &self.key_index {
+            KeyIndex::Hash { layout, .. } => KeyIndex::hash(layout.clone(), groups),
+            KeyIndex::Text { ty, .. } => KeyIndex::Text {
+                texts: Box::default(),
+                ty: ty.clone(),
+                shrinking: Shrinking::default(),
+            },
+            _ => return Err(unlike()),
+        })
     }
 
     /// Adds groups of `other`, of which several may have the same key: one of so many `parts` of them.
     fn take(&mut self, other: &Grouping, some: &Partition, parts: usize) -> Result<()> {
-        let KeyIndex::Hash {
-            interners: theirs, ..
-        } = &other.key_index
-        else {
-            return Err(unlike());
-        };
-        let mut strings = match &mut self.key_index {
-            KeyIndex::Hash {
-                layout, interners, ..
-            } => layout.share(interners, theirs, parts),
-            _ => return Err(unlike()),
-        };
-        let all = some.groups.len();
-        for first in (0..all).step_by(algebra::VECTOR_ROWS) {
-            let run = first..all.min(first + algebra::VECTOR_ROWS);
+        match (&mut self.key_index, &other.key_index) {
+            (
+                KeyIndex::Hash {
+                    layout, interners, ..
+                },
+                KeyIndex::Hash {
+                    interners: theirs, ..
+                },
+            ) => {
+                let strings = layout.share(interners, theirs, parts);
+                self.take_words(other, some, (strings, theirs.as_slice()))
+            }
+            (KeyIndex::Text { texts, .. }, KeyIndex::Text { texts: theirs, .. }) => {
+                let first = texts.share(theirs, parts);
+                self.take_texts(other, some, (&**theirs, first))
+            }
+            _ => Err(unlike()),
+        }
+    }
+
+    /// The same of groups that are found by words. `strings` are those of the words that `theirs` numbered.
+    fn take_words(
+        &mut self,
+        other: &Grouping,
+        some: &Partition,
+        (mut strings, theirs): (Vec<SharedStrings>, &[Interner]),
+    ) -> Result<()> {
+        for run in runs(some) {
             let KeyIndex::Hash {
                 groups, interners, ..
             } = &mut self.key_index
@@ -253,13 +286,44 @@ impl Grouping {
                 own.put(&mut keys);
             }
             groups.insert(&some.hashes[run.clone()], &keys, &mut self.numbers);
-            self.resize();
-            for (state, other) in self.states.iter_mut().zip(&other.states) {
-                state.merge(other.as_ref(), &some.groups[run.clone()], &self.numbers)?;
-            }
+            self.merge_states(other, &some.groups[run])?;
         }
         Ok(())
     }
+
+    /// The same of groups that are found by the numbers of strings, in `theirs`, whose blocks are shared from `first` on.
+    fn take_texts(
+        &mut self,
+        other: &Grouping,
+        some: &Partition,
+        (theirs, first): (&Interner, u32),
+    ) -> Result<()> {
+        for run in runs(some) {
+            let KeyIndex::Text { texts, .. } = &mut self.key_index else {
+                return Err(unlike());
+            };
+            let own = (&some.groups[run.clone()], &some.hashes[run.clone()]);
+            texts.adopt_some(theirs, first, own, &mut self.numbers);
+            self.merge_states(other, &some.groups[run])?;
+        }
+        Ok(())
+    }
+
+    /// Adds what groups of `other` have accumulated to the groups of the same keys here, which were numbered last.
+    fn merge_states(&mut self, other: &Grouping, from: &[u32]) -> Result<()> {
+        self.resize();
+        for (state, other) in self.states.iter_mut().zip(&other.states) {
+            state.merge(other.as_ref(), from, &self.numbers)?;
+        }
+        Ok(())
+    }
+}
+
+/// The places of groups that are taken at once.
+fn runs(some: &Partition) -> impl Iterator<Item = Range<usize>> {
+    let all = some.groups.len();
+    let runs = (0..all).step_by(algebra::VECTOR_ROWS);
+    runs.map(move |first| first..all.min(first + algebra::VECTOR_ROWS))
 }
 
 fn unlike() -> Error {

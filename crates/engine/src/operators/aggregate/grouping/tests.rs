@@ -196,7 +196,7 @@ fn workers_are_merged_by_partition() {
     for key in ranges.clone().into_iter().flatten() {
         *expected.entry(key).or_default() += 1;
     }
-    let sources = workers().map(|groups| groups.divided(4));
+    let sources = workers().map(|groups| groups.divided(4, false));
     let mut found = BTreeMap::new();
     for part in 0..16 {
         let groups = Grouping::of_partition(&sources, part).unwrap();
@@ -332,7 +332,8 @@ proptest! {
         }
         let mut found = BTreeMap::new();
         if by_partition {
-            let sources: Vec<_> = all.into_iter().map(|groups| groups.divided(2)).collect();
+            let interned = all.iter().all(Grouping::is_interned);
+            let sources: Vec<_> = all.into_iter().map(|groups| groups.divided(2, interned)).collect();
             for part in 0..4 {
                 found.extend(text_counts(Grouping::of_partition(&sources, part).unwrap()));
             }
@@ -382,7 +383,7 @@ fn long_strings_are_loose_and_merged_by_partition() {
         let sources = [again, worker(100..KEYS), worker(KEYS..KEYS + 10)];
         assert!(sources.iter().all(Grouping::is_by_hash));
         let held: usize = sources.iter().map(Grouping::memory).sum();
-        let sources = sources.map(|groups| groups.divided(3));
+        let sources = sources.map(|groups| groups.divided(3, false));
         let parts = (0..8).map(|part| Grouping::of_partition(&sources, part).unwrap());
         let parts: Vec<_> = parts.collect();
         let memory: usize = parts.iter().map(Grouping::memory).sum();
@@ -414,7 +415,7 @@ fn loose_groups_meet_long_strings() {
         assert!(first.is_loose() && first.is_by_hash());
         let short = [worker(0..KEYS, false), worker(10..KEYS, false)];
         assert!(short.iter().all(|groups| groups.is_by_hash()));
-        let sources = short.map(|groups| groups.divided(2));
+        let sources = short.map(|groups| groups.divided(2, false));
         let parts = (0..4).map(|part| Grouping::of_partition(&sources, part).unwrap());
         let counted: BTreeMap<_, _> = parts.flat_map(text_counts).collect();
         assert_eq!(counted.len(), KEYS as usize);
