@@ -124,7 +124,7 @@ fn grouped(value: Value, keys: &[usize], plain: bool) -> Arc<Prepared> {
     use Function::{Avg, AvgDistinct, Count, CountDistinct, Max, Min, Sum, SumDistinct};
     let mut query = Query::default();
     let (input, vars) = relation(&mut query, &columns(value));
-    let [x, other, _, word, some, quarters] = vars[..] else {
+    let [x, other, _, _, some, quarters] = vars[..] else {
         panic!("{} columns", vars.len())
     };
     let count = int().nullable(false);
@@ -135,7 +135,7 @@ fn grouped(value: Value, keys: &[usize], plain: bool) -> Arc<Prepared> {
         (Sum, Some(some), int()),
         (Min, Some(some), int()),
         (Avg, Some(some), double()),
-        (Max, Some(word), query.ty(word).clone()),
+        (Max, Some(some), int()),
         (Avg, Some(quarters), double()),
         (Sum, Some(quarters), double()),
     ];

@@ -1,7 +1,7 @@
 //! A hash join table: from keys of some words to the rows that have them.
 
 use super::found::{self, NONE, through};
-use super::hash_partitions::HashedParts;
+use super::parted::PartedVec;
 use crate::filter::positions;
 use crate::krao::Groups;
 use crate::prefetch;
@@ -108,10 +108,79 @@ impl Part {
 /// A finished partition.
 #[derive(Clone, Debug)]
 pub struct Filled {
-    pub(super) keys: Groups,
+    keys: Groups,
     /// Where the rows of each group begin, and behind the last; `None` if each has one row.
     pub(super) starts: Option<Vec<u32>>,
     pub(super) rows: Vec<u32>,
+}
+
+/// A [`Hashed`] to which several threads join its partitions, each of them others.
+#[derive(Debug)]
+pub struct HashedParts {
+    /// The numbers of keys and of rows in the partitions before each.
+    before: Vec<(u32, u32)>,
+    /// Where the rows of each key begin, and in a part of its own where the last ends; `None` if each key has one row.
+    starts: Option<PartedVec<u32>>,
+    rows: PartedVec<u32>,
+}
+
+impl HashedParts {
+    /// Room for the table of these partitions, which are all, in the order of the high bits of their hashes.
+    ///
+    /// # Panics
+    /// When they have 2^32 - 1 rows or more.
+    pub fn of(parts: &[Filled]) -> HashedParts {
+        let all: usize = parts.iter().map(|part| part.rows.len()).sum();
+        assert!(all < NONE as usize, "too many rows");
+        let (mut keys, mut rows) = (0, 0);
+        let mut before = Vec::with_capacity(parts.len());
+        for part in parts {
+            before.push((keys, rows));
+            keys += part.keys.len() as u32;
+            rows += part.rows.len() as u32;
+        }
+        let starts = (keys < rows).then(|| {
+            let lengths = parts.iter().map(|part| part.keys.len());
+            let starts = PartedVec::new(lengths.chain([1]));
+            starts.write(parts.len(), |end| end.fill(rows));
+            starts
+        });
+        HashedParts {
+            before,
+            starts,
+            rows: PartedVec::new(parts.iter().map(|part| part.rows.len())),
+        }
+    }
+
+    /// Joins a partition. Gives its keys, which [`HashedParts::finish`] asks for.
+    ///
+    /// # Panics
+    /// When there is no such partition, it has been joined, or it is another than there was room made for.
+    pub fn join(&self, part: usize, filled: Filled) -> Groups {
+        let Filled { keys, starts, rows } = filled;
+        self.rows.write(part, |all| all.copy_from_slice(&rows));
+        if let Some(all) = &self.starts {
+            let (_, begin) = self.before[part];
+            all.write(part, |all| {
+                assert_eq!(all.len(), keys.len(), "another partition");
+                for (group, to) in (0u32..).zip(all) {
+                    *to = begin + starts.as_ref().map_or(group, |own| own[group as usize]);
+                }
+            });
+        }
+        keys
+    }
+
+    /// The table of all partitions, with the keys of each.
+    ///
+    /// # Panics
+    /// When a partition has not been joined, or as [`Hashed::new`].
+    pub fn finish(self, keys: Vec<Groups>) -> Hashed {
+        assert_eq!(keys.len(), self.before.len(), "the keys of each partition");
+        let firsts = self.before.into_iter().map(|(keys, _)| keys).collect();
+        let starts = self.starts.map(PartedVec::into_vec);
+        Hashed::joined(keys, firsts, starts, self.rows.into_vec())
+    }
 }
 
 /// A join table, shared by the threads that probe it.

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::error::Result;
+use crate::functions::regular::expression::{Expression, behind};
 use crate::functions::regular::library::Room;
-use crate::functions::regular::{Expression, behind};
 
 /// How many expressions a thread keeps for its next batch.
 const KEPT: usize = 4;

@@ -1,5 +1,8 @@
 use super::*;
 use crate::error::Error;
+use crate::functions::regular::divided::Places;
+use crate::functions::regular::expression::Expression;
+use crate::functions::regular::library::{Library, Room};
 
 fn expression(pattern: &str, options: &str) -> Known {
     Known::new(pattern, options).unwrap()

@@ -1,13 +1,11 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
-mod first;
+pub(crate) mod first;
 mod layout;
 mod partitions;
 mod rows;
 mod shrinking;
-
-pub(crate) use first::FirstOf;
 
 use std::sync::Arc;
 
