@@ -154,16 +154,16 @@ fn expected(join: Join) -> Pairs {
     let mut all: Pairs = vec![];
     let mut found = vec![false; ROWS as usize];
     for id in 0..ROWS {
-        let partners = left_key(id).and_then(|key| by_key.get(&key));
-        let partners = partners.map_or(&[][..], Vec::as_slice);
-        partners
+        let matches = left_key(id).and_then(|key| by_key.get(&key));
+        let matches = matches.map_or(&[][..], Vec::as_slice);
+        matches
             .iter()
             .for_each(|other| found[*other as usize] = true);
-        match (join, partners) {
+        match (join, matches) {
             (Join::Anti, []) => all.push((Some(id), Some(id))),
             (Join::Full, []) => all.push((Some(id), None)),
             (Join::Anti, _) => {}
-            _ => all.extend(partners.iter().map(|other| (Some(id), Some(*other)))),
+            _ => all.extend(matches.iter().map(|other| (Some(id), Some(*other)))),
         }
     }
     if let Join::Full = join {
