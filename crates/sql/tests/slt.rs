@@ -1,7 +1,8 @@
 //! The `.slt` files in `tests/slt`, each on a store of its own.
 //!
 //! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
-//! opened again after each statement that leaves no transaction in progress; by DataFusion and by Atoll's own engine.
+//! opened again after each statement that leaves no transaction in progress; by DataFusion and by Atoll's own engine,
+//! which in one of the runs is asked for each query several times, so that the last ones go by the plan that was kept.
 //! Each `connection` of a file is a session. `UPDATE_SLT=1 cargo test -p sql --test
 //! slt live` rewrites the expected results from what the engine answers: read the difference before committing it.
 
@@ -10,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use arrow::datatypes::DataType;
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use futures::TryStreamExt;
 use sqllogictest::{DBOutput, DefaultColumnType, Runner};
 
 /// A store that statements run on, opened again on request.
@@ -26,6 +29,8 @@ struct Database {
     /// Whether to close and open the store after each statement.
     reopen: bool,
     executor: sql::Executor,
+    /// Whether each query runs again.
+    repeats: bool,
 }
 
 /// What a test file may expect of a failure: its message.
@@ -53,6 +58,7 @@ impl Database {
             roles: Vec::new(),
             reopen,
             executor,
+            repeats: false,
         };
         database.open();
         database
@@ -115,6 +121,7 @@ impl Database {
     ) -> Result<DBOutput<DefaultColumnType>, Failure> {
         let instance = self.instance.as_ref().unwrap();
         let session = self.sessions[connection].get_or_insert_with(|| instance.session());
+        let session = session.clone();
         let answers = self
             .workers
             .handle()
@@ -126,11 +133,60 @@ impl Database {
         if answer.schema.fields().is_empty() {
             return Ok(DBOutput::StatementComplete(answer.changed.unwrap_or(0)));
         }
+        let rows = rows(&answer.schema, &answer.batches);
+        if self.repeats && is_repeatable(sql) {
+            self.repeat(&session, sql, &rows);
+        }
         Ok(DBOutput::Rows {
             types: types(answer),
-            rows: rows(answer),
+            rows,
         })
     }
+
+    /// Runs a query three times more, of which the last goes by the plan that the one before kept.
+    fn repeat(&self, session: &sql::Session, sql: &str, expected: &[Vec<String>]) {
+        let sorted = |mut rows: Vec<Vec<String>>| {
+            rows.sort();
+            rows
+        };
+        let expected = sorted(expected.to_vec());
+        for _ in 0..3 {
+            let asked = async {
+                let stream = session.stream(sql).await?;
+                let schema = Arc::clone(stream.schema());
+                let batches: Vec<RecordBatch> = stream.try_collect().await?;
+                sql::Result::Ok((schema, batches))
+            };
+            let (schema, batches) = self.workers.handle().block_on(asked).unwrap();
+            assert_eq!(sorted(rows(&schema, &batches)), expected, "{sql}");
+        }
+    }
+}
+
+/// Whether a statement is a query that changes nothing and says the same each time.
+fn is_repeatable(text: &str) -> bool {
+    const OTHERS: [&str; 17] = [
+        "nextval",
+        "setval",
+        "advisory",
+        "random",
+        "uuid",
+        "now()",
+        "clock_timestamp",
+        "current_",
+        "timeofday",
+        "txid",
+        "set_config",
+        "insert ",
+        "update ",
+        "delete ",
+        "merge ",
+        "for ",
+        ";",
+    ];
+    let text = text.to_lowercase();
+    let starts = ["select", "with", "values", "table", "("];
+    starts.iter().any(|word| text.starts_with(word)) && !OTHERS.iter().any(|word| text.contains(word))
 }
 
 fn types(answer: &sql::Answer) -> Vec<DefaultColumnType> {
@@ -151,11 +207,11 @@ fn types(answer: &sql::Answer) -> Vec<DefaultColumnType> {
         .collect()
 }
 
-fn rows(answer: &sql::Answer) -> Vec<Vec<String>> {
+fn rows(schema: &Schema, batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let options = FormatOptions::default().with_null("NULL");
     let mut rows = Vec::new();
-    for batch in &answer.batches {
-        assert_eq!(batch.schema().fields().len(), answer.schema.fields().len());
+    for batch in batches {
+        assert_eq!(batch.schema().fields().len(), schema.fields().len());
         let batch = sql::as_texts(batch).unwrap();
         let columns: Vec<ArrayFormatter<'_>> = batch
             .columns()
@@ -251,9 +307,13 @@ fn files() -> Vec<PathBuf> {
 }
 
 fn run(machine: &str, reopen: bool, executor: sql::Executor) {
+    run_on(|| Database::new(machine, reopen, executor));
+}
+
+fn run_on(new: impl Fn() -> Database) {
     let mut failures = Vec::new();
     for file in files() {
-        let database = Arc::new(Mutex::new(Database::new(machine, reopen, executor)));
+        let database = Arc::new(Mutex::new(new()));
         let mut runner = Runner::new(|| {
             let connection = Connection::new(&database);
             async { Ok(connection) }
@@ -291,8 +351,11 @@ fn reopened_after_each_statement() {
 }
 
 #[test]
-fn fused() {
-    run("live", false, sql::Executor::Fused);
+fn fused_and_repeated() {
+    run_on(|| Database {
+        repeats: true,
+        ..Database::new("live", false, sql::Executor::Fused)
+    });
 }
 
 #[test]

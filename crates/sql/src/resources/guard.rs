@@ -42,10 +42,15 @@ pub(crate) fn check_length(text: &str) -> Result<()> {
     }
 }
 
+/// Whether a tree of this depth is to be handled [with room](with_room).
+pub(crate) fn is_deep(depth: usize) -> bool {
+    depth > DEEP
+}
+
 /// Runs `work` with enough stack for a tree of `depth`. Parsing, printing and dropping a tree is recursive, and the
 /// caller's stack may be small.
 pub(crate) fn with_room<T>(depth: usize, work: impl FnOnce() -> T) -> T {
-    if depth > DEEP {
+    if is_deep(depth) {
         stacker::maybe_grow(RED_ZONE, STACK, work)
     } else {
         work()

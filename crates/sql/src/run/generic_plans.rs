@@ -150,7 +150,7 @@ impl GenericRun {
                 .into_iter()
                 .all(|(own, described)| own.data_type() == described.data_type());
         let fits = alike && is_for_any_values(&optimised)?;
-        Ok(fits.then_some(Planned { plan, optimised }))
+        Ok(fits.then(|| Planned::new(plan, optimised)))
     }
 
     /// The query with its values.
@@ -295,7 +295,7 @@ impl Planned {
             other => Ok(Transformed::no(other)),
         };
         let optimised = optimised.transform_up_with_subqueries(simplified)?.data;
-        Ok(Planned { plan, optimised })
+        Ok(Planned::new(plan, optimised))
     }
 }
 

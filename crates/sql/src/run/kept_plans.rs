@@ -6,14 +6,14 @@
 //! space nobody may use meanwhile, so one is kept for seconds after it was last used, and there are few of them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use engine::Prepared;
 use parking_lot::Mutex;
 use workers::Workers;
 
@@ -59,6 +59,20 @@ impl PlanKey {
 pub(crate) struct Planned {
     pub plan: LogicalPlan,
     pub optimised: LogicalPlan,
+    /// The program of the engine that `optimised` was lowered to, once it was and if the engine runs all of it. Planning again
+    /// with the same [`PlanKey`] would make the same one, and a program holds nothing of a run.
+    pub program: Arc<OnceLock<Arc<Prepared>>>,
+}
+
+impl Planned {
+    pub(crate) fn new(plan: LogicalPlan, optimised: LogicalPlan) -> Planned {
+        let program = Arc::default();
+        Planned {
+            plan,
+            optimised,
+            program,
+        }
+    }
 }
 
 /// A plan that is kept, and when it was last used.

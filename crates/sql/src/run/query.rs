@@ -5,9 +5,8 @@
 //! 2. If no other query runs, or the wait was too long, DataFusion, whose sorts and aggregates spill.
 //! 3. If the table of a join does not fit either, DataFusion with sort-merge joins, which spill.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::record_batch::RecordBatch;
 use datafusion::config::ConfigNonZeroUsize;
@@ -16,6 +15,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
+use engine::Prepared;
 use futures::{StreamExt, TryStreamExt, stream};
 use memory::Budget;
 
@@ -40,7 +40,7 @@ const FRUGAL_BATCH: usize = 1024;
 /// A query that is to run.
 pub(crate) enum Asked {
     /// As it is written, and where its plan is kept if it is.
-    Written(Box<Sql>, Option<Arc<Slot>>),
+    Written(Arc<Sql>, Option<Arc<Slot>>),
     /// One that was prepared.
     Prepared(Box<GenericRun>),
 }
@@ -59,7 +59,7 @@ pub(crate) async fn run(context: StatementContext, query: Sql) -> Result<Answer>
         mut rows,
         clock,
         origins,
-    } = opened(context, Asked::Written(Box::new(query), None)).await?;
+    } = opened(context, Asked::Written(Arc::new(query), None)).await?;
     let schema = rows.schema();
     let mut batches = Vec::new();
     while let Some(batch) = rows.try_next().await? {
@@ -160,8 +160,7 @@ async fn opened(mut context: StatementContext, asked: Asked) -> Result<Opened> {
         Asked::Prepared(run) => run.planned(&context).await?,
     };
     if let Some(planned) = planned {
-        let optimised = Some(&planned.optimised);
-        let rows = found(&mut context, &planned.plan, optimised, None).await?;
+        let rows = of_plan(&mut context, &planned).await?;
         let origins = match asked {
             Asked::Written(..) => context.origins(&planned.plan),
             // They were told when it was described.
@@ -174,7 +173,7 @@ async fn opened(mut context: StatementContext, asked: Asked) -> Result<Opened> {
         });
     }
     let (query, kept) = match asked {
-        Asked::Written(query, kept) => (*query, kept),
+        Asked::Written(query, kept) => (Arc::unwrap_or_clone(query), kept),
         Asked::Prepared(run) => (run.written()?, None),
     };
     let plan = context.plan(query, None).await?;
@@ -210,13 +209,11 @@ async fn rows_to_repeat(
         return rows(context, &plan).await;
     };
     let optimised = rules::logical(&context.state, &plan)?;
-    let planned = Planned { plan, optimised };
+    let planned = Planned::new(plan, optimised);
     let instance = Arc::clone(&context.instance);
     let plans = &instance.plans;
     plans.keep_again(kept, (key, planned.clone()), instance.workers())?;
-    let optimised = Some(&planned.optimised);
-    let rows = found(context, &planned.plan, optimised, None).await?;
-    Ok(output::named(rows))
+    Ok(output::named(of_plan(context, &planned).await?))
 }
 
 /// The same of the plan by which a statement gets the rows that it writes, or finds those that it changes. Whoever
@@ -248,7 +245,11 @@ async fn at_once(
 ) -> Result<SendableRecordBatchStream> {
     let plan = context.with_ctes(plan).await?;
     context.in_order(&plan)?;
-    Ok(output::named(found(context, &plan, None, watch).await?))
+    // Once for all executors.
+    let optimised = rules::logical(&context.state, &plan)?;
+    Ok(output::named(
+        found(context, &optimised, None, watch).await?,
+    ))
 }
 
 /// The rows of a plan with functions that wait for locks: it runs again each time that it has got one, until it comes to its
@@ -290,19 +291,40 @@ async fn gathered(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
+/// The rows of a plan that is kept. It is lowered once.
+async fn of_plan(
+    context: &mut StatementContext,
+    planned: &Planned,
+) -> Result<SendableRecordBatchStream> {
+    let program = Some(&*planned.program);
+    found(context, &planned.optimised, program, None).await
+}
+
+/// What the engine runs of a plan, as it was lowered before if it was; `None` if that is nothing.
+async fn lowered(
+    context: &StatementContext,
+    optimised: &LogicalPlan,
+    program: Option<&OnceLock<Arc<Prepared>>>,
+) -> Result<Option<NativePlan>> {
+    if let Some(known) = program.and_then(OnceLock::get) {
+        return Ok(Some(NativePlan::Whole(Arc::clone(known))));
+    }
+    let native = native::prepare(context, optimised).await?.native;
+    if let (Some(program), Some(NativePlan::Whole(whole))) = (program, &native) {
+        program.get_or_init(|| Arc::clone(whole));
+    }
+    Ok(native)
+}
+
+/// The rows of a plan that the rules have run on; its `program` is kept if there is a place for it.
 async fn found(
     context: &mut StatementContext,
-    plan: &LogicalPlan,
-    optimised: Option<&LogicalPlan>,
+    optimised: &LogicalPlan,
+    program: Option<&OnceLock<Arc<Prepared>>>,
     watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
-    // Once for all executors.
-    let optimised = match optimised {
-        Some(known) => Cow::Borrowed(known),
-        None => Cow::Owned(rules::logical(&context.state, plan)?),
-    };
     if context.instance.executor.is_native()
-        && let Some(native) = native::prepare(context, &optimised).await?.native
+        && let Some(native) = lowered(context, optimised, program).await?
     {
         context.clock.planned();
         if let Some(rows) = on_engine(context, &native, watch).await? {
@@ -310,7 +332,7 @@ async fn found(
             return Ok(rows);
         }
     }
-    on_datafusion(context, &optimised, watch).await
+    on_datafusion(context, optimised, watch).await
 }
 
 /// Runs `plan` on Atoll's own engine; `None` if memory does not suffice, or the engine cannot run it after all.

@@ -258,7 +258,7 @@ pub(crate) async fn planned_query(
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
     let fields: Vec<Field> = optimised.schema().fields().iter().map(field).collect();
     let schema = visible::schema(&Arc::new(Schema::new(fields)));
-    Ok((schema, Planned { plan, optimised }))
+    Ok((schema, Planned::new(plan, optimised)))
 }
 
 /// The table that a statement writes to.

@@ -1,6 +1,7 @@
 //! `select ... for update` and its kin, and `lock table`. One transaction writes at a time, so a query that locks rows takes the turn to write for
 //! its transaction: what it has read is what there is until that ends.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion::sql::sqlparser::ast::{Lock, LockTableMode, Statement as Sql};
@@ -32,11 +33,12 @@ pub(crate) async fn asked(
 ) -> Result<StatementContext> {
     match asked {
         Asked::Written(query, kept) => {
-            if is_locking(query) {
-                // It may be asked for no rows, so the plan of its text is not its own.
-                *kept = None;
+            if !is_locking(query) {
+                return scope.read(started).await;
             }
-            read(scope, query, started).await
+            // It may be asked for no rows, so the plan of its text is not its own.
+            *kept = None;
+            read(scope, Arc::make_mut(query), started).await
         }
         // Those that lock rows are planned with their values.
         Asked::Prepared(_) => scope.read(started).await,

@@ -38,7 +38,7 @@ use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::described::Described;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::prepare::Names;
-use crate::statements::recent::Recent;
+use crate::statements::recent::{Again, Recent};
 use crate::statements::transaction::clock;
 use crate::statements::{explain, locking, looked_up};
 
@@ -290,14 +290,39 @@ impl Session {
         {
             return Ok(self.finished(answer));
         }
+        // A session that may not name files shares its texts with one that may.
+        if self.files
+            && let Some(again) = self.recent.find(text)
+        {
+            return self.stream_again(again, started).await;
+        }
         let mut statements = self.parsed(text).await?;
         match (statements.pop(), statements.is_empty()) {
-            (Some(parsed), true) => {
-                let kept = self.recent.runs(text, &parsed.statement);
-                self.stream_parsed(parsed, kept, started).await
-            }
+            (Some(parsed), true) => match self.recent.runs(text, &parsed) {
+                Some(again) => self.stream_again(again, started).await,
+                None => self.stream_parsed(parsed, None, started).await,
+            },
             _ => Err(Error::coded("42601", "expected exactly one statement")),
         }
+    }
+
+    /// Runs a query that ran before, by the plan that was kept of it if that still holds.
+    async fn stream_again(
+        &self,
+        Again { query, depth, kept }: Again,
+        started: Instant,
+    ) -> Result<AnswerStream> {
+        if let Some(asked) = KeyQuery::of_sql(&query)
+            && let Some(answer) = self.looked_up(&asked, &[], started).await?
+        {
+            return Ok(self.finished(answer));
+        }
+        let asked = Asked::Written(query, Some(kept));
+        let mut answer = self
+            .stream_query(asked, self.room(depth, false), started)
+            .await?;
+        answer.verb = "SELECT";
+        Ok(answer)
     }
 
     /// Runs one statement that was read, by the plan that was kept of it if there is one.
@@ -323,7 +348,7 @@ impl Session {
         let mut answer = match statement {
             Statement::Sql(sql) if matches!(*sql, Sql::Query(_)) => {
                 let depth = self.room(depth, executes);
-                let asked = Asked::Written(sql, kept);
+                let asked = Asked::Written(Arc::from(sql), kept);
                 self.stream_query(asked, depth, started).await?
             }
             other => {

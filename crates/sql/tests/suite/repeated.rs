@@ -109,6 +109,46 @@ fn the_third_run_is_not_planned() {
     assert!(texts.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
+/// Programs that are kept run again and at the same time, whatever they keep of rows while they run.
+#[test]
+fn programs_run_again_and_at_once() {
+    let database = Database::new(PlanUse::Repeatedly);
+    let session = database.instance.session();
+    database
+        .ask(
+            &session,
+            "create table n as select g as a, g % 977 as k, 'text ' || g % 313 as t from generate_series(1, 60000) g",
+        )
+        .unwrap();
+    for text in [
+        "select k, count(*), sum(a), min(t) from n group by k order by k",
+        "select count(*), sum(x.a) from n x join n y on x.a = y.k where y.t like '%1%'",
+        "select a, row_number() over (partition by k order by a desc) as r from n order by r, a limit 5",
+        "select t, count(distinct k) from n group by t order by 2 desc, 1 limit 7",
+        "select k, t, grouping(k, t), count(*) from n group by rollup (k, t) order by 3, 1, 2 limit 9",
+        "select a from n where k in (select max(k) from n group by t) order by a desc limit 3",
+        "select x.a, y.a from n x left join n y on y.a = x.k and y.t = x.t order by 1, 2 limit 4",
+        "select a from n where k < 5 except select a from n where k > 3 order by 1 limit 6",
+        "select sum(length(upper(t))), avg(a) from n where upper(t) <> 'TEXT 7'",
+    ] {
+        let first = database.ask(&session, text).unwrap();
+        let used = database.used();
+        for _ in 0..3 {
+            assert_eq!(database.ask(&session, text).unwrap(), first, "{text}");
+        }
+        assert_eq!(database.used(), used + 2, "{text}");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..3 {
+                        assert_eq!(database.ask(&session, text).unwrap(), first, "{text}");
+                    }
+                });
+            }
+        });
+    }
+}
+
 #[test]
 fn each_run_is_planned_if_that_is_wanted() {
     let database = Database::new(PlanUse::Once);
