@@ -387,6 +387,12 @@ impl Pipeline {
         }
     }
 
+    /// Whether a probe of it marks rows of its join table.
+    pub fn marks(&self) -> bool {
+        let marks = |operator: &Operator| matches!(operator, Operator::Probe(own) if own.marks);
+        self.operators.iter().any(marks)
+    }
+
     /// For each operator, and the sink at the end, the vectors that are read there or later (ascending).
     pub fn live(&self, mut live: Required) -> Vec<Vec<Var>> {
         let mut all = vec![live.iter().copied().collect()];

@@ -8,6 +8,9 @@
 //!
 //! Keys are whole numbers or texts.
 //!
+//! And a join table of several keys, such as (part, supplier), holds only rows that its own pipelines have found in others:
+//! where it is probed, their keys are known, too, and by one column they may tell more than it does itself.
+//!
 //! A row matters to nobody only if every reader of its stage says so. Groups are dropped by their keys alone, and
 //! whole partitions of windows; nothing passes a limit. Rows of an outer or an anti join that have no match stay: such a
 //! probe drops none itself. What is dropped behind a probe that marks the rows of its join table says nothing of the rows
@@ -61,11 +64,16 @@ pub(crate) fn transfer(program: &mut Program, types: &[Column]) {
     for stage in kept.chain([program.answer]) {
         demands[stage] = Some(BTreeSet::new());
     }
+    let held = held(program, types);
     for number in (0..program.stages.len()).rev() {
         let demand = demands[number].take().unwrap_or_default();
         let (before, rest) = program.stages.split_at_mut(number);
         let Some(stage) = rest.first_mut() else {
             continue;
+        };
+        let before = Before {
+            stages: before,
+            held: &held,
         };
         let demand: BTreeSet<Bound> = demand
             .into_iter()
@@ -78,6 +86,44 @@ pub(crate) fn transfer(program: &mut Program, types: &[Column]) {
             pipeline.transfers = known.tell_source(pipeline, before, &mut demands);
         }
     }
+}
+
+/// The stages before one, and what is known of the keys of their join tables.
+#[derive(Clone, Copy)]
+struct Before<'s> {
+    stages: &'s [Stage],
+    /// For each join table of several keys what all its rows were found in, by the vectors of its keys.
+    held: &'s [BTreeSet<Bound>],
+}
+
+/// For each stage what all rows of its join table were found in, if that has several keys.
+fn held(program: &Program, types: &[Column]) -> Vec<BTreeSet<Bound>> {
+    let mut held: Vec<BTreeSet<Bound>> = vec![BTreeSet::new(); program.stages.len()];
+    for (number, stage) in program.stages.iter().enumerate() {
+        let Sink::Table { keys, .. } = &stage.sink else {
+            continue;
+        };
+        // A single key tells more than what its rows were found in.
+        if keys.len() < 2 {
+            continue;
+        }
+        let before = Before {
+            stages: &program.stages[..number],
+            held: &held,
+        };
+        let mut all = None;
+        for pipeline in &stage.pipelines {
+            let mut own = BTreeSet::new();
+            if !pipeline.marks() {
+                let known = Known::of(pipeline, before, &BTreeSet::new(), types, 0);
+                let bounds = keys.iter().map(|key| known.of_var(*key, *key, number));
+                own.extend(bounds.flatten());
+            }
+            agree(&mut all, own);
+        }
+        held[number] = all.unwrap_or_default();
+    }
+    held
 }
 
 /// Whether all rows with a value of `var` may be missing in a sink that loses nothing but them by it.
@@ -111,7 +157,7 @@ impl<'t> Known<'t> {
     /// is none, the readers of its stage. `before` are the stages before its own.
     fn of(
         pipeline: &Pipeline,
-        before: &[Stage],
+        before: Before<'_>,
         demand: &BTreeSet<Bound>,
         types: &'t [Column],
         marking: usize,
@@ -120,7 +166,7 @@ impl<'t> Known<'t> {
         let mut known = Known {
             equal: Classes::default(),
             bounds: BTreeSet::new(),
-            unclear: made_twice(pipeline, before),
+            unclear: made_twice(pipeline, before.stages),
             types,
         };
         for operator in &pipeline.operators {
@@ -177,11 +223,11 @@ impl<'t> Known<'t> {
         }
     }
 
-    fn probe(&mut self, probe: &Probe, before: &[Stage]) {
+    fn probe(&mut self, probe: &Probe, before: Before<'_>) {
         if matches!(probe.kind, JoinKind::Outer | JoinKind::Anti) {
             return;
         }
-        let Some(keys) = keys_of(before, probe.stage) else {
+        let Some(keys) = keys_of(before.stages, probe.stage) else {
             return;
         };
         for (place, (var, key)) in probe.keys.iter().zip(keys).enumerate() {
@@ -194,6 +240,10 @@ impl<'t> Known<'t> {
                 stage: probe.stage,
                 place,
             });
+            let held = before.held[probe.stage].iter();
+            let held = held.filter(|bound| bound.var == key);
+            self.bounds
+                .extend(held.map(|bound| Bound { var, ..*bound }));
             let outputs = probe.build_outputs.iter();
             let outputs = outputs.filter(|(from, _)| *from == key);
             if probe.kind == JoinKind::Inner {
@@ -226,7 +276,7 @@ impl<'t> Known<'t> {
         &self,
         behind: &Known<'_>,
         pipeline: &Pipeline,
-        before: &[Stage],
+        Before { stages, .. }: Before<'_>,
         demands: &mut Demands,
     ) {
         let mut is_marked = false;
@@ -239,7 +289,7 @@ impl<'t> Known<'t> {
             // Where rows are only marked, who reads the marks says which matter.
             if probe.kind != JoinKind::MarkOnly {
                 let known = if is_first { behind } else { self };
-                agree(&mut demands[probe.stage], known.of_table(probe, before));
+                agree(&mut demands[probe.stage], known.of_table(probe, stages));
             }
         }
     }
@@ -248,7 +298,7 @@ impl<'t> Known<'t> {
     fn tell_source(
         &self,
         pipeline: &Pipeline,
-        before: &[Stage],
+        Before { stages, .. }: Before<'_>,
         demands: &mut Demands,
     ) -> Vec<Transfer> {
         let named = |vars: &[Var], stage: usize| {
@@ -258,7 +308,7 @@ impl<'t> Known<'t> {
         match &pipeline.source {
             Source::Scan(scan) => {
                 let columns = scan.columns.iter().flat_map(|(var, column)| {
-                    let bounds = self.of_var(*var, *var, before.len()).into_iter();
+                    let bounds = self.of_var(*var, *var, stages.len()).into_iter();
                     bounds.map(|bound| Transfer {
                         column: *column,
                         stage: bound.stage,
@@ -268,7 +318,7 @@ impl<'t> Known<'t> {
                 return columns.collect();
             }
             Source::Rows(stage) | Source::Marked { stage, .. } => {
-                let own = outputs_of(&before[*stage].sink);
+                let own = outputs_of(&stages[*stage].sink);
                 agree(&mut demands[*stage], named(&own, *stage));
             }
             Source::Values { .. } | Source::Read(_) => {}
