@@ -5,10 +5,16 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 /// The most labels of a dictionary. A block that would add more stores its texts as they are.
-pub const MOST_LABELS: usize = 65_536;
+pub const MOST_LABELS: usize = 524_288;
 
 /// Most bytes of all labels of one dictionary, so that open tables stay small in memory.
-const MOST_BYTES: usize = 4 << 20;
+const MOST_BYTES: usize = 16 << 20;
+
+/// A dictionary of more labels or bytes than these must have so many rows for each label: it is kept in memory, and written
+/// anew by each load that adds to it.
+const SMALL_LABELS: usize = 65_536;
+const SMALL_BYTES: usize = 4 << 20;
+const ROWS_OF_LABEL: usize = 8;
 
 /// Rows looked at before a text column is given up as not worth a dictionary.
 const SAMPLE: usize = 4_096;
@@ -26,6 +32,8 @@ struct Labels {
     labels: Vec<Box<[u8]>>,
     sorted: u32,
     bytes: usize,
+    /// Rows that were looked at.
+    rows: usize,
 }
 
 impl DictionaryBuilder {
@@ -34,12 +42,15 @@ impl DictionaryBuilder {
         let labels: Vec<Box<[u8]>> = labels.collect();
         let codes = labels.iter().cloned().zip(0..).collect();
         let bytes = labels.iter().map(|l| l.len()).sum();
+        // It was worth its size.
+        let rows = labels.len() * ROWS_OF_LABEL;
         DictionaryBuilder {
             inner: Mutex::new(Labels {
                 codes,
                 labels,
                 sorted,
                 bytes,
+                rows,
             }),
         }
     }
@@ -53,23 +64,24 @@ impl DictionaryBuilder {
     /// A code per row (0 for NULL), or `None` if the column is not worth a dictionary here.
     pub(crate) fn encode(&self, array: &BinaryViewArray) -> Option<Vec<u32>> {
         let (mut codes, local) = local_codes(array)?;
-        let global = self.codes_of(&local)?;
+        let global = self.codes_of(&local, array.len())?;
         for code in &mut codes {
             *code = global[*code as usize];
         }
         Some(codes)
     }
 
-    /// The codes of `local`, adding what is missing; `None` if that is too much.
-    fn codes_of(&self, local: &[&[u8]]) -> Option<Vec<u32>> {
+    /// The codes of `local`, the labels of so many rows, adding what is missing; `None` if that is too much.
+    fn codes_of(&self, local: &[&[u8]], rows: usize) -> Option<Vec<u32>> {
         let mut inner = self.inner.lock();
+        inner.rows += rows;
         let missing: Vec<&[u8]> = local
             .iter()
             .copied()
             .filter(|l| !inner.codes.contains_key(*l))
             .collect();
         let bytes = inner.bytes + missing.iter().map(|l| l.len()).sum::<usize>();
-        if inner.labels.len() + missing.len() > MOST_LABELS || bytes > MOST_BYTES {
+        if !inner.has_room(inner.labels.len() + missing.len(), bytes) {
             return None;
         }
         inner.add(missing);
@@ -78,6 +90,13 @@ impl DictionaryBuilder {
 }
 
 impl Labels {
+    /// Whether there may be so many labels of so many bytes.
+    fn has_room(&self, labels: usize, bytes: usize) -> bool {
+        let is_small = labels <= SMALL_LABELS && bytes <= SMALL_BYTES;
+        let is_worth = labels * ROWS_OF_LABEL <= self.rows;
+        labels <= MOST_LABELS && bytes <= MOST_BYTES && (is_small || is_worth)
+    }
+
     fn add(&mut self, mut missing: Vec<&[u8]>) {
         missing.sort_unstable();
         let fresh = self.labels.is_empty();
