@@ -72,23 +72,17 @@ impl HashPartitions {
         hash.checked_shr(64 - self.bits).unwrap_or(0) as usize
     }
 
-    /// Divides the rows whose keys are valid, of which the first has the number `first`. `keys` are columns.
+    /// Where the rows of each partition begin, and behind the last; and the rows in the order of their partitions, ascending within
+    /// each: those whose keys are valid.
     ///
     /// # Panics
-    /// When lengths differ, or numbers of rows would reach 2^32 - 1.
-    pub fn divide(
-        self,
-        hashes: &[u64],
-        keys: &[&[u64]],
-        valid: Option<&[bool]>,
-        first: usize,
-    ) -> DividedHashes {
-        assert!(first + hashes.len() < NONE as usize, "too many rows");
+    /// When lengths differ, or at 2^32 rows.
+    pub fn order(self, hashes: &[u64], valid: Option<&[bool]>) -> (Vec<usize>, Vec<u32>) {
         assert!(
-            keys.iter().all(|key| key.len() == hashes.len())
-                && valid.is_none_or(|valid| valid.len() == hashes.len()),
+            valid.is_none_or(|valid| valid.len() == hashes.len()),
             "columns of different lengths"
         );
+        assert!(hashes.len() <= u32::MAX as usize, "too many rows");
         let there = |row: usize| valid.is_none_or(|valid| valid[row]);
         let mut starts = vec![0; self.count() + 1];
         for (row, hash) in hashes.iter().enumerate() {
@@ -104,6 +98,26 @@ impl HashPartitions {
             rows[*place] = row as u32;
             *place += 1;
         }
+        (starts, rows)
+    }
+
+    /// Divides the rows whose keys are valid, of which the first has the number `first`. `keys` are columns.
+    ///
+    /// # Panics
+    /// When lengths differ, or numbers of rows would reach 2^32 - 1.
+    pub fn divide(
+        self,
+        hashes: &[u64],
+        keys: &[&[u64]],
+        valid: Option<&[bool]>,
+        first: usize,
+    ) -> DividedHashes {
+        assert!(first + hashes.len() < NONE as usize, "too many rows");
+        assert!(
+            keys.iter().all(|key| key.len() == hashes.len()),
+            "columns of different lengths"
+        );
+        let (starts, mut rows) = self.order(hashes, valid);
         let divided = |values: &[u64]| {
             let mut divided = Vec::new();
             gather(values, &rows, &mut divided);

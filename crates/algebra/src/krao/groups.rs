@@ -261,6 +261,10 @@ impl Groups {
             [a, b] => self
                 .keys
                 .extend(a.iter().zip(b).flat_map(|(a, b)| [*a, *b])),
+            [a, b, c] => {
+                let rows = a.iter().zip(b).zip(c);
+                self.keys.extend(rows.flat_map(|((a, b), c)| [*a, *b, *c]));
+            }
             _ => {
                 let rows = 0..hashes.len();
                 let words = rows.flat_map(|row| keys.iter().map(move |key| key[row]));
