@@ -115,7 +115,7 @@ impl Interner {
     /// Prefetches the view of a string that is read soon.
     #[inline(always)]
     pub fn ahead_view(&self, number: u32) {
-        if let Some(view) = self.views.get(number as usize) {
+        if let Some(view) = self.known(number) {
             prefetch(view);
         }
     }

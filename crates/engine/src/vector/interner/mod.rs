@@ -34,6 +34,8 @@ pub(crate) const INLINE: u32 = 12;
 /// Bytes of the first block, and of the largest.
 const FIRST_BLOCK: usize = 16 << 10;
 const LARGEST_BLOCK: usize = 4 << 20;
+/// Views of a chunk of those that a loose interner adds.
+const CHUNK: usize = 1 << 14;
 
 /// Maps strings to numbers and numbers to strings.
 #[derive(Debug, Default)]
@@ -46,6 +48,9 @@ pub(crate) struct Interner {
     hashes: Vec<u64>,
     /// Each string as an Arrow view: its length, then the whole string, or its first four bytes, block and offset.
     views: Vec<u128>,
+    /// The views of further strings, once it is loose. Invariant: all chunks but the last have [`CHUNK`] views, and none grows: one
+    /// vector of all would be copied to fresh memory each time that it doubles.
+    later: Vec<Vec<u128>>,
     /// Full blocks of string bytes.
     full: Vec<Buffer>,
     /// The block being filled. Invariant: it never grows beyond its first capacity.
@@ -148,12 +153,14 @@ enum Found {
 impl Interner {
     /// How many numbers there are.
     pub fn len(&self) -> usize {
-        self.views.len()
+        let last = self.later.last().map_or(0, Vec::len);
+        self.views.len() + self.later.len().saturating_sub(1) * CHUNK + last
     }
 
     /// Bytes allocated.
     pub fn memory(&self) -> usize {
-        let words = self.slots.capacity() + self.hashes.capacity() + 2 * self.views.capacity();
+        let views = self.views.capacity() + self.later.len() * CHUNK;
+        let words = self.slots.capacity() + self.hashes.capacity() + 2 * views;
         self.bytes + 8 * words
     }
 
@@ -212,7 +219,7 @@ impl Interner {
         out: &mut Vec<u32>,
         hashes: &mut Vec<u64>,
     ) {
-        let first = self.views.len();
+        let first = self.len();
         let end = first + rows.len();
         assert!(end < NOBODY as usize, "too many texts");
         out.clear();
@@ -225,7 +232,20 @@ impl Interner {
             let is_short = view as u32 <= INLINE;
             hashes.push(hash_of(view, || bytes));
             let view = if is_short { view } else { self.keep(bytes) };
-            self.views.push(view);
+            self.push_later(view);
+        }
+    }
+
+    /// Gives a view the next number, once it is loose.
+    #[inline(always)]
+    fn push_later(&mut self, view: u128) {
+        match self.later.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(view),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(view);
+                self.later.push(chunk);
+            }
         }
     }
 
@@ -443,8 +463,19 @@ impl Interner {
     }
 
     /// The view of the string with this number, for [`of_views`](Self::of_views); the empty string for unknown numbers.
+    #[inline(always)]
     pub fn view(&self, number: u32) -> u128 {
-        self.views.get(number as usize).copied().unwrap_or(0)
+        self.known(number).copied().unwrap_or(0)
+    }
+
+    /// The view of the string with this number; `None` for unknown numbers.
+    #[inline(always)]
+    fn known(&self, number: u32) -> Option<&u128> {
+        let number = number as usize;
+        match number.checked_sub(self.views.len()) {
+            None => self.views.get(number),
+            Some(later) => self.later.get(later / CHUNK)?.get(later % CHUNK),
+        }
     }
 
     /// The strings of these numbers; the empty string for unknown numbers.
