@@ -7,6 +7,7 @@ use crate::error::{Error, Result, missing};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::{AggregateSink, SinkFactory, SpilledGroups};
 use crate::memory::reservation::{Reservation, SLACK};
+use crate::operators::aggregate::grouping::chunks::MOST_BITS;
 use crate::operators::aggregate::grouping::first::FirstOf;
 use crate::operators::aggregate::grouping::{Finished, Grouping};
 use crate::operators::top_k::TopKFilter;
@@ -19,9 +20,6 @@ const MANY: usize = 1 << 16;
 
 /// About how many groups a partition has: the hash table of so many fits in the L2 cache.
 const PART_GROUPS: usize = 1 << 14;
-
-/// Most partitions, as bits of a hash.
-const MOST_BITS: u32 = 8;
 
 /// Whether the groups of these sinks are merged partition by partition.
 pub(super) fn is_by_partition(sinks: &[AggregateSink]) -> bool {
@@ -74,7 +72,7 @@ impl QueryState {
         let interned = groups.iter().all(Grouping::is_interned);
         let divided = groups
             .into_iter()
-            .map(|groups| async move { Ok(groups.divided(bits, interned)) });
+            .map(|groups| async move { groups.divided(bits, interned) });
         let sources = Arc::new(self.spread(divided.collect()).await?);
         let merging = (0..1 << bits).map(|part| {
             let (sources, stop) = (sources.clone(), self.stop.clone());

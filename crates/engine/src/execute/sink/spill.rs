@@ -149,22 +149,12 @@ impl SinkFactory {
     pub(crate) fn spill_groups(&self, aggregate: &mut AggregateSink, level: u32) -> Result<()> {
         let mut fresh = self.groups()?;
         fresh.held = std::mem::take(&mut aggregate.groups.held);
-        let full = std::mem::replace(&mut aggregate.groups, fresh);
+        let mut full = std::mem::replace(&mut aggregate.groups, fresh);
         let types = self.key_types();
         let types: Vec<&Type> = types.iter().collect();
         let spilled = &mut aggregate.spilled;
         spilled.states.resize_with(PARTITIONS, Vec::new);
-        let (groups, places) = full.entries();
-        let chunks = groups.chunks(EXTENT_ROWS).zip(places.chunks(EXTENT_ROWS));
-        for (some, places) in chunks {
-            let keys = full.keys(some)?;
-            let states = full.states().iter().map(|state| state.state(places));
-            let states = states.collect::<Result<Vec<_>>>()?;
-            let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
-            let own: Vec<&Vector> = keys.iter().collect();
-            let parts = RadixPartitioner::default().of(&own, &types, some.len(), level)?;
-            self.spill_columns(&columns, &parts, &mut spilled.states)?;
-        }
+        full.each_chunk(|some| self.spill_states(some, &types, level, &mut spilled.states))?;
         for (place, state) in full.states().iter().enumerate() {
             let Some((groups, values)) = state.distinct_values()? else {
                 continue;
@@ -185,6 +175,28 @@ impl SinkFactory {
                 };
                 self.spill_columns(&columns, &parts, lists)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Spills the keys of groups and what was accumulated of them, partitioned by key, which is of `types`, at `level`.
+    fn spill_states(
+        &self,
+        full: &Grouping,
+        types: &[&Type],
+        level: u32,
+        lists: &mut Lists,
+    ) -> Result<()> {
+        let (groups, places) = full.entries();
+        let chunks = groups.chunks(EXTENT_ROWS).zip(places.chunks(EXTENT_ROWS));
+        for (some, places) in chunks {
+            let keys = full.keys(some)?;
+            let states = full.states().iter().map(|state| state.state(places));
+            let states = states.collect::<Result<Vec<_>>>()?;
+            let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
+            let own: Vec<&Vector> = keys.iter().collect();
+            let parts = RadixPartitioner::default().of(&own, types, some.len(), level)?;
+            self.spill_columns(&columns, &parts, lists)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
+use algebra::filter::gather;
 use arrow::datatypes::i256;
 
 use crate::error::{Error, Result};
@@ -20,7 +21,8 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     /// An internal error if the accumulator cannot be made, which does not happen for one that exists.
     fn fresh(&self) -> Result<Box<dyn Accumulator>>;
 
-    /// Grows to `groups` groups. The first call allocates zeroed memory, which costs nothing until it is touched.
+    /// Grows to `groups` groups. The first call allocates zeroed memory, which costs nothing until it is touched. After
+    /// [`hand_over`](Accumulator::hand_over) of all groups it may also be 0.
     fn resize(&mut self, groups: usize);
 
     /// Adds `rows` values of `arg`, the i-th to group `groups[i]`.
@@ -60,6 +62,16 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     /// # Errors
     /// [`Error::Overflow`].
     fn merge(&mut self, other: &dyn Accumulator, from: &[u32], to: &[u32]) -> Result<()>;
+
+    /// Moves the groups `some`, each of them once, to an accumulator of their own, in this order. What stands for them here means
+    /// nothing any more: once all groups were moved, [`resize`](Accumulator::resize) to 0 is to follow, which keeps the memory for
+    /// groups that come later.
+    ///
+    /// # Errors
+    /// An internal error for an accumulator that does not have one cell for each group: of rows, or of distinct or collected values.
+    fn hand_over(&mut self, _some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Err(Error::internal("groups without cells are not handed over"))
+    }
 
     /// The kinds of the vectors of [`state`](Accumulator::state). Empty if the only state is
     /// [`distinct_values`](Accumulator::distinct_values).
@@ -164,14 +176,21 @@ pub(crate) fn same<A: Accumulator>(other: &dyn Accumulator) -> Result<&A> {
         .ok_or_else(|| Error::internal("accumulators of different kinds"))
 }
 
-/// Resizes `cells` to one per group: the first time by `zero`, later with copies of `value`.
+/// The cells of the groups `some`.
+pub(crate) fn cells_of<T: Copy>(cells: &[T], some: &[u32]) -> Vec<T> {
+    let mut own = Vec::new();
+    gather(cells, some, &mut own);
+    own
+}
+
+/// Resizes `cells` to one per group: as long as they have no memory by `zero`, later with copies of `value`.
 pub(crate) fn grow<T: Clone>(
     cells: &mut Vec<T>,
     groups: usize,
     zero: fn(usize) -> Vec<T>,
     value: T,
 ) {
-    if cells.is_empty() {
+    if cells.capacity() == 0 {
         *cells = zero(groups);
     } else {
         cells.resize(groups, value);

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, grow, other_state, overflow, pairs, same,
+    AccumulatedValues, Accumulator, cells_of, grow, other_state, overflow, pairs, same,
 };
 use crate::vector::value::{Kind, Values, Vector};
 
@@ -90,6 +90,14 @@ impl Accumulator for Deviations {
             }
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Deviations {
+            counts: cells_of(&self.counts, some),
+            sums: cells_of(&self.sums, some),
+            squares: cells_of(&self.squares, some),
+        }))
     }
 
     fn kinds(&self) -> Vec<Kind> {

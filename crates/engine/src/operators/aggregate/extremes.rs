@@ -9,7 +9,7 @@ use table::Dictionary;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, grow, other_state, pairs, same,
+    AccumulatedValues, Accumulator, cells_of, grow, other_state, pairs, same,
 };
 use crate::vector::strings::Strings;
 use crate::vector::value::{Kind, Values, Vector};
@@ -227,6 +227,14 @@ impl<C: ExtremeCell> Accumulator for Extreme<C> {
         Ok(())
     }
 
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Extreme {
+            least: self.least,
+            cells: cells_of(&self.cells, some),
+            seen: cells_of(&self.seen, some),
+        }))
+    }
+
     fn kinds(&self) -> Vec<Kind> {
         vec![C::KIND, Kind::Bool]
     }
@@ -327,6 +335,21 @@ impl Accumulator for ExtremeString {
             self.offer(to, &other.best[from]);
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        let own = some
+            .iter()
+            .map(|group| std::mem::take(&mut self.best[*group as usize]));
+        let best: Vec<Box<[u8]>> = own.collect();
+        let bytes: usize = best.iter().map(|string| string.len()).sum();
+        self.bytes -= bytes;
+        Ok(Box::new(ExtremeString {
+            least: self.least,
+            best,
+            bytes,
+            seen: cells_of(&self.seen, some),
+        }))
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -444,6 +467,15 @@ impl Accumulator for ExtremeCode {
         let seen = pairs(from, to).filter(|(from, _)| other.seen[*from]);
         self.offer(seen.map(|(from, to)| (to, other.best[from])));
         Ok(())
+    }
+
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(ExtremeCode {
+            least: self.least,
+            best: cells_of(&self.best, some),
+            seen: cells_of(&self.seen, some),
+            labels: self.labels.clone(),
+        }))
     }
 
     fn kinds(&self) -> Vec<Kind> {

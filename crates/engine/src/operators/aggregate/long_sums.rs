@@ -4,7 +4,7 @@ use arrow::datatypes::i256;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, other_state, pairs, same,
+    AccumulatedValues, Accumulator, cells_of, other_state, pairs, same,
 };
 use crate::vector::value::{Kind, Values, Vector};
 
@@ -43,6 +43,11 @@ impl Accumulator for LongSum {
             self.cells[to] = self.cells[to].wrapping_add(other.cells[from]);
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        let cells = cells_of(&self.cells, some);
+        Ok(Box::new(LongSum { cells }))
     }
 
     fn kinds(&self) -> Vec<Kind> {

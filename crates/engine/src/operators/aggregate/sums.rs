@@ -6,7 +6,7 @@ use algebra::fold;
 
 use crate::error::{Error, Result};
 use crate::operators::aggregate::accumulator::{
-    AccumulatedValues, Accumulator, grow, other_state, overflow, pairs, same,
+    AccumulatedValues, Accumulator, cells_of, grow, other_state, overflow, pairs, same,
 };
 use crate::vector::value::{Kind, Values, Vector};
 
@@ -81,6 +81,13 @@ impl Accumulator for Count {
             add_to(&mut self.counts[to], other.counts[from])?;
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Count {
+            counts: cells_of(&self.counts, some),
+            of_counts: self.of_counts,
+        }))
     }
 
     fn kinds(&self) -> Vec<Kind> {
@@ -283,6 +290,11 @@ impl<C: SumCell> Accumulator for Sum<C> {
             self.cells[to] = sum.ok_or_else(overflow)?;
         }
         Ok(())
+    }
+
+    fn hand_over(&mut self, some: &[u32]) -> Result<Box<dyn Accumulator>> {
+        let cells = cells_of(&self.cells, some);
+        Ok(Box::new(Sum { cells }))
     }
 
     fn kinds(&self) -> Vec<Kind> {

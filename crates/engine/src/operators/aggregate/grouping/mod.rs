@@ -1,8 +1,11 @@
 //! Grouping (`krao` of the keys): dense where the number of possible groups is small, otherwise by hash; sorted for
 //! one key, as long as rows come in its order.
 
+pub(crate) mod chunks;
 pub(crate) mod first;
 mod layout;
+mod loose;
+mod merging;
 mod partitions;
 mod rows;
 mod shrinking;
@@ -20,6 +23,7 @@ use crate::operators::aggregate::accumulator::Accumulator;
 use crate::operators::aggregate::collected::Collected;
 use crate::operators::aggregate::dense::{DenseKey, decode_keys, dense_keys, encode_keys, note};
 use crate::operators::aggregate::factory::{accumulator, row_accumulator};
+use crate::operators::aggregate::grouping::chunks::Chunks;
 use crate::operators::aggregate::grouping::layout::Layout;
 use crate::operators::aggregate::grouping::shrinking::Shrinking;
 use crate::operators::aggregate::result::{result, row_result};
@@ -39,6 +43,8 @@ pub(crate) struct Grouping {
     /// What is accumulated, and the accumulators.
     accumulated: Vec<Accumulated>,
     states: Vec<Box<dyn Accumulator>>,
+    /// Further groups, if it is [loose](Self::is_loose): the key index and the accumulators have those of the open chunk.
+    chunks: Chunks,
     /// For each function, the accumulators that its result is computed from.
     parts: Vec<ResultParts>,
     numbers: Vec<u32>,
@@ -91,9 +97,6 @@ impl KeyIndex {
 
 /// Dense indexes up to this size are always used.
 const SMALL: u64 = 1 << 16;
-
-/// Groups that are renumbered at a time.
-const TAKEN: usize = 1 << 16;
 
 /// What rows are grouped by.
 #[derive(Clone, Copy, Debug)]
@@ -152,6 +155,7 @@ impl Grouping {
             key_index,
             accumulated,
             states,
+            chunks: Chunks::default(),
             parts,
             numbers: vec![],
             index: vec![],
@@ -163,7 +167,7 @@ impl Grouping {
 
     /// Grows the accumulators to the number of groups.
     fn resize(&mut self) {
-        let size = self.group_count();
+        let size = self.numbered();
         self.states.iter_mut().for_each(|state| state.resize(size));
     }
 
@@ -282,13 +286,6 @@ impl Grouping {
         self.settle(settled)
     }
 
-    /// Moves its groups, of which several may have the same key, to `settled`, which it becomes.
-    fn settle(&mut self, mut settled: Grouping) -> Result<()> {
-        settled.held = std::mem::take(&mut self.held);
-        let before = std::mem::replace(self, settled);
-        self.add_groups(&before)
-    }
-
     /// An empty one of the same functions, with this index.
     fn like(&self, key_index: KeyIndex) -> Result<Grouping> {
         let states = self.states.iter().map(|state| state.fresh());
@@ -297,6 +294,7 @@ impl Grouping {
             key_index,
             accumulated: self.accumulated.clone(),
             states: states.collect::<Result<_>>()?,
+            chunks: Chunks::of(self.chunks.size),
             parts: self.parts.clone(),
             numbers: vec![],
             index: vec![],
@@ -304,77 +302,6 @@ impl Grouping {
         };
         like.resize();
         Ok(like)
-    }
-
-    /// Adds groups that were found by another kind of index.
-    fn add_groups(&mut self, other: &Grouping) -> Result<()> {
-        for from in other.numbers().chunks(TAKEN) {
-            let keys = other.keys(from)?;
-            self.number(&keys.iter().collect::<Vec<_>>(), None, from.len())?;
-            for (state, other) in self.states.iter_mut().zip(&other.states) {
-                state.merge(other.as_ref(), from, &self.numbers)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Merges the groups of another worker.
-    pub fn merge(&mut self, mut other: Grouping) -> Result<()> {
-        if self.has_long_texts() || other.has_long_texts() {
-            self.tighten()?;
-            other.tighten()?;
-        }
-        let (from, to) = match (&mut self.key_index, &other.key_index) {
-            (KeyIndex::One, KeyIndex::One) => (vec![0], vec![0]),
-            (KeyIndex::Dense { seen: mine, .. }, KeyIndex::Dense { seen: theirs, .. })
-            | (KeyIndex::Row { seen: mine }, KeyIndex::Row { seen: theirs }) => {
-                let from = set(theirs);
-                from.iter().for_each(|g| mine[*g as usize] = true);
-                (from.clone(), from)
-            }
-            (
-                KeyIndex::Hash {
-                    groups,
-                    interners,
-                    layout,
-                    ..
-                },
-                KeyIndex::Hash {
-                    groups: theirs,
-                    interners: their_texts,
-                    ..
-                },
-            ) => {
-                let to = layout.adopt((groups, interners), (theirs, their_texts))?;
-                self.resize();
-                ((0..theirs.len() as u32).collect(), to)
-            }
-            (KeyIndex::Text { texts, .. }, KeyIndex::Text { texts: theirs, .. }) => {
-                let to = texts.adopt(theirs);
-                self.resize();
-                ((0..to.len() as u32).collect(), to)
-            }
-            (KeyIndex::Sorted(mine), KeyIndex::Sorted(theirs)) => {
-                let to = mine.adopt(theirs);
-                self.resize();
-                ((0..to.len() as u32).collect(), to)
-            }
-            (KeyIndex::Sorted(_), KeyIndex::Dense { .. } | KeyIndex::Hash { .. })
-            | (KeyIndex::Hash { .. }, KeyIndex::Text { .. }) => {
-                std::mem::swap(&mut self.held, &mut other.held);
-                std::mem::swap(self, &mut other);
-                return self.add_groups(&other);
-            }
-            (KeyIndex::Dense { .. } | KeyIndex::Hash { .. }, KeyIndex::Sorted(_))
-            | (KeyIndex::Dense { .. }, KeyIndex::Hash { .. })
-            | (KeyIndex::Text { .. }, KeyIndex::Hash { .. })
-            | (KeyIndex::Hash { .. }, KeyIndex::Dense { .. }) => return self.add_groups(&other),
-            _ => return Err(Error::internal("groups made in different ways")),
-        };
-        for (state, other) in self.states.iter_mut().zip(&other.states) {
-            state.merge(other.as_ref(), &from, &to)?;
-        }
-        Ok(())
     }
 
     /// Bytes allocated.
@@ -388,11 +315,8 @@ impl Grouping {
                 groups, interners, ..
             } => groups.memory() + interners.iter().map(Interner::memory).sum::<usize>(),
         };
-        keys + self
-            .states
-            .iter()
-            .map(|state| state.memory())
-            .sum::<usize>()
+        let states = self.states.iter().map(|state| state.memory());
+        keys + states.sum::<usize>() + self.chunks.memory()
     }
 
     /// Whether it is a group join.
@@ -420,13 +344,18 @@ impl Grouping {
         self.accumulated[which].arg
     }
 
-    /// The accumulators.
+    /// The accumulators, of the open chunk if it is [loose](Self::is_loose).
     pub fn states(&self) -> &[Box<dyn Accumulator>] {
         &self.states
     }
 
     /// The number of groups; of a dense index or a group join, the number of possible groups.
     pub fn group_count(&self) -> usize {
+        self.chunks.groups() + self.numbered()
+    }
+
+    /// How many of its groups have numbers: all, or those of the open chunk if it is [loose](Self::is_loose).
+    fn numbered(&self) -> usize {
         match &self.key_index {
             KeyIndex::One => 1,
             KeyIndex::Row { seen } | KeyIndex::Dense { seen, .. } => seen.len(),
@@ -436,13 +365,13 @@ impl Grouping {
         }
     }
 
-    /// The numbers of the groups that occurred.
+    /// The numbers of the groups that occurred; of the open chunk if it is [loose](Self::is_loose).
     pub fn numbers(&self) -> Vec<u32> {
         match &self.key_index {
             KeyIndex::One => vec![0],
             KeyIndex::Row { seen } | KeyIndex::Dense { seen, .. } => set(seen),
             KeyIndex::Hash { .. } | KeyIndex::Text { .. } | KeyIndex::Sorted(_) => {
-                (0..self.group_count() as u32).collect()
+                (0..self.numbered() as u32).collect()
             }
         }
     }

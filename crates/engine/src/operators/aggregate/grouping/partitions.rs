@@ -1,24 +1,36 @@
-//! Groups by hash that hardly shrink: they are collected without looking whether a key has come before, and merged partition by
-//! partition, in tables that are small.
+//! Groups by hash, divided and merged partition by partition, in tables that are small.
 
 use std::ops::Range;
 
 use algebra::krao::{Groups, Partition};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::operators::aggregate::accumulator::Accumulator;
+use crate::operators::aggregate::grouping::chunks::runs;
 use crate::operators::aggregate::grouping::layout::Layout;
-use crate::operators::aggregate::grouping::shrinking::{FIRST_LOOK, Shrinking, different};
+use crate::operators::aggregate::grouping::loose::unlike;
+use crate::operators::aggregate::grouping::shrinking::Shrinking;
 use crate::operators::aggregate::grouping::{Grouping, KeyIndex};
-use crate::physical::shared_aggregates::Accumulation;
 use crate::vector::interner::Interner;
 use crate::vector::key_encoding::SharedStrings;
 
 /// Groups that were divided by their hashes.
 #[derive(Debug)]
 pub(crate) struct Divided {
-    /// What is accumulated; the keys are in the partitions.
+    /// What is accumulated; the keys are in the partitions. What was loose is in its chunks, which are divided already.
     groups: Grouping,
+    /// The partitions, `2^bits` of them, of what was not loose.
     parts: Vec<Partition>,
+    bits: u32,
+}
+
+impl Divided {
+    /// The number of groups of a partition.
+    fn groups_of(&self, part: usize) -> usize {
+        let chunks = self.groups.chunks.iter();
+        let loose = chunks.map(|chunk| chunk.places(part, self.bits).len());
+        self.parts[part].groups.len() + loose.sum::<usize>()
+    }
 }
 
 impl KeyIndex {
@@ -34,160 +46,27 @@ impl KeyIndex {
 }
 
 impl Grouping {
-    /// Whether its groups can be merged partition by partition: they are found by hashes of what means the same for all
-    /// workers, and what is accumulated has one cell for each group.
-    pub fn is_by_hash(&self) -> bool {
-        let has_cells = |own: &Accumulation| {
-            !own.is_of_rows()
-                && !matches!(own, Accumulation::Distinct { .. } | Accumulation::Call(_))
-        };
-        matches!(
-            &self.key_index,
-            KeyIndex::Hash { .. } | KeyIndex::Text { .. }
-        ) && self.accumulated.iter().all(|own| has_cells(&own.what))
-    }
-
-    /// Whether some of its keys are strings with numbers of their own.
-    pub(super) fn has_long_texts(&self) -> bool {
-        matches!(&self.key_index, KeyIndex::Hash { interners, .. } if !interners.is_empty())
-    }
-
-    /// Whether several of its groups may have the same key, which [`tighten`](Self::tighten) and
-    /// [`of_partition`](Self::of_partition) mend.
-    pub fn is_loose(&self) -> bool {
-        matches!(&self.key_index, KeyIndex::Hash { groups, .. } if groups.is_loose())
-    }
-
-    /// To be called before `rows` rows are numbered. Groups that are nearly as many as their rows become loose; where many of loose
-    /// groups have the same key, they do not stay so.
-    pub(super) fn look(&mut self, rows: usize) -> Result<()> {
-        let now = self.group_count();
-        let (KeyIndex::Hash { shrinking, .. } | KeyIndex::Text { shrinking, .. }) =
-            &mut self.key_index
-        else {
-            return Ok(());
-        };
-        if now < shrinking.next {
-            shrinking.rows += rows;
-            return Ok(());
-        }
-        let shrinks = shrinking.rows * 7 > (now - shrinking.groups) * 8;
-        *shrinking = Shrinking {
-            rows,
-            groups: now,
-            next: 2 * now,
-        };
-        if let KeyIndex::Hash {
-            groups, interners, ..
-        } = &mut self.key_index
-            && groups.is_loose()
-        {
-            let (different, all) = different(groups);
-            if 2 * different < all {
-                return self.tighten();
-            }
-            interners.iter_mut().for_each(Interner::loosen_if_new);
-        } else if !shrinks && self.is_by_hash() {
-            self.loosen();
-        }
-        Ok(())
-    }
-
-    /// Makes its groups, found by hash, loose.
-    pub(super) fn loosen(&mut self) {
-        self.words_of_texts();
-        if let KeyIndex::Hash {
-            groups, interners, ..
-        } = &mut self.key_index
-        {
-            groups.loosen();
-            interners.iter_mut().for_each(Interner::loosen_if_new);
-        }
-    }
-
-    /// Gives groups that were found by the number of an interned string words, as others have; they are loose then.
-    fn words_of_texts(&mut self) {
-        let KeyIndex::Text {
-            texts,
-            ty,
-            shrinking,
-        } = &mut self.key_index
-        else {
-            return;
-        };
-        let layout = Layout::of(std::slice::from_ref(ty));
-        let mut groups = Groups::new(layout.words());
-        groups.loosen();
-        let end = texts.len() as u32;
-        for first in (0..end).step_by(algebra::VECTOR_ROWS) {
-            let some = first..end.min(first + algebra::VECTOR_ROWS as u32);
-            layout.interned(texts, some, &mut self.words);
-            let words = &self.words;
-            groups.insert(&words.hashes, &words.columns(), &mut self.numbers);
-        }
-        self.key_index = KeyIndex::Hash {
-            layout,
-            groups,
-            interners: vec![std::mem::take(&mut **texts)],
-            shrinking: std::mem::take(shrinking),
-        };
-    }
-
-    /// Makes those of its groups one that have the same key.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`].
-    pub fn tighten(&mut self) -> Result<()> {
-        if !self.is_loose() {
-            return Ok(());
-        }
-        if self.has_long_texts() {
-            self.tighten_texts()?;
-        } else {
-            self.tighten_words()?;
-        }
-        let now = self.group_count();
-        if let KeyIndex::Hash { shrinking, .. } | KeyIndex::Text { shrinking, .. } =
-            &mut self.key_index
-        {
-            shrinking.groups = now;
-            shrinking.next = (2 * now).max(FIRST_LOOK);
-        }
-        Ok(())
-    }
-
-    /// With long strings among the keys: each is copied once, so that equal ones do not stay.
-    fn tighten_texts(&mut self) -> Result<()> {
-        let KeyIndex::Hash { layout, .. } = &self.key_index else {
-            return Err(unlike());
-        };
-        if layout.text().is_some() {
-            return self.intern_keys();
-        }
-        let settled = self.of_same_kind(0)?;
-        self.settle(settled)
-    }
-
-    fn tighten_words(&mut self) -> Result<()> {
-        let empty = self.of_same_kind(0)?;
-        let mut loose = std::mem::replace(self, empty);
-        let held = std::mem::take(&mut loose.held);
-        let mut tight = Grouping::joined(&[loose.divided(0, false)], 0, 0)?;
-        tight.held = held;
-        *self = tight;
-        Ok(())
-    }
-
     /// Whether its groups are found by the number of an interned string.
     pub fn is_interned(&self) -> bool {
         matches!(self.key_index, KeyIndex::Text { .. })
     }
 
-    /// Divides its groups into `2^bits` partitions of their hashes; none if they are not found [by hash](Self::is_by_hash). Those of
-    /// all workers are divided alike: by strings if `interned`, as they are [all](Self::is_interned) found by these, else by words.
-    pub fn divided(mut self, bits: u32, interned: bool) -> Divided {
+    /// Divides its groups into `2^bits` partitions of their hashes, at most `2^MOST_BITS`; none if they are not found
+    /// [by hash](Self::is_by_hash). Those of all workers are divided alike: by strings if `interned`, as they are
+    /// [all](Self::is_interned) found by these, else by words.
+    ///
+    /// # Errors
+    /// Those of [`Accumulator::hand_over`], for loose groups.
+    pub fn divided(mut self, bits: u32, interned: bool) -> Result<Divided> {
         if !interned {
             self.words_of_texts();
+        }
+        if self.is_loose() {
+            self.close()?;
+            // The memory of the open chunk is not needed any more.
+            for state in &mut self.states {
+                *state = state.fresh()?;
+            }
         }
         let parts = match &mut self.key_index {
             KeyIndex::Hash {
@@ -204,33 +83,34 @@ impl Grouping {
             }
             _ => vec![],
         };
-        Divided {
+        Ok(Divided {
             groups: self,
             parts,
-        }
+            bits,
+        })
     }
 
     /// The groups of one partition of several workers.
     ///
     /// # Errors
-    /// [`Error::Overflow`]; an internal error for groups that are not found [by hash](Self::is_by_hash).
+    /// [`Error::Overflow`](crate::error::Error::Overflow); an internal error for groups that are not found [by hash](Self::is_by_hash).
     pub fn of_partition(sources: &[Divided], part: usize) -> Result<Grouping> {
-        let sizes = sources.iter().map(|source| source.parts[part].groups.len());
+        let sizes = sources.iter().map(|source| source.groups_of(part));
         Grouping::joined(sources, part, sizes.max().unwrap_or(0))
     }
 
     /// The same, with room for so many groups before it grows.
-    fn joined(sources: &[Divided], part: usize, room: usize) -> Result<Grouping> {
+    pub(super) fn joined(sources: &[Divided], part: usize, room: usize) -> Result<Grouping> {
         let first = sources.first().ok_or_else(unlike)?;
         let mut all = first.groups.of_same_kind(room)?;
         for source in sources {
-            all.take(&source.groups, &source.parts[part], source.parts.len())?;
+            all.take(source, part)?;
         }
         Ok(all)
     }
 
     /// An empty one of the same functions, with room for so many groups before it grows.
-    fn of_same_kind(&self, groups: usize) -> Result<Grouping> {
+    pub(super) fn of_same_kind(&self, groups: usize) -> Result<Grouping> {
         self.like(match &self.key_index {
             KeyIndex::Hash { layout, .. } => KeyIndex::hash(layout.clone(), groups),
             KeyIndex::Text { ty, .. } => KeyIndex::Text {
@@ -242,9 +122,10 @@ impl Grouping {
         })
     }
 
-    /// Adds groups of `other`, of which several may have the same key: one of so many `parts` of them.
-    fn take(&mut self, other: &Grouping, some: &Partition, parts: usize) -> Result<()> {
-        match (&mut self.key_index, &other.key_index) {
+    /// Adds the groups of a partition of `other`, of which several may have the same key.
+    fn take(&mut self, other: &Divided, part: usize) -> Result<()> {
+        let parts = other.parts.len();
+        match (&mut self.key_index, &other.groups.key_index) {
             (
                 KeyIndex::Hash {
                     layout, interners, ..
@@ -253,79 +134,104 @@ impl Grouping {
                     interners: theirs, ..
                 },
             ) => {
-                let strings = layout.share(interners, theirs, parts);
-                self.take_words(other, some, (strings, theirs.as_slice()))
+                let mut strings = layout.share(interners, theirs, parts);
+                self.take_words(other, part, (&mut strings[..], theirs.as_slice()))?;
+                self.take_chunks(other, part, (&mut strings[..], theirs.as_slice()))
             }
             (KeyIndex::Text { texts, .. }, KeyIndex::Text { texts: theirs, .. }) => {
                 let first = texts.share(theirs, parts);
-                self.take_texts(other, some, (&**theirs, first))
+                self.take_texts(other, part, (&**theirs, first))
             }
             _ => Err(unlike()),
         }
     }
 
-    /// The same of groups that are found by words. `strings` are those of the words that `theirs` numbered.
+    /// The same of groups that are found by words and were not loose. `strings` are those of the words that `theirs` numbered.
     fn take_words(
         &mut self,
-        other: &Grouping,
-        some: &Partition,
-        (mut strings, theirs): (Vec<SharedStrings>, &[Interner]),
+        other: &Divided,
+        part: usize,
+        (strings, theirs): (&mut [SharedStrings], &[Interner]),
     ) -> Result<()> {
-        for run in runs(some) {
-            let KeyIndex::Hash {
-                groups, interners, ..
-            } = &mut self.key_index
-            else {
-                return Err(unlike());
-            };
-            let mut keys: Vec<&[u64]> = some.keys.iter().map(|keys| &keys[run.clone()]).collect();
-            for own in &mut strings {
-                own.renumber(interners, theirs, &keys);
-            }
-            for own in &strings {
-                own.put(&mut keys);
-            }
-            groups.insert(&some.hashes[run.clone()], &keys, &mut self.numbers);
-            self.merge_states(other, &some.groups[run])?;
+        let some = &other.parts[part];
+        for run in runs(0..some.groups.len(), algebra::VECTOR_ROWS) {
+            let own = (&some.hashes[..], &some.keys[..]);
+            self.number_words(own, run.clone(), (&mut *strings, theirs))?;
+            self.merge_states(&other.groups.states, &some.groups[run])?;
         }
         Ok(())
     }
 
-    /// The same of groups that are found by the numbers of strings, in `theirs`, whose blocks are shared from `first` on.
+    /// The same of those that were loose, chunk by chunk.
+    fn take_chunks(
+        &mut self,
+        other: &Divided,
+        part: usize,
+        (strings, theirs): (&mut [SharedStrings], &[Interner]),
+    ) -> Result<()> {
+        let mut from = Vec::new();
+        for chunk in other.groups.chunks.iter() {
+            for run in runs(chunk.places(part, other.bits), algebra::VECTOR_ROWS) {
+                from.clear();
+                from.extend(run.start as u32..run.end as u32);
+                let own = (&chunk.hashes[..], &chunk.keys[..]);
+                self.number_words(own, run, (&mut *strings, theirs))?;
+                self.merge_states(&chunk.states, &from)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers a run of groups that have these hashes and keys, which are columns.
+    fn number_words(
+        &mut self,
+        (hashes, keys): (&[u64], &[Vec<u64>]),
+        run: Range<usize>,
+        (strings, theirs): (&mut [SharedStrings], &[Interner]),
+    ) -> Result<()> {
+        let KeyIndex::Hash {
+            groups, interners, ..
+        } = &mut self.key_index
+        else {
+            return Err(unlike());
+        };
+        let mut keys: Vec<&[u64]> = keys.iter().map(|keys| &keys[run.clone()]).collect();
+        for own in strings.iter_mut() {
+            own.renumber(interners, theirs, &keys);
+        }
+        for own in strings.iter() {
+            own.put(&mut keys);
+        }
+        groups.insert(&hashes[run], &keys, &mut self.numbers);
+        Ok(())
+    }
+
+    /// As [`take`](Self::take) of groups that are found by the numbers of strings, in `theirs`, whose blocks are shared from `first`
+    /// on.
     fn take_texts(
         &mut self,
-        other: &Grouping,
-        some: &Partition,
+        other: &Divided,
+        part: usize,
         (theirs, first): (&Interner, u32),
     ) -> Result<()> {
-        for run in runs(some) {
+        let some = &other.parts[part];
+        for run in runs(0..some.groups.len(), algebra::VECTOR_ROWS) {
             let KeyIndex::Text { texts, .. } = &mut self.key_index else {
                 return Err(unlike());
             };
             let own = (&some.groups[run.clone()], &some.hashes[run.clone()]);
             texts.adopt_some(theirs, first, own, &mut self.numbers);
-            self.merge_states(other, &some.groups[run])?;
+            self.merge_states(&other.groups.states, &some.groups[run])?;
         }
         Ok(())
     }
 
-    /// Adds what groups of `other` have accumulated to the groups of the same keys here, which were numbered last.
-    fn merge_states(&mut self, other: &Grouping, from: &[u32]) -> Result<()> {
+    /// Adds what others have accumulated, in their groups `from`, to the groups of the same keys here, which were numbered last.
+    fn merge_states(&mut self, others: &[Box<dyn Accumulator>], from: &[u32]) -> Result<()> {
         self.resize();
-        for (state, other) in self.states.iter_mut().zip(&other.states) {
+        for (state, other) in self.states.iter_mut().zip(others) {
             state.merge(other.as_ref(), from, &self.numbers)?;
         }
         Ok(())
     }
-}
-
-/// The places of groups that are taken at once.
-fn runs(some: &Partition) -> impl Iterator<Item = Range<usize>> {
-    let all = some.groups.len();
-    let runs = (0..all).step_by(algebra::VECTOR_ROWS);
-    runs.map(move |first| first..all.min(first + algebra::VECTOR_ROWS))
-}
-
-fn unlike() -> Error {
-    Error::internal("groups that are not found by hash")
 }

@@ -2,6 +2,8 @@
 
 use algebra::krao::Groups;
 
+use crate::operators::aggregate::grouping::chunks::Chunks;
+
 /// Groups from which on it is looked at how far grouping shrinks the rows.
 pub(super) const FIRST_LOOK: usize = 1 << 16;
 
@@ -28,11 +30,15 @@ impl Default for Shrinking {
     }
 }
 
-/// How many different keys some of the groups have, by their hashes; and how many groups these are.
-pub(super) fn different(groups: &Groups) -> (usize, usize) {
-    let bits = (groups.len() / SAMPLE).max(1).ilog2();
+/// How many different keys some of the groups have, those of closed chunks and those of the open one, by their hashes; and how many
+/// groups these are.
+pub(super) fn different(open: &Groups, closed: &Chunks) -> (usize, usize) {
+    let groups = closed.groups() + open.len();
+    let bits = (groups / SAMPLE).max(1).ilog2();
     let of_first = |hash: &&u64| hash.checked_shr(64 - bits).unwrap_or(0) == 0;
-    let mut hashes: Vec<u64> = groups.hashes().iter().filter(of_first).copied().collect();
+    let closed = closed.iter().flat_map(|chunk| chunk.first_hashes(bits));
+    let hashes = closed.chain(open.hashes()).filter(of_first);
+    let mut hashes: Vec<u64> = hashes.copied().collect();
     let all = hashes.len();
     hashes.sort_unstable();
     hashes.dedup();

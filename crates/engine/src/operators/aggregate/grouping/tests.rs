@@ -86,17 +86,21 @@ proptest! {
     }
 }
 
-/// A grouping by two keys that a dense index is not possible for, with a count.
-fn by_two_keys() -> Grouping {
-    let types = |_| Type::of(&DataType::Int64, true).unwrap();
-    let folds = [Fold {
+/// The number of rows.
+fn count() -> [Fold; 1] {
+    [Fold {
         var: 2,
         function: Function::Count,
         arg: None,
-    }];
+    }]
+}
+
+/// A grouping by two keys that a dense index is not possible for, with a count.
+fn by_two_keys() -> Grouping {
+    let types = |_| Type::of(&DataType::Int64, true).unwrap();
     Grouping::new(
         GroupedBy::Keys(&[types(0), types(1)]),
-        &folds,
+        &count(),
         &types,
         0,
         &[],
@@ -119,13 +123,8 @@ fn add_keys(groups: &mut Grouping, keys: impl Iterator<Item = i64>) {
 
 /// The counts by the second key.
 fn counts(groups: Grouping) -> BTreeMap<i64, i64> {
-    let folds = [Fold {
-        var: 2,
-        function: Function::Count,
-        arg: None,
-    }];
     let types = |_| Type::of(&DataType::Int64, true).unwrap();
-    let found = groups.finish(&folds, &types).unwrap();
+    let found = groups.finish(&count(), &types).unwrap();
     let (Values::Int(keys), Values::Int(counts)) =
         (&found.keys[1].values, &found.results[0].values)
     else {
@@ -196,7 +195,7 @@ fn workers_are_merged_by_partition() {
     for key in ranges.clone().into_iter().flatten() {
         *expected.entry(key).or_default() += 1;
     }
-    let sources = workers().map(|groups| groups.divided(4, false));
+    let sources = workers().map(|groups| groups.divided(4, false).unwrap());
     let mut found = BTreeMap::new();
     for part in 0..16 {
         let groups = Grouping::of_partition(&sources, part).unwrap();
@@ -230,21 +229,22 @@ fn text_of(number: u32, is_long: bool) -> String {
     }
 }
 
+fn texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vector {
+    let texts: Vec<Option<&str>> = texts.collect();
+    let valid: Vec<bool> = texts.iter().map(Option::is_some).collect();
+    let array = arrow::array::StringViewArray::from_iter(texts);
+    let texts = crate::vector::strings::Strings::new(Arc::new(array));
+    Vector {
+        values: Values::Text(texts),
+        valid: valid.contains(&false).then_some(valid),
+    }
+}
+
 fn add_texts(groups: &mut Grouping, rows: &[(Option<String>, i64)], keys: &[Var]) {
     for rows in rows.chunks(algebra::VECTOR_ROWS) {
         let mut batch = Batch::new(3);
         batch.restart(rows.len());
-        let valid: Vec<bool> = rows.iter().map(|(text, _)| text.is_some()).collect();
-        let texts = rows.iter().map(|(text, _)| text.as_deref());
-        let array = arrow::array::StringViewArray::from_iter(texts);
-        let texts = crate::vector::strings::Strings::new(Arc::new(array));
-        batch.set(
-            0,
-            Vector {
-                values: Values::Text(texts),
-                valid: valid.contains(&false).then_some(valid),
-            },
-        );
+        batch.set(0, texts(rows.iter().map(|(text, _)| text.as_deref())));
         let numbers = rows.iter().map(|(_, number)| *number).collect();
         batch.set(1, Vector::new(Values::Int(numbers)));
         groups.add(&batch, keys, None).unwrap();
@@ -254,14 +254,9 @@ fn add_texts(groups: &mut Grouping, rows: &[(Option<String>, i64)], keys: &[Var]
 /// A grouping by a string, and by a number if `both`, with a count.
 fn by_text(both: bool) -> Grouping {
     let types = text_types();
-    let folds = [Fold {
-        var: 2,
-        function: Function::Count,
-        arg: None,
-    }];
     let keys = [types(0), types(1)];
     let keys = if both { &keys[..] } else { &keys[..1] };
-    Grouping::new(GroupedBy::Keys(keys), &folds, &types, 0, &[]).unwrap()
+    Grouping::new(GroupedBy::Keys(keys), &count(), &types, 0, &[]).unwrap()
 }
 
 fn text_types() -> impl Fn(Var) -> Type {
@@ -274,12 +269,7 @@ fn text_types() -> impl Fn(Var) -> Type {
 
 /// The counts by both keys; the second is 0 if there is none.
 fn text_counts(groups: Grouping) -> BTreeMap<(Option<String>, i64), i64> {
-    let folds = [Fold {
-        var: 2,
-        function: Function::Count,
-        arg: None,
-    }];
-    let found = groups.finish(&folds, &text_types()).unwrap();
+    let found = groups.finish(&count(), &text_types()).unwrap();
     let (Values::Text(texts), Values::Int(counts)) =
         (&found.keys[0].values, &found.results[0].values)
     else {
@@ -303,13 +293,14 @@ fn text_counts(groups: Grouping) -> BTreeMap<(Option<String>, i64), i64> {
 }
 
 proptest! {
-    /// Workers with short strings, with long ones, and with both, loose or not, merged one after the other or by partition: as a
-    /// map would have them.
+    /// Workers with short strings, with long ones, and with both, loose or not, merged one after the other or by partition, in
+    /// chunks of any size: as a map would have them.
     #[test]
     fn groups_by_a_string(
         workers in prop::collection::vec((text_rows(), any::<bool>(), any::<bool>()), 1..5),
         both: bool,
         by_partition: bool,
+        size in 1usize..30,
     ) {
         let keys = if both { &[0, 1][..] } else { &[0] };
         let mut expected: BTreeMap<(Option<String>, i64), i64> = BTreeMap::new();
@@ -318,13 +309,16 @@ proptest! {
             let text = |(number, other): &(Option<u32>, i64)| (number.map(|number| text_of(number, is_long)), *other);
             let rows: Vec<_> = rows.iter().map(text).collect();
             let mut own = by_text(both);
-            // In two batches, so that long strings may come to groups that are there.
+            own.chunks.size = size;
+            // In several batches, so that long strings may come to groups that are there.
             let (first, second) = rows.split_at(rows.len() / 2);
             add_texts(&mut own, first, keys);
             if is_loose {
                 own.loosen();
             }
-            add_texts(&mut own, second, keys);
+            for some in second.chunks(11) {
+                add_texts(&mut own, some, keys);
+            }
             for (text, number) in rows {
                 *expected.entry((text, if both { number } else { 0 })).or_default() += 1;
             }
@@ -333,7 +327,7 @@ proptest! {
         let mut found = BTreeMap::new();
         if by_partition {
             let interned = all.iter().all(Grouping::is_interned);
-            let sources: Vec<_> = all.into_iter().map(|groups| groups.divided(2, interned)).collect();
+            let sources: Vec<_> = all.into_iter().map(|groups| groups.divided(2, interned).unwrap()).collect();
             for part in 0..4 {
                 found.extend(text_counts(Grouping::of_partition(&sources, part).unwrap()));
             }
@@ -383,7 +377,7 @@ fn long_strings_are_loose_and_merged_by_partition() {
         let sources = [again, worker(100..KEYS), worker(KEYS..KEYS + 10)];
         assert!(sources.iter().all(Grouping::is_by_hash));
         let held: usize = sources.iter().map(Grouping::memory).sum();
-        let sources = sources.map(|groups| groups.divided(3, false));
+        let sources = sources.map(|groups| groups.divided(3, false).unwrap());
         let parts = (0..8).map(|part| Grouping::of_partition(&sources, part).unwrap());
         let parts: Vec<_> = parts.collect();
         let memory: usize = parts.iter().map(Grouping::memory).sum();
@@ -415,7 +409,7 @@ fn loose_groups_meet_long_strings() {
         assert!(first.is_loose() && first.is_by_hash());
         let short = [worker(0..KEYS, false), worker(10..KEYS, false)];
         assert!(short.iter().all(|groups| groups.is_by_hash()));
-        let sources = short.map(|groups| groups.divided(2, false));
+        let sources = short.map(|groups| groups.divided(2, false).unwrap());
         let parts = (0..4).map(|part| Grouping::of_partition(&sources, part).unwrap());
         let counted: BTreeMap<_, _> = parts.flat_map(text_counts).collect();
         assert_eq!(counted.len(), KEYS as usize);
@@ -445,4 +439,162 @@ fn loose_groups_meet_long_strings() {
         );
         assert_eq!([count(50, false), count(200, false)], [2, 3]);
     }
+}
+
+/// A row: a float that may be NULL or NaN, and a number that may be NULL, which are the keys; a number, and a string by its number.
+type MixedRow = (Option<f64>, Option<i64>, i64, Option<u32>);
+
+/// By the keys: the count, the sum of the numbers and the least string.
+type Mixed = BTreeMap<(Option<u64>, Option<i64>), (i64, i128, Option<String>)>;
+
+fn mixed_rows() -> impl Strategy<Value = Vec<MixedRow>> {
+    let floats = vec![None, Some(f64::NAN), Some(-0.0), Some(0.0), Some(1.5)];
+    let float = prop::sample::select(floats);
+    let number = prop::option::weighted(0.8, 0i64..6);
+    let text = prop::option::weighted(0.8, 0u32..30);
+    prop::collection::vec((float, number, -5i64..5, text), 0..60)
+}
+
+fn mixed_folds() -> [Fold; 3] {
+    [
+        (4, Function::Count, None),
+        (5, Function::Sum, Some(2)),
+        (6, Function::Min, Some(3)),
+    ]
+    .map(|(var, function, arg)| Fold { var, function, arg })
+}
+
+fn mixed_types(var: Var) -> Type {
+    let data = match var {
+        0 => DataType::Float64,
+        3 | 6 => DataType::Utf8View,
+        5 => DataType::Decimal128(38, 0),
+        _ => DataType::Int64,
+    };
+    Type::of(&data, true).unwrap()
+}
+
+fn add_mixed(groups: &mut Grouping, rows: &[MixedRow]) {
+    let mut batch = Batch::new(7);
+    batch.restart(rows.len());
+    let floats = rows.iter().map(|row| row.0.unwrap_or_default());
+    let valid: Vec<bool> = rows.iter().map(|row| row.0.is_some()).collect();
+    batch.set(
+        0,
+        Vector {
+            values: Values::Float(floats.collect()),
+            valid: valid.contains(&false).then_some(valid),
+        },
+    );
+    batch.set(1, vector(&rows.iter().map(|row| row.1).collect::<Vec<_>>()));
+    let numbers = rows.iter().map(|row| row.2).collect();
+    batch.set(2, Vector::new(Values::Int(numbers)));
+    let strings = rows.iter().map(|row| row.3.map(|text| text_of(text, true)));
+    let strings: Vec<Option<String>> = strings.collect();
+    batch.set(3, texts(strings.iter().map(Option::as_deref)));
+    groups.add(&batch, &[0, 1], None).unwrap();
+}
+
+fn mixed_results(groups: Grouping) -> Mixed {
+    let found = groups.finish(&mixed_folds(), &mixed_types).unwrap();
+    let (keys, results) = (&found.keys, &found.results);
+    let (Values::Float(floats), Values::Int(numbers)) = (&keys[0].values, &keys[1].values) else {
+        panic!("{keys:?}");
+    };
+    let (Values::Int(counts), Values::Wide(sums), Values::Text(texts)) =
+        (&results[0].values, &results[1].values, &results[2].values)
+    else {
+        panic!("{results:?}");
+    };
+    let is_there = |vector: &Vector, row: usize| {
+        let valid = vector.valid.as_ref();
+        valid.is_none_or(|valid| valid[row])
+    };
+    let array = texts.array().unwrap();
+    let array = arrow::array::AsArray::as_string_view(&array);
+    let entry = |row: usize| {
+        let float = is_there(&keys[0], row).then(|| floats[row].to_bits());
+        let number = is_there(&keys[1], row).then(|| numbers[row]);
+        let text = is_there(&results[2], row).then(|| array.value(row).to_string());
+        ((float, number), (counts[row], sums[row], text))
+    };
+    let all: Mixed = (0..found.groups).map(entry).collect();
+    assert_eq!(all.len(), found.groups, "a key has several groups");
+    all
+}
+
+proptest! {
+    /// Workers that are loose and others, with NULL and NaN among the keys, in chunks of any size, merged by partition or one after
+    /// the other: as a map would have them.
+    #[test]
+    fn loose_groups_are_kept_in_chunks(
+        workers in prop::collection::vec((mixed_rows(), any::<bool>()), 1..4),
+        size in 1usize..30,
+        bits in prop::option::of(0u32..=chunks::MOST_BITS),
+    ) {
+        let keys = [mixed_types(0), mixed_types(1)];
+        let mut expected = Mixed::new();
+        let mut all: Vec<Grouping> = vec![];
+        for (rows, is_loose) in &workers {
+            let by = GroupedBy::Keys(&keys);
+            let mut own = Grouping::new(by, &mixed_folds(), &mixed_types, 0, &[]).unwrap();
+            own.chunks.size = size;
+            for (nth, some) in rows.chunks(7).enumerate() {
+                if *is_loose && nth == 1 {
+                    own.loosen();
+                }
+                add_mixed(&mut own, some);
+            }
+            for (float, number, value, text) in rows {
+                let float = float.map(crate::vector::key_encoding::word_of);
+                let state = expected.entry((float, *number)).or_default();
+                (state.0, state.1) = (state.0 + 1, state.1 + i128::from(*value));
+                let text = text.map(|text| text_of(text, true));
+                let least = [state.2.take(), text].into_iter().flatten().min();
+                state.2 = least;
+            }
+            all.push(own);
+        }
+        let mut found = Mixed::new();
+        if let Some(bits) = bits {
+            let sources: Vec<_> = all.into_iter().map(|groups| groups.divided(bits, false).unwrap()).collect();
+            for part in 0..1 << bits {
+                found.extend(mixed_results(Grouping::of_partition(&sources, part).unwrap()));
+            }
+        } else {
+            let mut all = all.into_iter();
+            let mut merged = all.next().unwrap();
+            all.for_each(|own| merged.merge(own).unwrap());
+            merged.tighten().unwrap();
+            found.extend(mixed_results(merged));
+        }
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// As they are spilled: chunk by chunk, in the order in which they came.
+#[test]
+fn chunks_come_in_their_order() {
+    const KEYS: i64 = 10_000;
+    let mut groups = by_two_keys();
+    groups.chunks.size = 1_000;
+    groups.loosen();
+    add_keys(&mut groups, 0..KEYS);
+    assert!(groups.is_loose());
+    assert_eq!(groups.group_count(), KEYS as usize);
+    // Two words, a word of NULLs and a hash; a count.
+    assert!(groups.memory() >= 5 * 8 * KEYS as usize);
+    let mut chunks: Vec<Vec<i64>> = vec![];
+    let all = groups.each_chunk(|some| {
+        let keys = some.keys(&some.numbers())?;
+        let Values::Int(keys) = &keys[1].values else {
+            panic!("{keys:?}");
+        };
+        chunks.push(keys.clone());
+        Ok(())
+    });
+    all.unwrap();
+    assert!(chunks.iter().all(|chunk| chunk.len() < 2_000));
+    chunks.iter_mut().for_each(|chunk| chunk.sort_unstable());
+    assert_eq!(chunks.concat(), (0..KEYS).collect::<Vec<_>>());
 }
