@@ -64,8 +64,8 @@ pub use session::Session;
 pub use sql::{
     Activity, Answer, Forced, FrameColumns, Frames, HeaderLine, PreparedStatement, Setting,
     Statistics as QueryStatistics, TransactionStatus, Transfer, TransferFormat, UserMemory,
-    as_texts, column_type_name, decimal_text, infinity_at, refuse_not_finite, script, transfer,
-    type_name, uuid_text,
+    as_texts, column_type_name, decimal_text, infinity_at, quoted_constant, refuse_not_finite,
+    script, transfer, type_name, uuid_text,
 };
 pub use store::{
     Codec, Damage, Dropped, Kind, PageBatch, PagePin, PageStatistics, PageStore, PageView, Place,

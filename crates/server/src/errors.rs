@@ -40,7 +40,7 @@ pub(crate) fn of_reason(reason: Reason) -> Report {
 pub(crate) fn report(error: &atoll::Error, text: &str) -> Report {
     let mut report = Report::error(error.sqlstate(), error.to_string());
     if let atoll::Error::Sql(sql) = error {
-        let place = sql.position().or_else(|| sql.quoted_constant(text));
+        let place = sql.position().or_else(|| sql::quoted_constant(sql, text));
         report.position = place.map(|place| character(text, place));
     }
     report

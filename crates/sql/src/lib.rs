@@ -64,17 +64,12 @@
 //! # }
 //! ```
 
-mod about;
-mod error;
 mod frontend;
-mod functions;
 mod limits;
 mod locks;
 mod lower;
-mod messages;
 mod modes;
 mod names;
-mod near;
 mod optimize;
 mod resources;
 mod rights;
@@ -82,22 +77,25 @@ mod run;
 mod scan;
 mod search_path;
 mod settings;
-mod sqlstate;
 mod statements;
 mod system;
-mod told;
+
+pub(crate) use functions;
+pub(crate) use messages::{self, error};
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
-pub use about::About;
-pub use error::{Error, Position, Result};
 pub use frontend::copy_options::{Forced, HeaderLine};
+pub use frontend::quoted::quoted_constant;
 pub use frontend::script;
 pub use frontend::transfer::{Transfer, TransferFormat, transfer};
 pub use functions::temporal::local::Local;
 pub use functions::temporal::settings::{date_style, time_zone};
 pub use ingest::Columns as FrameColumns;
+pub use messages::about::About;
 pub use messages::numbers::{column_number, special_type, type_modifier, type_number};
+pub use messages::told::Told;
 pub use messages::types::{column_type_name, json_type_of, type_name};
+pub use messages::{Error, Position, Result};
 pub use resources::activity::Activity;
 pub use resources::allowance::UserMemory;
 pub use resources::stop::Canceller;
@@ -116,4 +114,3 @@ pub use settings::{Backend, OpenCursor, Peers, SessionOwner, Setting};
 pub use statements::described::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
 pub use table::{Infinity, NotFinite, cast_moments, decimal_text, infinity_at};
-pub use told::Told;

@@ -7,13 +7,7 @@ use ingest::{Compression, Format};
 use table::{ROW_COLUMN, within};
 
 use crate::error::{Error, Result, WITHIN};
-use crate::messages::keywords::identifier;
-
-/// The only catalog, as `information_schema` and qualified names call it.
-pub(crate) const CATALOG: &str = "atoll";
-
-/// The schema that statements see without naming one.
-pub(crate) const SCHEMA: &str = "public";
+pub(crate) use crate::messages::names::{CATALOG, SCHEMA, quoted};
 
 /// What PostgreSQL says of it, until somebody says something else.
 pub(crate) const PUBLIC: &str = "standard public schema";
@@ -180,12 +174,4 @@ pub(crate) fn check_column(name: &str) -> Result<()> {
     } else {
         Ok(())
     }
-}
-
-/// A name as a statement may write it: in [quotes](identifier) where it must be. One of the catalog gets its schema.
-pub(crate) fn quoted(name: &str) -> String {
-    if let Some((schema, base)) = name.split_once(WITHIN) {
-        return format!("{}.{}", quoted(schema), quoted(base));
-    }
-    identifier(name)
 }

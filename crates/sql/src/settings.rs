@@ -7,53 +7,12 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 
 use crate::error::Result;
+use crate::functions::settings::KnownSession;
+use crate::functions::temporal::local::Local;
+pub(crate) use crate::functions::temporal::settings::DateSettings;
 use crate::locks::SessionLocks;
 use crate::locks::calls::{LockCalls, TransactionLocks};
 use crate::modes::{Isolation, Modes};
-
-/// How a session reads and writes dates and times, where nobody serves it: `TimeZone`, `DateStyle` and `IntervalStyle`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DateSettings([String; 3]);
-
-/// Their names in lower case, and as they are shown.
-const OF_DATES: [(&str, &str); 3] = [
-    ("timezone", "TimeZone"),
-    ("datestyle", "DateStyle"),
-    ("intervalstyle", "IntervalStyle"),
-];
-
-impl Default for DateSettings {
-    fn default() -> DateSettings {
-        DateSettings(["UTC", "ISO, MDY", "postgres"].map(str::to_owned))
-    }
-}
-
-impl DateSettings {
-    fn place(name: &str) -> Option<usize> {
-        OF_DATES
-            .iter()
-            .position(|(own, _)| own.eq_ignore_ascii_case(name))
-    }
-
-    /// The name of one as it is shown.
-    pub(crate) fn shown(name: &str) -> Option<&'static str> {
-        DateSettings::place(name).map(|at| OF_DATES[at].1)
-    }
-
-    /// What one of them is.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        DateSettings::place(name).map(|at| self.0[at].as_str())
-    }
-
-    /// They with this value of the one of that name, which may have it.
-    pub(crate) fn put(&self, name: &str, value: String) -> DateSettings {
-        let mut all = self.clone();
-        if let Some(at) = DateSettings::place(name) {
-            all.0[at] = value;
-        }
-        all
-    }
-}
 
 /// A setting of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -337,5 +296,25 @@ impl StatementSettings {
         let found = all.find(|own| own.name.eq_ignore_ascii_case(name));
         let own = || self.dates.get(name).map(str::to_owned);
         found.map(|own| own.value.clone()).or_else(own)
+    }
+
+    /// How dates and times are read and written.
+    pub(crate) fn local(&self) -> Local {
+        let get = |name| self.get(name).unwrap_or_default();
+        Local::new(&get("timezone"), &get("datestyle"), &get("intervalstyle"))
+    }
+}
+
+impl KnownSession for StatementSettings {
+    fn setting(&self, name: &str) -> Option<String> {
+        self.get(name)
+    }
+
+    fn process(&self) -> u32 {
+        StatementSettings::process(self)
+    }
+
+    fn stop(&self, process: i32, ends: bool) -> Result<bool> {
+        StatementSettings::stop(self, process, ends)
     }
 }

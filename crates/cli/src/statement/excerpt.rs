@@ -22,7 +22,7 @@ pub fn of(error: &anyhow::Error, statement: &Statement) -> Option<String> {
             (line, i64::try_from(position.column).ok()? - before)
         }
         None => {
-            let place = error.quoted_constant(&statement.text)?;
+            let place = atoll::quoted_constant(error, &statement.text)?;
             let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
             (line, i64::try_from(place.column).ok()?)
         }

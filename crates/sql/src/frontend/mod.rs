@@ -69,7 +69,7 @@ pub(crate) mod parameters;
 pub(crate) mod parse;
 pub(crate) mod planners;
 pub(crate) mod prepared;
-mod quoted;
+pub(crate) mod quoted;
 pub(crate) mod read_values;
 pub(crate) mod readers;
 pub(crate) mod records;

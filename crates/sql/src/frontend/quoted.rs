@@ -10,44 +10,42 @@ use crate::functions::json::wrong;
 /// The codes of errors that quote a text that is no value of its type, or none that the type has room for.
 const CODES: [&str; 6] = ["22003", "22007", "22008", "22009", "22015", "22P02"];
 
-impl Error {
-    /// Where in the statement `text` the constant stands that this error quotes, as `'x'` in `select 'x'::int`: the first
-    /// of those that are alike. None if the error is about something else, or about a value that the statement has not
-    /// written; of those that have a [position](Error::position) it says nothing.
-    pub fn quoted_constant(&self, text: &str) -> Option<Position> {
-        if self.position().is_some() || !CODES.contains(&self.sqlstate()) {
-            return None;
-        }
-        let told = self.told();
-        let place = (told.message.find('"'), told.message.rfind('"'));
-        let quoted = match place {
-            (Some(from), Some(to)) => told.message.get(from + 1..to),
-            _ => None,
-        };
-        let why = told.context.as_ref().filter(|_| told.message == SYNTAX);
-        let is_it = |own: &str| match why {
-            // What is wrong with JSON is told, and not the text.
-            Some(why) => wrong::told(own).is_some_and(|all| all.trim_end().ends_with(why)),
-            None => quoted == Some(own),
-        };
-        let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
-        let same = |token: &Token| match token {
-            Token::SingleQuotedString(own) | Token::EscapedStringLiteral(own) => is_it(own),
-            Token::DollarQuotedString(own) => is_it(&own.value),
-            _ => false,
-        };
-        let mut tokens = tokens.ok()?;
-        tokens.retain(|own| !matches!(own.token, Token::Whitespace(_)));
-        let found = tokens.iter().position(|own| same(&own.token))?;
-        if is_read_by_pattern(&tokens[..found]) {
-            return None;
-        }
-        let start = tokens[found].span.start;
-        Some(Position {
-            line: start.line,
-            column: start.column,
-        })
+/// Where in the statement `text` the constant stands that `error` quotes, as `'x'` in `select 'x'::int`: the first
+/// of those that are alike. None if the error is about something else, or about a value that the statement has not
+/// written; of those that have a [position](Error::position) it says nothing.
+pub fn quoted_constant(error: &Error, text: &str) -> Option<Position> {
+    if error.position().is_some() || !CODES.contains(&error.sqlstate()) {
+        return None;
     }
+    let told = error.told();
+    let place = (told.message.find('"'), told.message.rfind('"'));
+    let quoted = match place {
+        (Some(from), Some(to)) => told.message.get(from + 1..to),
+        _ => None,
+    };
+    let why = told.context.as_ref().filter(|_| told.message == SYNTAX);
+    let is_it = |own: &str| match why {
+        // What is wrong with JSON is told, and not the text.
+        Some(why) => wrong::told(own).is_some_and(|all| all.trim_end().ends_with(why)),
+        None => quoted == Some(own),
+    };
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+    let same = |token: &Token| match token {
+        Token::SingleQuotedString(own) | Token::EscapedStringLiteral(own) => is_it(own),
+        Token::DollarQuotedString(own) => is_it(&own.value),
+        _ => false,
+    };
+    let mut tokens = tokens.ok()?;
+    tokens.retain(|own| !matches!(own.token, Token::Whitespace(_)));
+    let found = tokens.iter().position(|own| same(&own.token))?;
+    if is_read_by_pattern(&tokens[..found]) {
+        return None;
+    }
+    let start = tokens[found].span.start;
+    Some(Position {
+        line: start.line,
+        column: start.column,
+    })
 }
 
 /// Whether what follows these tokens is the text that a function reads when the query runs, as PostgreSQL does: only
@@ -76,20 +74,23 @@ mod tests {
         let wrong = error("22P02", "invalid input syntax for type integer: \"it's\"");
         let text = "select 'its',\n  'it''s'::int, 'it''s'";
         let place = Position { line: 2, column: 3 };
-        assert_eq!(wrong.quoted_constant(text), Some(place));
+        assert_eq!(quoted_constant(&wrong, text), Some(place));
         let place = Position { line: 1, column: 8 };
-        assert_eq!(wrong.quoted_constant("select $a$it's$a$::int"), Some(place));
-        assert_eq!(wrong.quoted_constant("select a::int from t"), None);
+        assert_eq!(
+            quoted_constant(&wrong, "select $a$it's$a$::int"),
+            Some(place)
+        );
+        assert_eq!(quoted_constant(&wrong, "select a::int from t"), None);
         let field = error("22008", "date/time field value out of range: \"it's\"");
         assert_eq!(
-            field.quoted_constant("select to_date('it''s', 'YYYY')"),
+            quoted_constant(&field, "select to_date('it''s', 'YYYY')"),
             None
         );
-        assert!(field.quoted_constant("select date 'it''s'").is_some());
+        assert!(quoted_constant(&field, "select date 'it''s'").is_some());
         // A text that ends nowhere.
-        assert_eq!(wrong.quoted_constant("select 'it''s', '"), None);
+        assert_eq!(quoted_constant(&wrong, "select 'it''s', '"), None);
         let long = error("22003", "value \"99999\" is out of range for type smallint");
-        assert!(long.quoted_constant("select '99999'::smallint").is_some());
+        assert!(quoted_constant(&long, "select '99999'::smallint").is_some());
         let json = error(
             "22P02",
             "invalid input syntax for type json: Token \"x\" is invalid. JSON data, line 1: x",
@@ -98,11 +99,11 @@ mod tests {
             line: 1,
             column: 13,
         };
-        assert_eq!(json.quoted_constant("select '1', 'x'::json"), Some(place));
+        assert_eq!(quoted_constant(&json, "select '1', 'x'::json"), Some(place));
         let other = error(
             "23505",
             "duplicate key value violates unique constraint \"a\"",
         );
-        assert_eq!(other.quoted_constant("select 'a'"), None);
+        assert_eq!(quoted_constant(&other, "select 'a'"), None);
     }
 }

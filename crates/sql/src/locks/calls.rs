@@ -9,20 +9,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::locks::{SessionLocks, Until, Wanted};
-
-/// What a call is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
-    /// Take the lock, however long that takes.
-    Lock(Wanted, Until),
-    /// Take it unless that has to wait.
-    Try(Wanted, Until),
-    /// Give it back.
-    Unlock(Wanted),
-    /// Give all of the session back.
-    UnlockAll,
-}
+use crate::functions::advisory::{AdvisoryCalls, Deed, Until, Wanted};
+use crate::locks::SessionLocks;
 
 /// The locks that a transaction has taken, which are given back when it ends.
 #[derive(Debug, Default)]
@@ -84,29 +72,9 @@ impl LockCalls {
         })
     }
 
-    /// The statement has a call that may wait.
-    pub(crate) fn may_wait(&self) {
-        self.attempt.lock().may_wait = true;
-    }
-
-    /// Whether it has one.
+    /// Whether the statement has a call that may wait.
     pub(crate) fn waits(&self) -> bool {
         self.attempt.lock().may_wait
-    }
-
-    /// Does it, unless it was done when the statement ran before.
-    ///
-    /// # Errors
-    /// If it has to wait: whoever runs the statement [waits](LockCalls::wait) and runs it again.
-    pub(crate) fn call(&self, deed: Deed) -> Result<bool> {
-        let mut attempt = self.attempt.lock();
-        let known = attempt.before.iter().position(|(own, _)| *own == deed);
-        let said = match known {
-            Some(at) => attempt.before.remove(at).1,
-            None => self.perform(&mut attempt, deed)?,
-        };
-        attempt.done.push((deed, said));
-        Ok(said)
     }
 
     fn perform(&self, attempt: &mut Attempt, deed: Deed) -> Result<bool> {
@@ -161,5 +129,24 @@ impl LockCalls {
         attempt.before.extend(done);
         attempt.before.push((Deed::Lock(wanted, until), true));
         Ok(true)
+    }
+}
+
+impl AdvisoryCalls for LockCalls {
+    fn may_wait(&self) {
+        self.attempt.lock().may_wait = true;
+    }
+
+    /// Does it, unless it was done when the statement ran before. If it has to wait, whoever runs the statement
+    /// [waits](LockCalls::wait) and runs it again.
+    fn call(&self, deed: Deed) -> Result<bool> {
+        let mut attempt = self.attempt.lock();
+        let known = attempt.before.iter().position(|(own, _)| *own == deed);
+        let said = match known {
+            Some(at) => attempt.before.remove(at).1,
+            None => self.perform(&mut attempt, deed)?,
+        };
+        attempt.done.push((deed, said));
+        Ok(said)
     }
 }

@@ -15,47 +15,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::error::{Error, Result};
-
-/// What an advisory lock is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Key {
-    /// One number.
-    One(i64),
-    /// Two numbers, which are another lock than the one number of their bits.
-    Two(i32, i32),
-}
-
-/// A lock that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wanted {
-    pub key: Key,
-    /// Whether others may share it.
-    pub shared: bool,
-}
-
-impl Wanted {
-    fn conflicts(self, other: Wanted) -> bool {
-        self.key == other.key && !(self.shared && other.shared)
-    }
-
-    /// What `pg_locks` calls its mode.
-    pub(crate) fn mode(self) -> &'static str {
-        if self.shared {
-            "ShareLock"
-        } else {
-            "ExclusiveLock"
-        }
-    }
-}
-
-/// How long a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Until {
-    /// Until the session gives it back, as often as it took it, or ends.
-    Session,
-    /// Until the transaction ends.
-    Transaction,
-}
+pub(crate) use crate::functions::advisory::Key;
+use crate::functions::advisory::{Until, Wanted};
 
 /// How often a session holds a lock.
 #[derive(Clone, Copy, Debug, Default)]

@@ -442,7 +442,7 @@ impl ContextProvider for Resolver<'_> {
         };
         let held = || privileges::named(self.privileges.as_ref()?, name).map(Arc::new);
         let set = || {
-            let lock = || advisory::named(&self.settings, name);
+            let lock = || advisory::named(self.settings.locks(), name);
             settings::named(&self.settings, name)
                 .or_else(lock)
                 .map(Arc::new)
