@@ -15,7 +15,8 @@ use table::Privileges;
 use crate::lists::types::{list_of, lists, range};
 use crate::own::Own;
 
-/// The functions that statements cannot name, each for a column, and what the column is called.
+/// The names of the functions for the columns of `aclexplode`, which statements cannot write, and what the columns are
+/// called.
 pub const COLUMNS: [(&str, &str); 4] = [
     ("acl grantors", "grantor"),
     ("acl grantees", "grantee"),

@@ -106,12 +106,12 @@ const ALL: [(&str, Verb, bool, bool); 11] = [
     ("pg_try_advisory_xact_lock_shared", Verb::Try, true, true),
 ];
 
-/// The names of the functions.
+/// The names of the functions over advisory locks.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|(name, ..)| *name)
 }
 
-/// Whether there is a function of this name.
+/// Whether a function of this name takes or gives back advisory locks.
 pub fn is_name(name: &str) -> bool {
     names().any(|own| own == name)
 }

@@ -27,7 +27,7 @@ pub fn is_text(ty: &DataType) -> bool {
     )
 }
 
-/// Whether values of this type are bytes. A uuid, which is some, is no such value.
+/// Whether values of this type are of SQL's `bytea`. A uuid, which is stored as bytes, is not.
 pub fn is_bytea(ty: &DataType) -> bool {
     matches!(
         ty,

@@ -15,8 +15,8 @@ use crate::arguments::TEXT;
 use crate::lists::types::{list_of, lists, range};
 use crate::own::Own;
 
-/// The function that writes the number of a row as PostgreSQL writes where one is, `(0,1)`: a block of 65,536 rows, and the place
-/// in it. Statements cannot call it.
+/// The name of the function that writes the number of a row as PostgreSQL writes where one is, `(0,1)`: a block of 65,536
+/// rows, and the place in it. Statements cannot write it.
 pub const ROW_PLACE: &str = "row place";
 
 fn row_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
@@ -29,7 +29,8 @@ fn row_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
     Ok(Arc::new(places.collect::<StringArray>()))
 }
 
-/// The functions for the columns of `pg_options_to_table`, which statements cannot name, and what these are called.
+/// The names of the functions for the columns of `pg_options_to_table`, which statements cannot write, and what the columns
+/// are called.
 pub const OPTIONS: [(&str, &str); 2] = [
     ("option names", "option_name"),
     ("option values", "option_value"),
@@ -51,7 +52,7 @@ fn options(args: &[ArrayRef], of: impl Fn(&str) -> Option<&str>) -> Result<Array
     Ok(Arc::new(made.finish()))
 }
 
-/// The function that reads where a row is, as it is written. Statements cannot call it.
+/// The name of the function that reads where a row is, as it is written. Statements cannot write it.
 pub const READ_PLACE: &str = "read place";
 
 fn read_place(args: &[ArrayRef], _: usize) -> Result<ArrayRef> {
@@ -79,7 +80,7 @@ fn place(text: &str) -> Result<String> {
     found().ok_or_else(wrong)
 }
 
-/// The function that gives an array of no numbers. Statements cannot call it.
+/// The name of the function that gives an array of no numbers. Statements cannot write it.
 pub const NO_NUMBERS: &str = "no numbers";
 
 /// Functions that are true whatever they are asked.

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 use crate::arguments::{TEXT, UTC};
 use crate::dates::zoned;
 
-/// The instant at which the statement began, which its transaction may have done long before.
+/// The name of the function that gives the instant at which the statement began; its transaction may have begun long before.
 pub const OF_STATEMENT: &str = "statement_timestamp";
 
 /// `now()`, and `current_timestamp`: one instant for the whole transaction, in microseconds.

@@ -351,7 +351,7 @@ pub fn whole(from: &DataType) -> Option<DataType> {
     }
 }
 
-/// Values of another type as texts.
+/// Values as texts, as PostgreSQL writes them.
 ///
 /// # Errors
 /// Those of writing them.

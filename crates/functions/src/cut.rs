@@ -9,10 +9,11 @@ use datafusion::common::{Result, plan_err};
 use crate::arguments::{TEXT, is_text, strings};
 use crate::own::Own;
 
-/// The first characters of a text, as a cast to `varchar(n)` takes them.
+/// The name of the function that takes the first characters of a text, as a cast to `varchar(n)` does.
 pub const CUT_TEXT: &str = "cut text";
 
-/// The same without the blanks at the end, as a cast to `char(n)` does.
+/// The name of the function that takes the first characters of a text without the blanks at the end, as a cast to `char(n)`
+/// does.
 pub const CUT_CHAR: &str = "cut char";
 
 pub(super) fn all() -> Vec<Own> {

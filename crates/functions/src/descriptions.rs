@@ -56,7 +56,9 @@ pub trait Descriptions: Debug + Send + Sync {
 pub enum Made {
     /// A view, by its query.
     View,
+    /// An index, by the statement that makes it.
     Index,
+    /// A constraint, by what a table declares.
     Constraint,
     /// What a function takes.
     Arguments,
@@ -109,7 +111,7 @@ struct Description {
     signature: Signature,
 }
 
-/// The function of this name for a statement, if there is one.
+/// The function of this name for a statement that asks `known` for the catalog, if it is one of these.
 pub fn named(descriptions: &Arc<dyn Descriptions>, name: &str) -> Option<ScalarUDF> {
     let what = What::named(name)?;
     Some(ScalarUDF::from(Description {
@@ -122,7 +124,7 @@ pub fn named(descriptions: &Arc<dyn Descriptions>, name: &str) -> Option<ScalarU
     }))
 }
 
-/// Whether there is a function of this name.
+/// Whether a function of this name asks for the catalog.
 pub fn is_name(name: &str) -> bool {
     What::named(name).is_some()
 }

@@ -160,7 +160,7 @@ fn own_power() -> Own {
     Own::new("power", two, |_| Ok(DataType::Float64), powers).or("pow")
 }
 
-/// The function that `^` becomes.
+/// The function `power`, which `^` becomes.
 pub fn power() -> Arc<ScalarUDF> {
     static POWER: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(own_power().into()));
     Arc::clone(&POWER)

@@ -35,10 +35,11 @@ pub(super) fn all() -> Vec<Own> {
     ]
 }
 
-/// The name of what takes the months, days or nanoseconds of an interval, by 0, 1 or 2; statements cannot write it.
+/// The name of the function that takes the months, days or nanoseconds of an interval, by 0, 1 or 2. Statements cannot write
+/// it.
 pub const PART: &str = "part of interval";
 
-/// And of what makes an interval of these.
+/// The name of the function that makes an interval of months, days and nanoseconds. Statements cannot write it.
 pub const WHOLE: &str = "interval of parts";
 
 fn part_types(types: &[DataType]) -> Result<Vec<DataType>> {
@@ -94,7 +95,7 @@ fn of_parts(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
     Ok(Arc::new(IntervalMonthDayNanoArray::from(found)))
 }
 
-/// A call of one of these.
+/// A call of [`PART`], [`WHOLE`] or another function of intervals, by its name.
 ///
 /// # Errors
 /// If there is none of that name: a defect.

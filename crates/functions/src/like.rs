@@ -10,7 +10,7 @@ use messages::Error;
 use crate::arguments::TEXT;
 use crate::own::Own;
 
-/// The function that writes a pattern with backslashes, which a computed one is put through.
+/// The name of the function that writes a pattern with backslashes, which a computed one is put through.
 pub const PATTERN: &str = "like pattern";
 
 pub(super) fn all() -> Vec<Own> {

@@ -5,11 +5,17 @@ use messages::Error;
 /// What a number is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
+    /// A table, view, index or sequence: `regclass`.
     Relation,
+    /// A type: `regtype`.
     Type,
+    /// A schema: `regnamespace`.
     Schema,
+    /// A role: `regrole`.
     Role,
+    /// A function: `regproc`, `regprocedure`.
     Routine,
+    /// An operator: `regoperator`.
     Operator,
 }
 

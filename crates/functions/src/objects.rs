@@ -60,7 +60,7 @@ pub fn named(known: &Arc<dyn Descriptions>, name: &str) -> Option<ScalarUDF> {
     }))
 }
 
-/// Whether there is a function of this name.
+/// Whether a function of this name makes numbers of names, or names of numbers.
 pub fn is_name(name: &str) -> bool {
     found(name).is_some()
 }

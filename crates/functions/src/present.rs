@@ -93,12 +93,12 @@ impl Drop for Back {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     budget: Option<Arc<Budget>>,
-    /// Bytes that the statement [keeps](keeps).
+    /// Bytes that the statement [keeps].
     kept: Arc<AtomicUsize>,
 }
 
 impl Memory {
-    /// That of a budget.
+    /// The memory of a statement under this budget.
     pub fn of(budget: &Arc<Budget>) -> Memory {
         Memory {
             budget: Some(Arc::clone(budget)),
@@ -106,7 +106,7 @@ impl Memory {
         }
     }
 
-    /// That of a statement with these options, which begins and keeps nothing yet.
+    /// The memory of a statement with these options, which begins and keeps nothing yet.
     pub fn beginning(options: &ConfigOptions) -> Memory {
         let own = options.extensions.get::<Memory>();
         Memory {
@@ -115,7 +115,7 @@ impl Memory {
         }
     }
 
-    /// That of the statement for which this thread works now.
+    /// The memory of the statement for which this thread works now.
     pub fn present() -> Memory {
         NOW.with_borrow(Memory::clone)
     }

@@ -15,9 +15,13 @@ use datafusion::logical_expr::{
 /// What somebody may have rights on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Thing {
+    /// A table or view.
     Table,
+    /// A sequence.
     Sequence,
+    /// A schema.
     Schema,
+    /// The database.
     Database,
     /// Whether somebody is a member of a role.
     Role,
@@ -26,7 +30,9 @@ pub enum Thing {
 /// A role or a thing as a caller names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named<'n> {
+    /// By its name.
     Text(&'n str),
+    /// By its OID.
     Number(i64),
 }
 
@@ -77,7 +83,7 @@ pub fn named(known: &Arc<dyn Privileged>, name: &str) -> Option<ScalarUDF> {
     }))
 }
 
-/// Whether there is a function of this name.
+/// Whether a function of this name asks for rights.
 pub fn is_name(name: &str) -> bool {
     FUNCTIONS.iter().any(|(own, ..)| *own == name)
 }

@@ -15,15 +15,16 @@ use crate::arguments::{TEXT, is_text};
 use crate::own::Own;
 use crate::regular::{Compiled, Known, Matches, Template, between};
 
-/// The function that `substring(text from pattern)` becomes.
+/// The name of the function that `substring(text from pattern)` becomes.
 pub const BY_PATTERN: &str = "substring by pattern";
-/// The function that `substring(text similar pattern escape c)` becomes.
+/// The name of the function that `substring(text similar pattern escape c)` becomes.
 pub const SIMILAR: &str = "substring similar";
-/// The function that `regexp_replace` becomes.
+/// The name of the function that `regexp_replace` becomes.
 pub const REPLACE: &str = "regexp_replace from";
-/// The function that `regexp_like` becomes, and `~` and its kin with a pattern that the planner's operators do not take.
+/// The name of the function that `regexp_like` becomes, and `~` and its kin with a pattern that the planner's operators do
+/// not take.
 pub const IS_MATCH: &str = "regexp_like of postgresql";
-/// The function that `regexp_count` becomes.
+/// The name of the function that `regexp_count` becomes.
 pub const COUNT: &str = "regexp_count of postgresql";
 
 pub(super) fn all() -> Vec<Own> {

@@ -17,7 +17,8 @@ use crate::{
     truncate, unknown, widened, windows, wrapped,
 };
 
-/// Makes all functions known to statements.
+/// Makes all functions of this crate known to the planner, some in the place of DataFusion's, and takes away two of
+/// DataFusion's.
 pub fn register(state: &mut SessionState) -> Result<()> {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);

@@ -13,7 +13,7 @@ use table::{timetz_type, to_second_digits};
 use crate::lists::types::{is_list, plain};
 use crate::own::Own;
 
-/// The name of the function, which statements cannot write.
+/// The name of the function that rounds to digits of a second. Statements cannot write it.
 pub const ROUND: &str = "round seconds";
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);

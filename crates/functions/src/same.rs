@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-/// The name of the function, which statements cannot write.
+/// The name of the function that returns its first argument. Statements cannot write it.
 pub const SAME: &str = "same value";
 
 /// The function.

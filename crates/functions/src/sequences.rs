@@ -54,8 +54,8 @@ impl What {
     }
 }
 
-/// The name in `text`, as `'s'`, `'public.s'` or `'"S"'` name a sequence or a table: as statements
-/// [write](messages::names::written) them.
+/// The name in `text`, as `'s'`, `'public.s'` or `'"S"'` name a sequence or a table: in lower case unless quoted, with its
+/// schema if it has one.
 ///
 /// # Errors
 /// If it is no name.
@@ -124,12 +124,12 @@ pub fn named(numbers: &Arc<dyn Numbers>, name: &str) -> Option<ScalarUDF> {
     }))
 }
 
-/// Whether there is a function of this name.
+/// Whether a function of this name asks for sequences.
 pub fn is_name(name: &str) -> bool {
     What::named(name).is_some()
 }
 
-/// How often an expression asks sequences.
+/// How many calls in an expression [ask sequences](is_one).
 ///
 /// # Errors
 /// None: walking an expression does not fail.
@@ -144,7 +144,7 @@ pub fn calls(expr: &Expr) -> Result<usize> {
     Ok(count)
 }
 
-/// Whether a function asks sequences.
+/// Whether a function takes numbers from a sequence, sets it, or asks for its last number.
 pub fn is_one(function: &ScalarUDF) -> bool {
     matches!(
         function.name(),

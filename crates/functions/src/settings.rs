@@ -67,7 +67,7 @@ pub fn named<S: KnownSession + Clone + 'static>(session: &S, name: &str) -> Opti
     }))
 }
 
-/// Whether there is a function of this name.
+/// Whether a function of this name is about the session.
 pub fn is_name(name: &str) -> bool {
     name == NAME || name == SET || OF_SESSIONS.contains(&name)
 }

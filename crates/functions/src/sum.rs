@@ -26,7 +26,7 @@ use datafusion::logical_expr::{
 
 use crate::float_sums::{FloatSum, FloatSums};
 
-/// The aggregate function.
+/// The aggregate `sum`.
 pub fn sum() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(ExactSum(Sum::new()))));

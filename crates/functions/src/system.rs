@@ -82,7 +82,7 @@ fn all_of(text: &str, rows: usize) -> Result<ArrayRef> {
     )))
 }
 
-/// The operating system's user that runs the program: the database has no users.
+/// The name of the operating system's user that runs the program.
 pub fn user() -> String {
     ["USER", "LOGNAME"]
         .into_iter()

@@ -15,7 +15,7 @@ pub fn named(name: &Arc<str>) -> Arc<ScalarUDF> {
     called(name, &["session_user", "current_role"])
 }
 
-/// The same for a session that has taken a role of this name, and keeps the name of its user.
+/// The function that returns `name`, the role that a session has taken, which keeps the name of its user.
 pub fn taken(role: &Arc<str>) -> Arc<ScalarUDF> {
     called(role, &["current_role"])
 }

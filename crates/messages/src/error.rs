@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::near::is_near;
 
-/// Result of the functions of this crate.
+/// Result of what fails with the error of a statement.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Most levels of parentheses, calls, subqueries and `case`s in a statement, which who parses it counts.
@@ -158,12 +158,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The refusal of what is SQL but not supported: the message says what, and what to do instead.
     pub fn unsupported(message: impl Into<String>) -> Error {
         Error::Unsupported {
             message: message.into(),
         }
     }
 
+    /// The refusal of a statement that makes no sense, without a code of its own: 42000.
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::Invalid {
             code: None,
@@ -172,7 +174,7 @@ impl Error {
         }
     }
 
-    /// The same with PostgreSQL's code for it.
+    /// The refusal of a statement that makes no sense, with PostgreSQL's code for it.
     pub fn coded(code: &'static str, message: impl Into<String>) -> Error {
         Error::Invalid {
             code: Some(code),

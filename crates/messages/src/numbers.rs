@@ -7,14 +7,17 @@ use crate::types::{enum_of, json_type_of};
 
 /// A type of PostgreSQL.
 pub struct PgType {
+    /// Its OID.
     pub number: i64,
+    /// What `pg_type.typname` calls it.
     pub name: &'static str,
     /// What SQL calls it.
     pub title: &'static str,
     /// Bytes of a value; -1 if they differ.
     pub length: i32,
+    /// Its `pg_type.typcategory`, such as `N` for numbers.
     pub category: &'static str,
-    /// The number of its arrays.
+    /// The OID of the type of its arrays.
     pub array: i64,
 }
 
@@ -128,8 +131,9 @@ pub const PSEUDO: &str = "P";
 /// in which its catalog keeps places of columns.
 pub const VECTOR: &str = "int2vector";
 
-/// The same of arrays that are told as `oid[]` and `text[]`: drivers know these before they have asked for any types.
+/// The name of the items of arrays that clients are told are `oid[]`: drivers know that type before they have asked for any.
 pub const OIDS: &str = "oid";
+/// The name of the items of arrays that clients are told are `text[]`, for the same reason.
 pub const TEXTS: &str = "text";
 
 /// The number of the type of arrays whose items have one of these names.
@@ -146,7 +150,7 @@ fn named_list(ty: &DataType) -> Option<u32> {
     }
 }
 
-/// Whether a type is that of such vectors.
+/// Whether a type is that of the arrays of [`VECTOR`].
 pub fn is_vector(ty: &DataType) -> bool {
     matches!(ty, DataType::List(item) if item.name() == VECTOR)
 }
@@ -155,8 +159,8 @@ pub fn is_vector(ty: &DataType) -> bool {
 ///
 /// ```
 /// use arrow::datatypes::DataType;
-/// assert_eq!(sql::type_number(&DataType::Int32), 23);
-/// assert_eq!(sql::type_number(&DataType::UInt32), 20);
+/// assert_eq!(messages::numbers::type_number(&DataType::Int32), 23);
+/// assert_eq!(messages::numbers::type_number(&DataType::UInt32), 20);
 /// ```
 pub fn type_number(data_type: &DataType) -> u32 {
     match data_type {
@@ -311,7 +315,7 @@ pub fn type_modifier(data_type: &DataType) -> i32 {
     }
 }
 
-/// The same for a column, which may round its values to so many digits behind the second.
+/// The [modifier](type_modifier) of a column, which may round its values to so many digits behind the second.
 pub fn column_modifier(column: &Column) -> i32 {
     if column.domain.is_some() {
         return -1;
@@ -326,7 +330,7 @@ pub fn column_modifier(column: &Column) -> i32 {
     digits_modifier(own, digits)
 }
 
-/// The same of values that are rounded to so many digits behind the second.
+/// The [modifier](type_modifier) of a type whose values are rounded to so many digits behind the second.
 pub fn digits_modifier(data_type: &DataType, digits: u8) -> i32 {
     match data_type {
         // All fields, beside the digits.
@@ -413,11 +417,13 @@ pub fn item_named(name: &str) -> Option<&str> {
         .then_some(item)
 }
 
-/// The numbers of schemas, and of the one database and the one user.
+/// The OID of the schema `pg_catalog`.
 pub const CATALOG_SCHEMA: i64 = 11;
 pub(crate) const PUBLIC_SCHEMA: i64 = 2200;
 pub(crate) const INFORMATION_SCHEMA: i64 = 13_000;
+/// The OID of the one database.
 pub const DATABASE: i64 = 16_384;
+/// The OID of the role that owns the database.
 pub const OWNER: i64 = 10;
 
 /// The OID by which PostgreSQL's clients know a role. It is made from the name, so it changes when the role is renamed.

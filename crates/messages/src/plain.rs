@@ -22,7 +22,7 @@ pub fn line(text: &str) -> String {
     LONG_TEXT.replace_all(&plan(text), "'$1...'").into_owned()
 }
 
-/// The text of an error: types as in a statement, too.
+/// The text of an error with literals and types as statements write them, and without the tags of columns.
 pub fn message(text: &str) -> String {
     types(&plan(text))
 }

@@ -1,7 +1,7 @@
 //! DataFusion's errors as errors of statements.
 //!
 //! DataFusion wraps errors in layers ("Arrow error: External error: ..."), appends advice about its own
-//! settings, and asks for bug reports. [`translate`] takes the layers off, sorts what is inside into
+//! settings, and asks for bug reports. `translate` takes the layers off, sorts what is inside into
 //! [`Error`], and keeps only the sentences that help the person who typed the statement.
 
 use std::collections::HashSet;

@@ -10,8 +10,8 @@ use crate::keywords::identifier;
 ///
 /// ```
 /// use arrow::datatypes::DataType;
-/// assert_eq!(sql::type_name(&DataType::Decimal128(15, 2)), "decimal(15,2)");
-/// assert_eq!(sql::type_name(&DataType::Utf8View), "varchar");
+/// assert_eq!(messages::types::type_name(&DataType::Decimal128(15, 2)), "decimal(15,2)");
+/// assert_eq!(messages::types::type_name(&DataType::Utf8View), "varchar");
 /// ```
 pub fn type_name(data_type: &DataType) -> String {
     let name = match data_type {
@@ -133,7 +133,7 @@ pub fn enum_type_of(field: &Field) -> Option<DataType> {
 ///
 /// ```
 /// use arrow::datatypes::{DataType, Field};
-/// assert_eq!(sql::column_type_name(&Field::new("n", DataType::Int32, true)), "integer");
+/// assert_eq!(messages::types::column_type_name(&Field::new("n", DataType::Int32, true)), "integer");
 /// ```
 pub fn column_type_name(field: &Field) -> String {
     if let Some(name) = field.metadata().get(JSON_TYPE) {
@@ -183,6 +183,7 @@ pub fn standard_name(data_type: &DataType) -> String {
 
 /// The digits of the numbers of a type.
 pub struct Digits {
+    /// How many digits a number has at most.
     pub precision: i32,
     /// What the precision counts: digits of base 2 or 10.
     pub radix: i32,

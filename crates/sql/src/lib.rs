@@ -1,7 +1,7 @@
 //! SQL over Atoll's tables.
 //!
 //! DataFusion parses, plans and optimises statements. Atoll's own engine runs the queries that it can run, DataFusion
-//! the others. No crate below this one knows DataFusion. This crate adds:
+//! the others. Beside this crate only `functions` and `messages` know DataFusion. This crate adds:
 //!
 //! * **One snapshot per statement, or per transaction.** A statement sees the tables as they were when it began, or when
 //!   the transaction began that `begin` started in its session, with what that has changed. Transactions that
@@ -21,17 +21,17 @@
 //! scan         tables, files and views as sources of plans
 //! optimize     rules of the analyzer and the optimiser
 //! frontend     from text to checked and rewritten syntax trees; types and operators for the planner
-//! functions    scalar functions and aggregates
 //! resources    admission, memory, spilling, stack, stopping
 //! search_path  the schemas in which names are looked up
 //! rights       who may do what
 //! limits       what users may have
 //! settings     what a server has been told of a session
 //! locks        who holds which lock, and who waits for one
-//! names, system, messages, told, about, sqlstate, error
+//! names, system
 //! ```
 //!
-//! A file uses files of its own layer and of those below it, never of one above.
+//! A file uses files of its own layer and of those below it, never of one above. Scalar functions and aggregates are in
+//! the crate [`functions`], errors and the words of SQL in [`messages`]: both know no plan and no session.
 //!
 //! # What is declared and what is enforced
 //!

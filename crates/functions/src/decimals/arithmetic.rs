@@ -15,11 +15,15 @@ use crate::own::Own;
 /// An operation on numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
+    /// `+`.
     Plus,
+    /// `-`.
     Minus,
+    /// `*`.
     Times,
-    /// Also without what is behind the point.
+    /// `/`, and `div`, which leaves out what is behind the point.
     By,
+    /// `%`.
     Rest,
 }
 
@@ -129,7 +133,7 @@ pub fn computed(
     Ok(Arc::new(Decimal256Array::from(found).with_data_type(to)))
 }
 
-/// The name of the function of the sign.
+/// The name of the function that changes the sign of a decimal. Statements cannot write it.
 pub const NEGATIVE: &str = "numeric minus";
 
 static MINUS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {

@@ -15,7 +15,7 @@ use crate::decimals::casts::{concerns, converted};
 use crate::decimals::exponents;
 use crate::own::Own;
 
-/// The name of the function that such a cast becomes, which statements cannot write.
+/// The name of the function that a cast to `numeric` without digits becomes. Statements cannot write it.
 pub const NUMERIC: &str = "numeric of";
 
 /// Most digits before the point, and behind it, of what had no declared digits.

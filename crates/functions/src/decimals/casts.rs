@@ -20,7 +20,8 @@ use crate::arguments::{is_text, strings};
 use crate::decimals::{decimals, digits, exponents, floats};
 use crate::lists::types::is_special;
 
-/// The name of the function, which statements cannot write.
+/// The name of the function that a cast from or to a decimal becomes where DataFusion's cast will not do. Statements cannot
+/// write it.
 pub const CAST: &str = "numeric cast";
 
 /// Most digits of a decimal, which one without declared digits has: only that is infinite.
@@ -41,7 +42,7 @@ pub(crate) fn concerns(from: &DataType, to: &DataType) -> bool {
     is_found && from != to && !is_special(to)
 }
 
-/// The type that `expr` is cast to, if it is such a cast.
+/// The type that `expr` is cast to, if it is a call of [`CAST`].
 pub fn target(expr: &Expr) -> Option<&DataType> {
     let Expr::ScalarFunction(call) = expr else {
         return None;
@@ -50,8 +51,8 @@ pub fn target(expr: &Expr) -> Option<&DataType> {
     Some(&own.to)
 }
 
-/// The cast of `value` to the type `to`, if it is [one of these](concerns). A value that cannot be cast is an
-/// error if `strict`, otherwise NULL.
+/// The cast of `value` to the type `to`, if it is to a decimal from a text or a number that floats, or from a decimal whose value
+/// may be no number or whose digits Arrow's cast changes. A value that cannot be cast is an error if `strict`, otherwise NULL.
 pub fn cast_of(value: &Expr, from: &DataType, to: &DataType, strict: bool) -> Option<Expr> {
     concerns(from, to).then(|| call(value.clone(), to, strict))
 }
@@ -118,7 +119,7 @@ fn options(strict: bool) -> CastOptions<'static> {
     }
 }
 
-/// Values as ones of another type, between types that [`concerns`] is true of, or a decimal as one of fewer digits.
+/// Values as ones of another type, between types that `concerns` is true of, or a decimal as one of fewer digits.
 ///
 /// # Errors
 /// If `strict`, for a value that is none of the other type.

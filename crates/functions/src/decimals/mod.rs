@@ -1,7 +1,7 @@
 //! `NaN` and the infinities of decimals of 39 to 76 digits, which are [values](NotFinite) like others to whatever only compares
-//! them: how they are [computed with](arithmetic), [cast](casts) ([numbers that float](floats), [texts](exponents)), and [summed](totals); [functions](through) that leave them as
+//! them: how they are [computed with](arithmetic), [cast](casts) (numbers that float: `floats`; texts: `exponents`), and [summed](totals); [functions](through) that leave them as
 //! they are; and the refusal of all that knows nothing of them. Also how many digits products and quotients of decimals
-//! [have](operators), and those that are [rounded].
+//! [have](operators), and those that are rounded.
 //!
 //! Each way begins with one pass over the values, which nearly always finds that all are numbers; then it is DataFusion's way.
 
@@ -27,17 +27,17 @@ use table::NotFinite;
 
 use crate::own::Own;
 
-/// The digits that `numeric` without any has where it holds what is no number, all and behind the point.
+/// The digits of a decimal that holds NaN or an infinity and whose type says none: all, and those behind the point.
 pub const DIGITS: (u8, i8) = (76, 10);
 
-/// The constant that stands for what is no number, with at least so many digits behind the point.
+/// The constant for NaN or an infinity, as a decimal with at least so many digits behind the point.
 pub fn constant(own: NotFinite, scale: i8) -> Expr {
     let (precision, least) = DIGITS;
     let value = ScalarValue::Decimal256(Some(own.value()), precision, scale.max(least));
     Expr::Literal(value, None)
 }
 
-/// The name of the function that refuses what is no number, which statements cannot write.
+/// The name of the function that refuses NaN and infinities. Statements cannot write it.
 pub const FINITE: &str = "finite numbers";
 
 static ONLY_FINITE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {

@@ -23,7 +23,7 @@ use table::NotFinite;
 
 use crate::decimals::arithmetic::{Operation, computed};
 
-/// The name of the function of quotients.
+/// The name of the function that divides decimals, as plans show it.
 pub const QUOTIENT: &str = "/";
 
 /// The digits behind the point that a quotient has at least: as many as PostgreSQL's from 0.0001 on.

@@ -189,6 +189,7 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// These parts, to be found in one walk through each document.
     pub fn new<'p>(parts: impl Iterator<Item = &'p Part>) -> Parts {
         let parts: Vec<Part> = parts.cloned().collect();
         let (mut paths, mut places) = (Vec::new(), Vec::new());

@@ -1,8 +1,8 @@
 //! JSON: texts that are known to be valid, of the types `json` and `jsonb`.
 //!
-//! A value of `json` is as it was written, one of `jsonb` in [normal](normal) form: each key once, in PostgreSQL's order,
-//! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by [cutting](cut) its text, or
-//! [walk](walk) to the part that they look for.
+//! A value of `json` is as it was written, one of `jsonb` in [normal] form: each key once, in PostgreSQL's order,
+//! numbers without exponents, one space behind `:` and `,`. Functions take a value apart by cutting its text (`cut`), or
+//! walk (`walk`) to the part that they look for.
 
 pub(crate) mod assign;
 mod build;

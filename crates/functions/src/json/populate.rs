@@ -20,13 +20,14 @@ use crate::lists::types::{base, dimensions, fields, is_list, is_map, item, list_
 use crate::own::{Own, READ};
 use crate::structs::values as field_values;
 
-/// The struct that JSON says, with the fields of another where it says nothing; and of `jsonb`.
+/// The name of the function that makes a struct of JSON, with the fields of another struct where the JSON says nothing; and
+/// the name of that for `jsonb`.
 pub const RECORD: [&str; 2] = ["json populated", "jsonb populated"];
-/// The structs that arrays of JSON say; and of `jsonb`.
+/// The name of the function that makes structs of an array of JSON; and the name of that for `jsonb`.
 pub const RECORDS: [&str; 2] = ["json populated rows", "jsonb populated rows"];
-/// The values of a type that the items of arrays of JSON say.
+/// The name of the function that makes values of a type of the items of an array of JSON.
 pub const ITEMS: &str = "json populated items";
-/// An array of one struct, which may be NULL.
+/// The name of the function that makes an array of one struct, which may be NULL.
 pub const ONE: &str = "json one row";
 
 pub(super) fn all() -> Vec<Own> {

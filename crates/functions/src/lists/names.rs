@@ -6,7 +6,7 @@ pub const MAKE: &str = "array of";
 pub const SUBSCRIPT: &str = "array item";
 /// The name of the function that makes the value of `set a[1] = 2`.
 pub const ASSIGN: &str = "array assigned";
-/// The same for `set a[1:2] = '{3,4}'`.
+/// The name of the function that makes the value of `set a[1:2] = '{3,4}'`.
 pub const ASSIGN_SLICE: &str = "array slice assigned";
 /// The name of the function that `a[1:2]` becomes.
 pub const SLICE: &str = "array slice";
@@ -26,16 +26,17 @@ pub const FIRST_MATCH: &str = "array first match";
 pub const STRUCT: &str = "struct of";
 /// The name of the function that `(s).a` becomes.
 pub const FIELD: &str = "struct field";
-/// The values of a field of the structs in an array, and its name.
+/// The name of the function that takes one field of each struct in an array.
 pub const FIELDS: &str = "struct fields of items";
 /// The operator that stands for a row of a table, of a column that may have its name and of that name.
 pub const WHOLE: &str = "whole row";
-/// The same for a table that an outer join may leave without a row.
+/// The operator that stands for a row of a table that an outer join may leave without one.
 pub const WHOLE_OUTER: &str = "whole row of an outer join";
 /// The name of the function that makes rows of the arrays of a function that gives several columns.
 pub const RECORDS: &str = "array records";
-/// The operators that `is distinct from` and `is not distinct from` become: what plans operators fits their sides to each other.
+/// The operator that `is distinct from` becomes: what plans operators fits their sides to each other.
 pub const DISTINCT: &str = "IS DISTINCT FROM";
+/// The operator that `is not distinct from` becomes.
 pub const NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 /// What the operator begins with that marks a condition; behind it stands of which clause it is an argument.
 pub const CONDITION: &str = "condition of ";

@@ -13,13 +13,15 @@ use datafusion::logical_expr::SortExpr;
 use crate::lists::types::{fields, item, list_of, lists, range};
 use crate::own::Own;
 
-/// Of arrays of structs, the first field of each struct, in the order of those behind it: an array.
+/// The name of the function that takes the first field of each struct in an array, in the order of the fields behind it, as
+/// an array.
 pub const ITEMS: &str = "items in order";
-/// The same of structs of a text, what stands before it unless it is the first, and keys: one text.
+/// The name of the function that joins the texts of the structs in an array to one text, in the order of their keys; each has
+/// what stands before it unless it is the first.
 pub const TEXT: &str = "text in order";
-/// Of arrays, their items in their own order.
+/// The name of the function that sorts the items of an array.
 pub const VALUES: &str = "values in order";
-/// The same of texts, with a text between them: one text.
+/// The name of the function that sorts the texts in an array and joins them, with a text between them.
 pub const TEXTS: &str = "texts in order";
 
 /// How keys are sorted, as a text: two letters for each.

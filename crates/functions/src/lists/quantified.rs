@@ -39,7 +39,7 @@ pub fn called(operator: &str, all: bool) -> Option<&'static str> {
     known.map(|(_, _, any, of_all)| if all { *of_all } else { *any })
 }
 
-/// Whether a function is one of these.
+/// Whether a function of this name compares with the items of an array by an operator.
 pub fn is_quantified(name: &str) -> bool {
     OPERATORS
         .iter()

@@ -1,8 +1,8 @@
-//! PostgreSQL's regular expressions with its options, each [compiled once](known) for the rows of a batch.
+//! PostgreSQL's regular expressions with its options, each compiled once (`known`) for the rows of a batch.
 //!
-//! A pattern is [parsed](parse). What the library `regex` finds as PostgreSQL does is [left to it](plain), which
-//! [searches](library) for it. The rest is [divided](structure) into parts, whose matches [automata](automaton) tell, and
-//! [searched](divided) for.
+//! A pattern is parsed (`parse`). What the library `regex` finds as PostgreSQL does is left to it (`plain`), which
+//! searches for it (`library`). The rest is divided into parts (`structure`), whose matches automata tell (`automaton`), and
+//! searched for (`divided`).
 
 mod automaton;
 mod brackets;

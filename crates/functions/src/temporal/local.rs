@@ -68,7 +68,7 @@ impl Drop for Back {
 }
 
 impl Local {
-    /// In UTC, as ISO has it.
+    /// UTC, and the styles of ISO: what a session has that sets nothing.
     pub const PLAIN: Local = Local {
         zone: Zone::UTC,
         style: Style::Iso,
@@ -76,7 +76,7 @@ impl Local {
         spans: Spans::Postgres,
     };
 
-    /// That of a session with these settings: `TimeZone`, `DateStyle` and `IntervalStyle`, as sessions have them.
+    /// How a session reads and writes dates and times whose `TimeZone`, `DateStyle` and `IntervalStyle` these are.
     pub fn new(zone: &str, dates: &str, intervals: &str) -> Local {
         let mut local = Local {
             zone: zones::of_setting(zone).map_or(Zone::UTC, |(_, zone)| zone),
@@ -121,7 +121,7 @@ impl Local {
         self.zone.is_utc()
     }
 
-    /// That of a statement with these options.
+    /// How a statement with these options reads and writes dates and times.
     pub fn of(options: &ConfigOptions) -> Local {
         let own = options.extensions.get::<Local>();
         own.copied().unwrap_or_default()

@@ -24,13 +24,13 @@ use crate::temporal::local::Local;
 use crate::temporal::shift::TIME;
 use crate::temporal::zones::{Zone, displacement, of_text};
 
-/// The name of what reads intervals of a type with fields, which statements cannot write.
+/// The name of the function that reads intervals of a type with fields. Statements cannot write it.
 pub const READ_INTERVAL: &str = "read interval";
 
-/// And of what cuts them to these fields.
+/// The name of the function that cuts intervals to such fields. Statements cannot write it.
 pub const CUT_INTERVAL: &str = "cut interval";
 
-/// And of `overlaps`.
+/// The name of the function that `overlaps` becomes. Statements cannot write it.
 pub const OVERLAPS: &str = "periods overlap";
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);

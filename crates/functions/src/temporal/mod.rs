@@ -2,17 +2,17 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`calendar`] | days and dates, and writing both |
+//! | `calendar` | days and dates, and writing both |
 //! | [`zones`], [`abbreviations`] | time zones by name, abbreviation and offset |
-//! | [`pieces`], [`words`] | what texts are made of |
-//! | [`moment`], [`parts`], [`duration`] | what they say: dates and times, and intervals |
-//! | [`units`], [`fields`] | the units of intervals, and the fields of types of intervals |
-//! | [`timetz`] | times with a zone |
+//! | `pieces`, `words` | what texts are made of |
+//! | `moment`, `parts`, `duration` | what they say: dates and times, and intervals |
+//! | `units`, [`fields`] | the units of intervals, and the fields of types of intervals |
+//! | `timetz` | times with a zone |
 //! | [`read`] | columns of texts as columns of values, and the other way round |
 //! | [`instants`] | instants and what clocks of the session show |
-//! | [`local`], [`styles`] | the zone and the styles of a session, and writing in them |
+//! | [`local`], `styles` | the zone and the styles of a session, and writing in them |
 //! | [`settings`] | what these may be set to |
-//! | [`components`] | the fields of values, which `extract` takes |
+//! | `components` | the fields of values, which `extract` takes |
 //! | [`kernels`] | kernels of the engine that do the same as functions |
 //! | [`extract`], [`make`], [`shift`], [`sums`], [`moments`] | functions |
 //!

@@ -33,12 +33,12 @@ impl DateSettings {
             .position(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    /// The name of one as it is shown.
+    /// The name of one of the settings as it is shown, whatever the case of `name`; none if it is another.
     pub fn shown(name: &str) -> Option<&'static str> {
         DateSettings::place(name).map(|at| OF_DATES[at].1)
     }
 
-    /// What one of them is.
+    /// The value of one of the settings.
     pub fn get(&self, name: &str) -> Option<&str> {
         DateSettings::place(name).map(|at| self.0[at].as_str())
     }
@@ -52,7 +52,7 @@ impl DateSettings {
         all
     }
 
-    /// They after one was set; none: to what it is at first.
+    /// The settings after one of them was set; none: to what it is at first.
     ///
     /// # Errors
     /// If there is none of that name, or it cannot be that.

@@ -186,7 +186,8 @@ static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     )
 });
 
-/// The name of the difference of two timestamps: days of 24 hours and a time.
+/// The name of the function that takes the difference of two timestamps: days of 24 hours and a time. Statements cannot write
+/// it.
 pub const DIFFERENCE: &str = "days and time between";
 
 static APART: LazyLock<Arc<ScalarUDF>> =

@@ -233,7 +233,7 @@ impl Zone {
     /// UTC.
     pub(crate) const UTC: Zone = Zone::Named(Tz::UTC);
 
-    /// Whether it is UTC, always.
+    /// Whether the zone is UTC at all times.
     pub fn is_utc(self) -> bool {
         match self {
             Zone::Fixed(east) | Zone::Lettered(_, east) => east == 0,

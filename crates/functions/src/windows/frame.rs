@@ -7,6 +7,7 @@ use messages::{Error, Result};
 /// What distances of a frame count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Units {
+    /// Rows.
     Rows,
     /// Values of the sort key.
     Range,
@@ -32,6 +33,7 @@ pub enum Bound {
     First,
     /// A distance before the row.
     Preceding,
+    /// With the current row, or those that are equal to it, as the [units](Units) have it.
     Current,
     /// A distance behind the row.
     Following,
@@ -47,7 +49,9 @@ pub fn has_offset(bound: Bound) -> bool {
 /// Which rows around the current one are left out of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exclude {
+    /// None.
     None,
+    /// The current row.
     Current,
     /// The row, and those whose sort keys are equal.
     Group,
@@ -58,9 +62,13 @@ pub enum Exclude {
 /// A frame of a window.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
+    /// What its distances count.
     pub units: Units,
+    /// Where it begins.
     pub start: Bound,
+    /// Where it ends.
     pub end: Bound,
+    /// What is left out of it.
     pub exclude: Exclude,
 }
 
@@ -92,7 +100,7 @@ fn of_word<T: Copy>(known: &[(&'static str, T)], word: Option<&str>) -> Option<T
 }
 
 impl Frame {
-    /// As four words, which [`Frame::of_text`] reads.
+    /// The frame as four words, which [`Frame::of_text`] reads.
     pub fn text(&self) -> String {
         let mut text = self.units.word().to_string();
         for bound in [self.start, self.end] {

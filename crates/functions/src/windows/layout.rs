@@ -14,6 +14,7 @@ pub enum Inner {
     Last,
     /// That of the row with a number, which is the second argument.
     Nth,
+    /// An aggregate of the rows.
     Aggregate(Arc<AggregateUDF>),
 }
 
@@ -22,6 +23,7 @@ pub enum Inner {
 pub struct Layout {
     /// How many arguments the function has itself.
     pub own: usize,
+    /// Whether the function has a filter, which is an argument behind its own.
     pub filtered: bool,
     /// The order of each sort key.
     pub keys: Vec<SortOptions>,

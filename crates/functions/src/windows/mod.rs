@@ -1,7 +1,7 @@
 //! Functions over frames of windows that DataFusion has not: `groups`, `exclude`, and `range` with distances.
 //!
 //! Such a call becomes a window function of its own, [`Framed`]: it gets the values, the sort keys and the distances of the
-//! frame as arguments, finds the [rows of each frame](bounds), and [computes](compute) the function over them.
+//! frame as arguments, finds the rows of each frame (`bounds`), and computes the function (`compute`) over them.
 
 pub(crate) mod bounds;
 mod compute;

@@ -1,6 +1,6 @@
 //! The language of paths through JSON: `jsonb_path_query(j, '$.a[*] ? (@.b > 1)')` and its kind, `@?` and `@@`.
 //!
-//! A path is [parsed](parse) once for each text, and [followed](run) through each value, which is cut where the path needs it.
+//! A path is parsed (`parse`) once for each text, and followed (`run`) through each value, which is cut where the path needs it.
 
 mod item;
 mod number;
@@ -32,13 +32,13 @@ use crate::lists::types::list_of;
 use crate::own::Own;
 use crate::regular::Compiled;
 
-/// The function that a cast to `jsonpath` becomes.
+/// The name of the function that a cast to `jsonpath` becomes.
 pub const OF: &str = "jsonpath of";
-/// The operator `@?`.
+/// The name of the function that the operator `@?` becomes.
 pub const FOUND: &str = "jsonb path found";
-/// The operator `@@`.
+/// The name of the function that the operator `@@` becomes.
 pub const MATCHED: &str = "jsonb path matched";
-/// The function below the rows of `jsonb_path_query`.
+/// The name of the function that gives the rows of `jsonb_path_query` as an array.
 pub const QUERY: &str = "jsonb path items";
 
 pub(super) fn all() -> Vec<Own> {
