@@ -80,7 +80,7 @@ mod settings;
 mod statements;
 mod system;
 
-pub(crate) use functions;
+pub(crate) use ::functions;
 pub(crate) use messages::{self, error};
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
