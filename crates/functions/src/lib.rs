@@ -1,7 +1,7 @@
 //! SQL's functions beside DataFusion's, and instead of some of them: scalar functions, aggregates and functions of windows.
 //!
 //! All are functions of DataFusion, which Atoll's own engine calls as any other, so that all executors give the same
-//! answers. A scalar function is a name, types, and a plain function over arrays (`own`). [`register`] makes them known to a
+//! answers. A scalar function is a name, types, and a plain function over arrays (`own`). [`register()`] makes them known to a
 //! planner; those that stand for operators are found by [`special`].
 //!
 //! A function gets arrays and no context. It knows no plan, no catalog and no session: what it asks of these it asks of a
