@@ -154,7 +154,9 @@ proptest! {
             own.seal();
             let before = all.memory();
             let place = all.share(&own, 2);
-            prop_assert!(all.memory() <= before + own.memory());
+            // Shared blocks, and slots for the strings to come.
+            let slots = 4 * (all.len() + own.len()) + FIRST_SLOTS;
+            prop_assert!(all.memory() <= before + own.memory() + 8 * slots);
             for ((text, number), hash) in rows.iter().zip(&numbers).zip(&hashes) {
                 let merged = all.adopt_one(&own, place, *number, *hash);
                 let known = *numbered.entry(text.clone()).or_insert((merged, *hash));
