@@ -179,6 +179,18 @@ impl Prepared {
         report
     }
 
+    /// How many labels the dictionaries of its coded strings have. What it has found out of each label, such as the value of a
+    /// function, it keeps from one run to the next.
+    pub fn labels(&self) -> usize {
+        let dictionaries = self.types.iter().filter_map(|ty| ty.labels.as_ref());
+        let mut known: Vec<_> = dictionaries
+            .map(|own| (Arc::as_ptr(own), own.labels().len()))
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        known.iter().map(|(_, labels)| labels).sum()
+    }
+
     /// The columns of the answer.
     pub fn schema(&self) -> &arrow::datatypes::SchemaRef {
         &self.output.schema

@@ -186,7 +186,8 @@ fn is_repeatable(text: &str) -> bool {
     ];
     let text = text.to_lowercase();
     let starts = ["select", "with", "values", "table", "("];
-    starts.iter().any(|word| text.starts_with(word)) && !OTHERS.iter().any(|word| text.contains(word))
+    starts.iter().any(|word| text.starts_with(word))
+        && !OTHERS.iter().any(|word| text.contains(word))
 }
 
 fn types(answer: &sql::Answer) -> Vec<DefaultColumnType> {

@@ -45,6 +45,9 @@ pub(crate) enum Asked {
     Prepared(Box<GenericRun>),
 }
 
+/// Most labels of a program that is kept, as it may keep a value of a function for each.
+const MOST_LABELS: usize = 16_384;
+
 /// Batches of a query that somebody may have who takes them when they like: in the queue, at either end of it, and the one
 /// that is being made.
 const IN_FLIGHT: usize = 4;
@@ -310,7 +313,9 @@ async fn lowered(
         return Ok(Some(NativePlan::Whole(Arc::clone(known))));
     }
     let native = native::prepare(context, optimised).await?.native;
-    if let (Some(program), Some(NativePlan::Whole(whole))) = (program, &native) {
+    if let (Some(program), Some(NativePlan::Whole(whole))) = (program, &native)
+        && whole.labels() <= MOST_LABELS
+    {
         program.get_or_init(|| Arc::clone(whole));
     }
     Ok(native)
