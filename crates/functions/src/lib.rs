@@ -35,7 +35,7 @@
 //! let whole = convert(&halves, &DataType::Int64)?;
 //! assert_eq!(whole.as_primitive::<Int64Type>().values().to_vec(), [0, 2, 2]);
 //!
-//! let texts: ArrayRef = Arc::new(StringArray::from(vec!["{1, 2, null}"]));
+//! let texts: ArrayRef = Arc::new(StringArray::from(vec!["{1,2,NULL}"]));
 //! let arrays = convert(&texts, &DataType::new_list(DataType::Int64, true))?;
 //! assert_eq!(arrays.as_list::<i32>().value(0).len(), 3);
 //! # Ok(())
