@@ -87,6 +87,7 @@ mod schema_elements;
 pub(crate) mod schemas;
 pub mod script;
 pub(crate) mod sequences;
+pub(crate) mod shapes;
 pub(crate) mod sort_names;
 mod special;
 pub(crate) mod steps;

@@ -28,6 +28,12 @@ impl AnalyzerRule for Likes {
     }
 }
 
+/// Whether a pattern is not left to the planner's operator.
+pub(crate) fn is_odd(pattern: &str) -> bool {
+    let count = pattern.bytes().filter(|byte| *byte == b'%').count();
+    count > FEW || is_broken(pattern)
+}
+
 /// Whether a pattern ends with a backslash that escapes nothing, which is an error for what matches up to there.
 fn is_broken(pattern: &str) -> bool {
     let escapes = pattern.bytes().rev().take_while(|byte| *byte == b'\\');
@@ -42,8 +48,6 @@ fn by_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Placeholder(_) => true,
         pattern => {
             let text = quoted(pattern);
-            let many = |text: &str| text.bytes().filter(|byte| *byte == b'%').count() > FEW;
-            let is_odd = |text: &str| many(text) || is_broken(text);
             matches!(pattern, Expr::Literal(..)) && !text.is_some_and(is_odd)
         }
     };

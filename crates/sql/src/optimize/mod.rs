@@ -22,7 +22,7 @@ mod deep;
 pub(crate) mod dynamic;
 mod each_node;
 mod enums;
-mod expressions;
+pub(crate) mod expressions;
 pub(crate) mod filtered;
 pub(crate) mod finite;
 mod first_items;

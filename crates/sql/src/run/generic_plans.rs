@@ -27,12 +27,14 @@ use parking_lot::Mutex;
 use crate::error::{Error, Result};
 use crate::frontend::key_query::date;
 use crate::frontend::parameters::Readied;
-use crate::frontend::parse::Statement;
+use crate::frontend::parse::{Statement, parse};
 use crate::frontend::prepared::number;
 use crate::optimize::checked::operands;
+use crate::optimize::expressions::is_text;
+use crate::optimize::likes::is_odd;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
-use crate::run::kept_plans::{Planned, Slot};
+use crate::run::kept_plans::{PlanKey, Planned, Slot};
 use crate::run::shared_plans;
 use crate::run::visible;
 
@@ -75,6 +77,14 @@ impl GenericPlan {
         };
     }
 
+    /// Goes by a plan for any values from now on, however long it takes.
+    pub(crate) fn want(&self) {
+        let mut state = self.0.lock();
+        if matches!(*state, State::Slow) {
+            *state = State::Quick;
+        }
+    }
+
     /// Where its plan is kept, if there is one.
     pub(super) fn slot(&self) -> Option<Arc<Slot>> {
         match &*self.0.lock() {
@@ -99,6 +109,16 @@ pub(crate) struct GenericRun {
     pub values: Vec<ScalarValue>,
     /// The values as they came.
     pub texts: Vec<Option<String>>,
+    /// What it is if nobody has prepared it.
+    pub constants: Option<Constants>,
+}
+
+/// A query that is written with constants and runs by the plan of its [shape](crate::frontend::shapes).
+pub(crate) struct Constants {
+    /// As it is written.
+    pub text: String,
+    /// What planning looked at when the types of its parameters were found.
+    pub key: Arc<PlanKey>,
 }
 
 impl GenericRun {
@@ -107,6 +127,11 @@ impl GenericRun {
     /// # Errors
     /// Those of looking at a plan.
     pub(super) async fn planned(&self, context: &StatementContext) -> Result<Option<Planned>> {
+        if let Some(own) = &self.constants
+            && !context.plan_key().is_some_and(|key| key.is(&own.key))
+        {
+            return Ok(None);
+        }
         let plans = &context.instance.plans;
         let slot = self.generic.slot();
         let kept = slot.and_then(|slot| slot.find(plans, || context.plan_key()));
@@ -158,13 +183,21 @@ impl GenericRun {
     /// # Errors
     /// If one is not of its type.
     pub(super) fn written(&self) -> Result<Sql> {
-        let texts: Vec<Option<&str>> = self.texts.iter().map(Option::as_deref).collect();
-        match self.readied.bind(&self.types, &texts)?.statement {
-            Statement::Sql(query) => Ok(*query),
-            _ => Err(Error::Defect {
-                message: "a prepared query is none".into(),
-            }),
+        if let Some(own) = &self.constants {
+            let parsed = parse(&own.text)?.pop();
+            return query_of(parsed.map(|parsed| parsed.statement));
         }
+        let texts: Vec<Option<&str>> = self.texts.iter().map(Option::as_deref).collect();
+        query_of(Some(self.readied.bind(&self.types, &texts)?.statement))
+    }
+}
+
+fn query_of(statement: Option<Statement>) -> Result<Sql> {
+    match statement {
+        Some(Statement::Sql(query)) => Ok(*query),
+        _ => Err(Error::Defect {
+            message: "a prepared query is none".into(),
+        }),
     }
 }
 
@@ -188,7 +221,8 @@ fn value(data_type: &DataType, text: &str) -> Option<ScalarValue> {
         DataType::Int16 => ScalarValue::Int16(whole(text)?),
         DataType::Int32 => ScalarValue::Int32(whole(text)?),
         DataType::Int64 => ScalarValue::Int64(whole(text)?),
-        DataType::Utf8View => ScalarValue::Utf8View(Some(text.to_owned())),
+        // One that is an odd pattern is matched in another way.
+        DataType::Utf8View if !is_odd(text) => ScalarValue::Utf8View(Some(text.to_owned())),
         DataType::Date32 => ScalarValue::Date32(Some(date(text)?)),
         DataType::Boolean => match text {
             "t" | "true" => ScalarValue::Boolean(Some(true)),
@@ -232,10 +266,30 @@ fn parameter(expr: &Expr) -> Option<&DataType> {
     }
 }
 
+/// Whether an expression is computed of parameters that are no texts and of constants alone. It is computed as soon as there are
+/// values.
+fn is_constant(expr: &Expr) -> bool {
+    let is_other = |part: &Expr| match part {
+        Expr::Column(_)
+        | Expr::OuterReferenceColumn(..)
+        | Expr::ScalarSubquery(_)
+        | Expr::Exists(_)
+        | Expr::InSubquery(_)
+        | Expr::SetComparison(_)
+        | Expr::AggregateFunction(_)
+        | Expr::WindowFunction(_)
+        | Expr::GroupingSet(_) => true,
+        Expr::Placeholder(_) => parameter(part).is_none_or(is_text),
+        _ => false,
+    };
+    let found = expr.exists(|part| Ok(is_other(part)));
+    !found.unwrap_or(true)
+}
+
 /// Whether a condition, or what is computed in it, has parameters only where their values change nothing else. A text may
 /// mean anything where it is computed with, so it is compared with a column alone.
 fn is_condition(expr: &Expr) -> bool {
-    if has_none(expr) {
+    if has_none(expr) || is_constant(expr) {
         return true;
     }
     if let Some(data_type) = parameter(expr) {
@@ -265,6 +319,10 @@ fn is_condition(expr: &Expr) -> bool {
             let of_texts = column(&list.expr);
             let fits = |item: &Expr| of_texts && text(item) || is_condition(item);
             is_condition(&list.expr) && list.list.iter().all(fits)
+        }
+        Expr::Like(like) => {
+            let is_plain = like.escape_char.is_none() && !like.case_insensitive;
+            is_plain && column(&like.expr) && text(&like.pattern)
         }
         Expr::Not(inner) => is_condition(inner),
         // To another kind of number, to be compared.

@@ -72,6 +72,15 @@ impl Described {
         found.map(|own| own.prepared.clone())
     }
 
+    /// What was looked at when this text was prepared last.
+    pub(super) fn key(&self, text: &str, declared: &[Option<DataType>]) -> Option<PlanKey> {
+        let all = self.0.lock();
+        let found = all
+            .iter()
+            .find(|own| own.text == text && own.declared == declared);
+        found.map(|own| own.key.clone())
+    }
+
     /// Keeps a statement in the place of what was made of the same text, unless that is too long; the oldest goes.
     pub(super) fn keep(&self, description: Description) {
         if description.text.len() > LONGEST {
@@ -130,6 +139,7 @@ impl PreparedStatement {
             columns: Arc::clone(columns),
             values,
             texts: texts.collect(),
+            constants: None,
         })
     }
 

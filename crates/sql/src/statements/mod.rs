@@ -75,6 +75,7 @@ mod scope;
 mod seen;
 mod sequences;
 pub(crate) mod session;
+mod shapes;
 mod show;
 mod signals;
 mod steps;

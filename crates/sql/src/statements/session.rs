@@ -39,6 +39,7 @@ use crate::statements::described::Described;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::prepare::Names;
 use crate::statements::recent::{Again, Recent};
+use crate::statements::shapes::Shapes;
 use crate::statements::transaction::clock;
 use crate::statements::{explain, locking, looked_up};
 
@@ -88,6 +89,7 @@ pub struct Session {
     prepared: Names,
     described: Arc<Described>,
     recent: Arc<Recent>,
+    shapes: Arc<Shapes>,
     /// Whether its statements may name files.
     files: bool,
 }
@@ -112,6 +114,7 @@ impl Session {
             prepared: Names::default(),
             described: Arc::default(),
             recent: Arc::default(),
+            shapes: Arc::default(),
             files: true,
         }
     }
@@ -296,6 +299,11 @@ impl Session {
         {
             return self.stream_again(again, started).await;
         }
+        if self.files
+            && let Some(answer) = self.stream_shape(text, started).await?
+        {
+            return Ok(answer);
+        }
         let mut statements = self.parsed(text).await?;
         match (statements.pop(), statements.is_empty()) {
             (Some(parsed), true) => match self.recent.runs(text, &parsed) {
@@ -390,6 +398,11 @@ impl Session {
     /// The statements that it has prepared last.
     pub(super) fn described_before(&self) -> &Arc<Described> {
         &self.described
+    }
+
+    /// The shapes that it ran last.
+    pub(super) fn shapes(&self) -> &Shapes {
+        &self.shapes
     }
 
     /// The transaction of this session.

@@ -24,6 +24,7 @@ mod maps;
 mod planning;
 mod readers;
 mod repeated;
+mod shapes;
 mod whole;
 mod windows;
 mod zones;
