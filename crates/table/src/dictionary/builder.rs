@@ -138,3 +138,50 @@ fn local_codes(array: &BinaryViewArray) -> Option<(Vec<u32>, Vec<&[u8]>)> {
     }
     Some((codes, labels))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: usize = 65_536;
+
+    /// A block of rows with so many labels, from `first` on.
+    fn block(first: usize, labels: usize) -> BinaryViewArray {
+        let texts = (0..ROWS).map(|row| Some(format!("label {}", first + row % labels)));
+        texts.map(|text| text.map(String::into_bytes)).collect()
+    }
+
+    #[test]
+    fn many_labels_need_many_rows_each() {
+        let (few, many) = (DictionaryBuilder::default(), DictionaryBuilder::default());
+        for number in 0..12 {
+            assert!(few.encode(&block(number * 8_000, 8_000)).is_some());
+        }
+        for number in 0..8 {
+            let codes = many.encode(&block(number * 16_000, 16_000));
+            assert_eq!(codes.is_some(), number < 4, "{number}");
+        }
+        assert_eq!(few.labels().0.len(), 96_000);
+        assert_eq!(many.labels().0.len(), 64_000);
+        // What it has it goes on to find.
+        let codes = many.encode(&block(1_000, 2_000)).unwrap();
+        assert_eq!(codes.len(), ROWS);
+        let (labels, sorted) = few.labels();
+        let again = DictionaryBuilder::with(labels.into_iter(), sorted);
+        assert!(again.encode(&block(96_000, 8_000)).is_some());
+        assert!(again.encode(&block(104_000, 16_384)).is_none());
+    }
+
+    #[test]
+    fn there_is_a_most_of_labels_and_of_bytes() {
+        let builder = DictionaryBuilder::default();
+        let inner = builder.inner.lock();
+        assert!(inner.has_room(SMALL_LABELS, SMALL_BYTES));
+        assert!(!inner.has_room(SMALL_LABELS + 1, 0) && !inner.has_room(1, SMALL_BYTES + 1));
+        drop(inner);
+        builder.inner.lock().rows = usize::MAX / 16;
+        let inner = builder.inner.lock();
+        assert!(inner.has_room(MOST_LABELS, MOST_BYTES));
+        assert!(!inner.has_room(MOST_LABELS + 1, 0) && !inner.has_room(1, MOST_BYTES + 1));
+    }
+}
