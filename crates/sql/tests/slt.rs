@@ -135,7 +135,7 @@ impl Database {
         }
         let rows = rows(&answer.schema, &answer.batches);
         if self.repeats && is_repeatable(sql) {
-            self.repeat(&session, sql, &rows);
+            self.repeat(&session, sql, &rows)?;
         }
         Ok(DBOutput::Rows {
             types: types(answer),
@@ -145,7 +145,12 @@ impl Database {
 
     /// Runs a query three times more, of which the last goes by the plan that the one before kept, and then with more spaces, of
     /// which the last goes by the plan of its shape.
-    fn repeat(&self, session: &sql::Session, sql: &str, expected: &[Vec<String>]) {
+    fn repeat(
+        &self,
+        session: &sql::Session,
+        sql: &str,
+        expected: &[Vec<String>],
+    ) -> Result<(), Failure> {
         let sorted = |mut rows: Vec<Vec<String>>| {
             rows.sort();
             rows
@@ -159,9 +164,14 @@ impl Database {
                 let batches: Vec<RecordBatch> = stream.try_collect().await?;
                 sql::Result::Ok((schema, batches))
             };
-            let (schema, batches) = self.workers.handle().block_on(asked).unwrap();
-            assert_eq!(sorted(rows(&schema, &batches)), expected, "{sql}");
+            let asked = self.workers.handle().block_on(asked);
+            let (schema, batches) = asked.map_err(|e| Failure(format!("again, {spaces}: {e}")))?;
+            let found = sorted(rows(&schema, &batches));
+            if found != expected {
+                return Err(Failure(format!("again, {spaces}: {found:?}")));
+            }
         }
+        Ok(())
     }
 }
 

@@ -221,8 +221,10 @@ fn value(data_type: &DataType, text: &str) -> Option<ScalarValue> {
         DataType::Int16 => ScalarValue::Int16(whole(text)?),
         DataType::Int32 => ScalarValue::Int32(whole(text)?),
         DataType::Int64 => ScalarValue::Int64(whole(text)?),
-        // One that is an odd pattern is matched in another way.
-        DataType::Utf8View if !is_odd(text) => ScalarValue::Utf8View(Some(text.to_owned())),
+        // One that is an odd pattern is matched in another way, and blanks at the end say nothing beside a `char(n)`.
+        DataType::Utf8View if !is_odd(text) && !text.ends_with(' ') => {
+            ScalarValue::Utf8View(Some(text.to_owned()))
+        }
         DataType::Date32 => ScalarValue::Date32(Some(date(text)?)),
         DataType::Boolean => match text {
             "t" | "true" => ScalarValue::Boolean(Some(true)),
