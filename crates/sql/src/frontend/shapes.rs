@@ -60,11 +60,10 @@ struct Reader<'t> {
 impl Shape {
     /// The shape of a text, if it is one query with constants that can be parameters.
     pub(crate) fn of_text(text: &str) -> Option<Shape> {
-        let begins = |word: &str| {
-            text.get(..word.len())
-                .is_some_and(|own| own.eq_ignore_ascii_case(word))
-        };
-        if text.len() > LONGEST || !text.is_ascii() || !(begins("select") || begins("with")) {
+        // A query begins with a word or a comment.
+        let first = text.trim_start().bytes().next();
+        let begins = matches!(first, Some(b's' | b'S' | b'w' | b'W' | b'-' | b'/'));
+        if !begins || text.len() > LONGEST || !text.is_ascii() {
             return None;
         }
         let tokens = Tokenizer::new(&DIALECT, text)
@@ -111,6 +110,9 @@ impl<'t> Reader<'t> {
 
     /// Reads all tokens; `None` if the text is not one query without parameters.
     fn read(&mut self) -> Option<()> {
+        if !matches!(self.keyword(0), Keyword::SELECT | Keyword::WITH) {
+            return None;
+        }
         let mut end = self.tokens.len();
         if end > 0 && *self.token(end - 1) == Token::SemiColon {
             end -= 1;
@@ -328,7 +330,7 @@ impl<'t> Reader<'t> {
 
     /// A space, if there is something between what is in the shape and `start`.
     fn space(&mut self, start: usize) {
-        if start > self.done {
+        if start > self.done && self.done > 0 {
             self.shape.text.push(' ');
         }
     }
@@ -361,7 +363,7 @@ mod tests {
                 vec!["5", "it's"],
             ),
             (
-                "SELECT a, 7 from t  -- why\n where t.b in (1, 2,3)\n\tand c not in ('x') and d between 4 and 6 order by 1;",
+                "\n -- what\nSELECT a, 7 from t  -- why\n where t.b in (1, 2,3)\n\tand c not in ('x') and d between 4 and 6 order by 1;",
                 "SELECT a, 7 from t where t.b in ($1, $2,$3) and c not in ($4) and d between $5 and $6 order by 1",
                 vec!["1", "2", "3", "x", "4", "6"],
             ),
