@@ -136,12 +136,13 @@ def page(result):
              f"{len(m['topology']['nodes']) or 1} NUMA node(s), Linux {m['kernel']}{', virtual machine' if m['hypervisor'] else ''}")
     engines = " · ".join(f"{TITLES[n].split(',')[0]} {v.get('version', '')}" for n, v in result["versions"].items())
     changed = " with uncommitted changes" if result["changed"] else ""
+    parameters = "the same parameters" if result.get("parameters") == "fixed" else "parameters drawn anew"
     parts = [
         f"<h1>TPC-H at scale {text(result['scale'])}, {result['threads']} threads</h1>",
         f'<p>{text(result["date"])} · {text(where)}</p>',
         f'<p class="faint">{text(engines)} · commit {text((result["commit"] or "unknown")[:12])}{changed} · load before: '
         f'{m["load_average"][0]:.2f}</p>',
-        f'<p class="faint">Hot; median of {result["repeat"]} repeats with parameters drawn anew, engines in turn. Seconds run '
+        f'<p class="faint">Hot; median of {result["repeat"]} repeats with {parameters}, engines in turn. Seconds run '
         "from the query's text to its last row, planning included. Bars are medians, thin lines reach from the least to the "
         "most; the scale is logarithmic.</p>",
         *summary_tables(summary),

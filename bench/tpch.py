@@ -36,6 +36,8 @@ def arguments():
     parser.add_argument("--engines", default="atoll,duckdb,datafusion,polars,chdb", help=f"of {', '.join(engines.NAMES)}")
     parser.add_argument("--queries", default="1-22", help="for instance 1,6,9-12")
     parser.add_argument("--seed", type=int, default=1, help="draws the parameters (default 1)")
+    parser.add_argument("--parameters", choices=("drawn", "fixed"), default="drawn",
+                        help="drawn anew for each repeat, or those of validation each time, as of a page that is drawn again (default drawn)")
     parser.add_argument("--limit", type=float, default=600, help="seconds an engine may take for one request")
     parser.add_argument("--atoll", type=pathlib.Path, default=ROOT / "target/release/atoll", help="the program")
     parser.add_argument("--before", type=pathlib.Path, metavar="PROGRAM",
@@ -98,7 +100,8 @@ def measure(peers, options):
     agreed = {}
     for query in options.queries:
         for repeat in range(options.repeat + 1):
-            values = queries.parameters(query, repeat, options.scale, options.seed)
+            drawn = repeat if options.parameters == "drawn" else 0
+            values = queries.parameters(query, drawn, options.scale, options.seed)
             results = {}
             for position, peer in enumerate(rotated(peers, query + repeat)):
                 entry = {"query": query, "repeat": repeat, "engine": peer.name, "position": position}
@@ -191,6 +194,7 @@ def main():
     result = {
         "benchmark": "tpch", "date": begun.isoformat(timespec="seconds"), "machine": described, **machine.commit(ROOT),
         "scale": options.scale, "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
+        "parameters": options.parameters,
         "parquet_bytes": raw, "versions": versions, "python": sys.version.split()[0], "usage": usage, "loads": loads,
         "summary": summary, "timings": timings,
     }

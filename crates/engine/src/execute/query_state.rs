@@ -95,11 +95,12 @@ impl QueryState {
     }
 
     /// After stage `number`: drops what nobody reads any more. `last` says for each stage who reads it last, and `keys`
-    /// which scan takes the keys of its join table last. A join table of which only the keys are still wanted stays while a
-    /// quarter of the memory is used at most.
+    /// which scan takes the keys of its join table last. A join table of which only the keys are still wanted stays while what
+    /// the query keeps takes a quarter of the memory at most. (The buffer pool, which counts as used, takes a third by itself.)
     pub fn forget_read(&mut self, number: usize, last: &[usize], keys: &[usize]) {
-        let budget = &self.runtime.budget;
-        let is_short = budget.used() > budget.limit() / 4;
+        let held = self.held.iter().flatten();
+        let held: u64 = held.map(Reservation::bytes).sum();
+        let is_short = held > self.runtime.budget.limit() / 4 || self.is_full();
         for (stage, (last, keys)) in last.iter().zip(keys).enumerate() {
             let is_over = *last <= number && (is_short || *keys <= number);
             if is_over && *last.max(keys) >= number {

@@ -42,6 +42,11 @@ impl Reservation {
         }
     }
 
+    /// How many bytes it holds.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Releases all but the share `of / all` of the bytes.
     pub fn shrink(&mut self, of: usize, all: usize) {
         let kept = u128::from(self.bytes) * of as u128 / all.max(1) as u128;
