@@ -9,14 +9,16 @@ use sql::PlanUse;
 
 use crate::fixture;
 
-struct Database {
+/// A store and who runs statements on it.
+pub(crate) struct Database {
     _directory: tempfile::TempDir,
     workers: Arc<workers::Workers>,
-    instance: Arc<sql::Instance>,
+    pub(crate) instance: Arc<sql::Instance>,
 }
 
 impl Database {
-    fn new(plan_use: PlanUse) -> Database {
+    /// Without tables.
+    pub(crate) fn empty(plan_use: PlanUse) -> Database {
         let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
         let mut store = store::Options::default();
         store.pool.bytes = 8 << 20;
@@ -24,11 +26,15 @@ impl Database {
         options.plan_use = plan_use;
         let path = directory.path().join("r.atoll");
         let instance = fixture::instance(&workers, &path, 256 << 20, store, options);
-        let database = Database {
+        Database {
             _directory: directory,
             workers,
             instance,
-        };
+        }
+    }
+
+    fn new(plan_use: PlanUse) -> Database {
+        let database = Database::empty(plan_use);
         let session = database.instance.session();
         for text in [
             "create schema reef",
@@ -45,7 +51,7 @@ impl Database {
     }
 
     /// The rows of a statement as a text, or its error.
-    fn ask(&self, session: &sql::Session, text: &str) -> Result<String, String> {
+    pub(crate) fn ask(&self, session: &sql::Session, text: &str) -> Result<String, String> {
         let rows = async {
             let stream = session.stream(text).await?;
             stream.try_collect::<Vec<_>>().await

@@ -1,55 +1,22 @@
 //! Queries that differ in constants alone give what they give when each is planned.
 
-use std::sync::Arc;
-
-use arrow::util::pretty::pretty_format_batches;
-use futures::TryStreamExt;
 use sql::PlanUse;
 
-use crate::fixture;
+use crate::repeated::Database;
 
-struct Database {
-    _directory: tempfile::TempDir,
-    workers: Arc<workers::Workers>,
-    instance: Arc<sql::Instance>,
-}
-
-impl Database {
-    fn new(plan_use: PlanUse) -> Database {
-        let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
-        let mut store = store::Options::default();
-        store.pool.bytes = 8 << 20;
-        let mut options = sql::Options::spilling_to(directory.path());
-        options.plan_use = plan_use;
-        let path = directory.path().join("s.atoll");
-        let instance = fixture::instance(&workers, &path, 256 << 20, store, options);
-        let database = Database {
-            _directory: directory,
-            workers,
-            instance,
-        };
-        let session = database.instance.session();
-        for text in [
-            "create table t (a int, b text, d date, f double precision, n numeric(9, 2), s smallint, k bigint, c char(3), ts timestamp, y boolean)",
-            "insert into t select g, case when g % 7 = 0 then null else 'text ' || g % 13 end, date '2020-01-01' + g % 90, g * 0.5, g * 0.25, g % 100, g * 3000000, 'x' || g % 9, timestamp '2020-01-01' + g % 40 * interval '1 hour', g % 2 = 0 from generate_series(1, 3000) g",
-            "create table u (a int primary key, b text, x int)",
-            "insert into u select g, 'text ' || g % 11, g % 5 from generate_series(1, 400) g",
-        ] {
-            database.ask(&session, text).unwrap();
-        }
-        database
+/// A store with tables to ask.
+fn database(plan_use: PlanUse) -> Database {
+    let database = Database::empty(plan_use);
+    let session = database.instance.session();
+    for text in [
+        "create table t (a int, b text, d date, f double precision, n numeric(9, 2), s smallint, k bigint, c char(3), ts timestamp, y boolean)",
+        "insert into t select g, case when g % 7 = 0 then null else 'text ' || g % 13 end, date '2020-01-01' + g % 90, g * 0.5, g * 0.25, g % 100, g * 3000000, 'x' || g % 9, timestamp '2020-01-01' + g % 40 * interval '1 hour', g % 2 = 0 from generate_series(1, 3000) g",
+        "create table u (a int primary key, b text, x int)",
+        "insert into u select g, 'text ' || g % 11, g % 5 from generate_series(1, 400) g",
+    ] {
+        database.ask(&session, text).unwrap();
     }
-
-    /// The rows of a statement as a text, or its error.
-    fn ask(&self, session: &sql::Session, text: &str) -> Result<String, String> {
-        let rows = async {
-            let stream = session.stream(text).await?;
-            stream.try_collect::<Vec<_>>().await
-        };
-        let batches = self.workers.handle().block_on(rows);
-        let batches = batches.map_err(|e| e.to_string())?;
-        Ok(pretty_format_batches(&batches).unwrap().to_string())
-    }
+    database
 }
 
 /// Queries with constants `{}`, and the constants that stand there one after the other; several of one query have `|` between them.
@@ -247,10 +214,7 @@ fn filled(query: &str, constants: &str) -> String {
 
 #[test]
 fn shapes_give_what_texts_give() {
-    let (by_shape, planned) = (
-        Database::new(PlanUse::Repeatedly),
-        Database::new(PlanUse::Once),
-    );
+    let (by_shape, planned) = (database(PlanUse::Repeatedly), database(PlanUse::Once));
     let (session, other) = (by_shape.instance.session(), planned.instance.session());
     for (query, constants) in QUERIES {
         let mut used = by_shape.instance.plans_used_again();
@@ -272,10 +236,7 @@ fn shapes_give_what_texts_give() {
 
 #[test]
 fn shapes_are_planned_anew_when_something_changes() {
-    let (by_shape, planned) = (
-        Database::new(PlanUse::Repeatedly),
-        Database::new(PlanUse::Once),
-    );
+    let (by_shape, planned) = (database(PlanUse::Repeatedly), database(PlanUse::Once));
     let (session, other) = (by_shape.instance.session(), planned.instance.session());
     let changes = [
         "insert into t (a, b, d, s) values (5, 'text 1', date '2020-01-05', 3)",
