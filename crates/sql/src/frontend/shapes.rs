@@ -246,6 +246,13 @@ impl<'t> Reader<'t> {
                 word.keyword,
                 Keyword::AND
                     | Keyword::OR
+                    | Keyword::WHERE
+                    | Keyword::JOIN
+                    | Keyword::LEFT
+                    | Keyword::RIGHT
+                    | Keyword::FULL
+                    | Keyword::INNER
+                    | Keyword::CROSS
                     | Keyword::GROUP
                     | Keyword::ORDER
                     | Keyword::LIMIT

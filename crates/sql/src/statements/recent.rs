@@ -110,7 +110,7 @@ mod tests {
         let found = recent.find("select 1").unwrap();
         assert!(Arc::ptr_eq(&again.kept, &found.kept));
         assert!(Arc::ptr_eq(&again.query, &found.query));
-        assert_eq!(found.query.to_string(), "SELECT 1");
+        assert_eq!(found.query.to_string(), r#"SELECT 1 AS "?column?""#);
         let third = runs(&recent, "select 1").unwrap();
         assert!(Arc::ptr_eq(&again.kept, &third.kept));
         for number in 0..TEXTS {
