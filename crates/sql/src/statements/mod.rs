@@ -69,6 +69,7 @@ mod relation_kinds;
 mod relations;
 mod remove;
 mod renames;
+mod repeats;
 mod roles;
 mod schemas;
 mod scope;

@@ -38,7 +38,7 @@ use crate::settings::{Backend, OpenCursor, Setting};
 use crate::statements::described::Described;
 use crate::statements::entered::{Entered, Shared, within};
 use crate::statements::prepare::Names;
-use crate::statements::recent::{Again, Recent};
+use crate::statements::recent::Recent;
 use crate::statements::shapes::Shapes;
 use crate::statements::transaction::clock;
 use crate::statements::{explain, locking, looked_up};
@@ -312,25 +312,6 @@ impl Session {
             },
             _ => Err(Error::coded("42601", "expected exactly one statement")),
         }
-    }
-
-    /// Runs a query that ran before, by the plan that was kept of it if that still holds.
-    async fn stream_again(
-        &self,
-        Again { query, depth, kept }: Again,
-        started: Instant,
-    ) -> Result<AnswerStream> {
-        if let Some(asked) = KeyQuery::of_sql(&query)
-            && let Some(answer) = self.looked_up(&asked, &[], started).await?
-        {
-            return Ok(self.finished(answer));
-        }
-        let asked = Asked::Written(query, Some(kept));
-        let mut answer = self
-            .stream_query(asked, self.room(depth, false), started)
-            .await?;
-        answer.verb = "SELECT";
-        Ok(answer)
     }
 
     /// Runs one statement that was read, by the plan that was kept of it if there is one.

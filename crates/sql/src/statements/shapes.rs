@@ -5,23 +5,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
 use parking_lot::Mutex;
 
-use crate::error::Result;
-use crate::frontend::parse::{Statement, parse};
 use crate::frontend::shapes::Shape;
-use crate::run::generic_plans::{Constants, GenericRun};
 use crate::run::kept_plans::PlanKey;
-use crate::run::options::PlanUse;
-use crate::run::query::Asked;
-use crate::run::stream::AnswerStream;
 use crate::statements::described::PreparedStatement;
-use crate::statements::locking::is_locking;
-use crate::statements::session::{Session, TransactionStatus};
 
 /// Most shapes that a session keeps.
 const SHAPES: usize = 64;
@@ -50,13 +40,13 @@ struct Ran {
 
 /// A shape with parameters as a statement, and what planning looked at.
 #[derive(Clone, Debug)]
-struct PlannedShape {
-    statement: Arc<PreparedStatement>,
-    key: Arc<PlanKey>,
+pub(super) struct PlannedShape {
+    pub statement: Arc<PreparedStatement>,
+    pub key: Arc<PlanKey>,
 }
 
 /// What is known of a shape.
-enum Known {
+pub(super) enum Known {
     /// It is to be planned now.
     Due,
     Planned(PlannedShape),
@@ -66,7 +56,7 @@ enum Known {
 
 impl Shapes {
     /// What is known of a shape, one more text of which runs at this version of the store.
-    fn runs(&self, shape: &Shape, version: u64) -> Known {
+    pub(super) fn runs(&self, shape: &Shape, version: u64) -> Known {
         let mut all = self.0.lock();
         let is = |ran: &Ran| ran.text == shape.text && ran.declared == shape.declared;
         let place = all.iter().position(is);
@@ -102,81 +92,11 @@ impl Shapes {
     }
 
     /// Keeps what a shape was planned to.
-    fn keep(&self, shape: &Shape, planned: &PlannedShape) {
+    pub(super) fn keep(&self, shape: &Shape, planned: &PlannedShape) {
         let mut all = self.0.lock();
         let is = |ran: &&mut Ran| ran.text == shape.text && ran.declared == shape.declared;
         if let Some(ran) = all.iter_mut().find(is) {
             ran.planned = Some(planned.clone());
         }
-    }
-}
-
-impl Session {
-    /// Runs a query by the plan of its shape; none if it is to be planned as it is.
-    pub(super) async fn stream_shape(
-        &self,
-        text: &str,
-        started: Instant,
-    ) -> Result<Option<AnswerStream>> {
-        if self.instance().plan_use == PlanUse::Once {
-            return Ok(None);
-        }
-        let Some(shape) = Shape::of_text(text) else {
-            return Ok(None);
-        };
-        let version = self.instance().store.snapshot().version();
-        let planned = match self.shapes().runs(&shape, version) {
-            Known::Nothing => return Ok(None),
-            Known::Planned(planned) => planned,
-            Known::Due => match self.planned_shape(text, &shape).await {
-                Some(planned) => {
-                    self.shapes().keep(&shape, &planned);
-                    planned
-                }
-                None => return Ok(None),
-            },
-        };
-        let values: Vec<Option<&str>> = shape.values.iter().map(|own| Some(own.as_str())).collect();
-        let Some(run) = planned.statement.by_generic_plan(&values) else {
-            return Ok(None);
-        };
-        let constants = Constants {
-            text: text.to_owned(),
-            key: planned.key,
-        };
-        let depth = self.room_of(&run.readied);
-        let run = GenericRun {
-            constants: Some(constants),
-            ..run
-        };
-        let asked = Asked::Prepared(Box::new(run));
-        let mut answer = self.stream_query(asked, depth, started).await?;
-        answer.verb = "SELECT";
-        Ok(Some(answer))
-    }
-
-    /// A shape as a statement with parameters, if it is one for which that changes nothing. It is looked at outside of transactions
-    /// alone, which an error would end.
-    async fn planned_shape(&self, text: &str, shape: &Shape) -> Option<PlannedShape> {
-        if self.transaction() != TransactionStatus::Idle {
-            return None;
-        }
-        let parsed = parse(text).ok()?;
-        let [parsed] = &parsed[..] else { return None };
-        match &parsed.statement {
-            Statement::Sql(sql) if matches!(**sql, Sql::Query(_)) && !is_locking(sql) => {}
-            _ => return None,
-        }
-        let statement = self.prepare(&shape.text, &shape.declared).await.ok()??;
-        if !statement.is_query || statement.parameters.len() != shape.values.len() {
-            return None;
-        }
-        let described = self.described_before();
-        let key = described.key(&shape.text, &shape.declared)?;
-        statement.generic.want();
-        Some(PlannedShape {
-            statement: Arc::new(statement),
-            key: Arc::new(key),
-        })
     }
 }

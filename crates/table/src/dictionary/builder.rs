@@ -145,9 +145,9 @@ mod tests {
 
     const ROWS: usize = 65_536;
 
-    /// A block of rows with so many labels, from `first` on.
-    fn block(first: usize, labels: usize) -> BinaryViewArray {
-        let texts = (0..ROWS).map(|row| Some(format!("label {}", first + row % labels)));
+    /// A block of rows, `each` of them with one label, from the label of this number on.
+    fn block(first: usize, each: usize) -> BinaryViewArray {
+        let texts = (0..ROWS).map(|row| Some(format!("label {}", first + row / each)));
         texts.map(|text| text.map(String::into_bytes)).collect()
     }
 
@@ -155,21 +155,21 @@ mod tests {
     fn many_labels_need_many_rows_each() {
         let (few, many) = (DictionaryBuilder::default(), DictionaryBuilder::default());
         for number in 0..12 {
-            assert!(few.encode(&block(number * 8_000, 8_000)).is_some());
+            assert!(few.encode(&block(number * 8_192, 8)).is_some());
         }
         for number in 0..8 {
-            let codes = many.encode(&block(number * 16_000, 16_000));
+            let codes = many.encode(&block(number * 16_384, 4));
             assert_eq!(codes.is_some(), number < 4, "{number}");
         }
-        assert_eq!(few.labels().0.len(), 96_000);
-        assert_eq!(many.labels().0.len(), 64_000);
+        assert_eq!(few.labels().0.len(), 98_304);
+        assert_eq!(many.labels().0.len(), 65_536);
         // What it has it goes on to find.
-        let codes = many.encode(&block(1_000, 2_000)).unwrap();
+        let codes = many.encode(&block(1_000, 32)).unwrap();
         assert_eq!(codes.len(), ROWS);
         let (labels, sorted) = few.labels();
         let again = DictionaryBuilder::with(labels.into_iter(), sorted);
-        assert!(again.encode(&block(96_000, 8_000)).is_some());
-        assert!(again.encode(&block(104_000, 16_384)).is_none());
+        assert!(again.encode(&block(98_304, 8)).is_some());
+        assert!(again.encode(&block(106_496, 4)).is_none());
     }
 
     #[test]
