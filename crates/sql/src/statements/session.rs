@@ -232,7 +232,7 @@ impl Session {
     }
 
     /// How deep the tree of a statement may become that has this depth itself: views come to it, or what it executes.
-    fn room(&self, depth: usize, executes: bool) -> usize {
+    pub(super) fn room(&self, depth: usize, executes: bool) -> usize {
         let views = || table::has_views(&self.instance.store.snapshot());
         if views() || executes || self.transaction() != TransactionStatus::Idle {
             depth.max(guard::ROOMY)
