@@ -123,7 +123,7 @@ fn programs_run_again_and_at_once() {
     database
         .ask(
             &session,
-            "create table n as select g as a, g % 977 as k, 'text ' || g % 313 as t from generate_series(1, 60000) g",
+            "create table n as select g as a, g % 977 as k, 'text ' || g % 313 as t from generate_series(1, 20000) g",
         )
         .unwrap();
     for text in [
