@@ -67,6 +67,7 @@ pub(crate) mod outside;
 pub(crate) mod overriding;
 pub(crate) mod parameters;
 pub(crate) mod parse;
+pub(crate) mod plain;
 pub(crate) mod planners;
 pub(crate) mod prepared;
 pub(crate) mod quoted;

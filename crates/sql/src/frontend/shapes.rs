@@ -2,16 +2,18 @@
 //! which can be planned once for all of them.
 //!
 //! Only constants that are compared with a column in `where` or `on` become parameters: `column = 5`, `column in ('a', 'b')`,
-//! `column between 1 and 2`, `column like '%x%'`, and the days of `date '2020-02-29'` that are compared with anything. All others
-//! stay in the shape, so that texts which differ in them have different shapes. What a shape is planned to must show that its
-//! parameters matter to no type, name or order ([generic plans](crate::run::generic_plans)); where one is left out here that
-//! might be a parameter, only time is lost.
+//! `column between 1 and 2`, `column like '%x%'`, `substring(...) in ('a')`, the days of `date '2020-02-29'` that are compared with
+//! anything, and what such a day is moved by; in `having` also numbers that aggregates are compared with; and the same in conditions of
+//! `case when`, wherever it stands. All others stay in the shape, so that texts which differ in them have different shapes. What a shape is planned to must show that its parameters matter to
+//! no type, name or order ([generic plans](crate::run::generic_plans)); where one is left out here that might be a parameter, only
+//! time is lost.
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, IntervalUnit};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::frontend::dialect::DIALECT;
+use crate::frontend::plain::{plain_decimal, plain_interval};
 
 /// The longest text that is looked at, and most constants that become parameters.
 const LONGEST: usize = 16 << 10;
@@ -32,6 +34,8 @@ pub(crate) struct Shape {
 enum Clause {
     /// Where constants are conditions.
     Condition,
+    /// Conditions of groups, which compare aggregates with numbers.
+    Having,
     Other,
     /// Of the filter of an aggregate, where clauses do not count.
     Closed,
@@ -46,8 +50,8 @@ struct Reader<'t> {
     lines: Vec<usize>,
     /// The clause of each open parenthesis, and of the query itself.
     clauses: Vec<Clause>,
-    /// How many `case` are open.
-    cases: usize,
+    /// Whether each open `case` is between `when` and `then`.
+    cases: Vec<bool>,
     /// The `and` that belongs to the `between` that was read last.
     betweens: Vec<usize>,
     /// Whether each open parenthesis is that of a list behind `column in`.
@@ -78,7 +82,7 @@ impl Shape {
                 .chain(newlines.map(|(at, _)| at + 1))
                 .collect(),
             clauses: vec![Clause::Other],
-            cases: 0,
+            cases: Vec::new(),
             betweens: Vec::new(),
             lists: Vec::new(),
             shape: Shape {
@@ -146,13 +150,15 @@ impl<'t> Reader<'t> {
                 self.clauses.last()?;
             }
             Token::Word(word) => match word.keyword {
-                Keyword::CASE => self.cases += 1,
-                Keyword::END => self.cases = self.cases.saturating_sub(1),
+                Keyword::CASE => self.cases.push(false),
+                Keyword::WHEN => self.is_when(true),
+                Keyword::THEN | Keyword::ELSE => self.is_when(false),
+                Keyword::END => _ = self.cases.pop(),
                 Keyword::WHERE | Keyword::ON => self.turn(Clause::Condition),
+                Keyword::HAVING => self.turn(Clause::Having),
                 Keyword::SELECT
                 | Keyword::FROM
                 | Keyword::GROUP
-                | Keyword::HAVING
                 | Keyword::ORDER
                 | Keyword::WINDOW
                 | Keyword::LIMIT
@@ -180,6 +186,12 @@ impl<'t> Reader<'t> {
         self.clauses.last().copied().unwrap_or(Clause::Other)
     }
 
+    fn is_when(&mut self, is: bool) {
+        if let Some(own) = self.cases.last_mut() {
+            *own = is;
+        }
+    }
+
     fn turn(&mut self, to: Clause) {
         if let Some(own) = self.clauses.last_mut()
             && *own != Clause::Closed
@@ -197,13 +209,25 @@ impl<'t> Reader<'t> {
         at.is_some_and(word)
     }
 
-    /// Whether the parenthesis at this place opens a list behind `column in` or `column not in`.
+    /// Whether the parenthesis at this place opens a list behind `column in` or `column not in`, or behind a part of a text.
     fn is_list(&self, at: usize) -> bool {
         let before = |back: usize| at.checked_sub(back);
         let keyword = |back: usize| before(back).map(|at| self.keyword(at));
+        let is_known = |at: Option<usize>| self.is_column(at) || self.is_part_of_text(at);
         keyword(1) == Some(Keyword::IN)
-            && (self.is_column(before(2))
-                || keyword(2) == Some(Keyword::NOT) && self.is_column(before(3)))
+            && (is_known(before(2)) || keyword(2) == Some(Keyword::NOT) && is_known(before(3)))
+    }
+
+    /// Whether a call of `substring` ends here that has no parentheses within it.
+    fn is_part_of_text(&self, at: Option<usize>) -> bool {
+        let Some(end) = at.filter(|at| *self.token(*at) == Token::RParen) else {
+            return false;
+        };
+        let bracket = |at: &usize| matches!(self.token(*at), Token::LParen | Token::RParen);
+        let open = (0..end).rev().take(12).find(bracket);
+        let name = open.filter(|at| *self.token(*at) == Token::LParen);
+        let name = name.and_then(|at| at.checked_sub(1));
+        name.is_some_and(|at| matches!(self.keyword(at), Keyword::SUBSTRING | Keyword::SUBSTR))
     }
 
     fn is_comparison(token: &Token) -> bool {
@@ -246,6 +270,7 @@ impl<'t> Reader<'t> {
                 word.keyword,
                 Keyword::AND
                     | Keyword::OR
+                    | Keyword::THEN
                     | Keyword::WHERE
                     | Keyword::JOIN
                     | Keyword::LEFT
@@ -267,37 +292,73 @@ impl<'t> Reader<'t> {
 
     /// Makes a parameter of the constant that begins at this place, if it can be one. Returns how many tokens it has.
     fn constant(&mut self, at: usize) -> Option<usize> {
-        if self.clause() != Clause::Condition || self.cases > 0 || self.shape.values.len() >= MOST {
+        let clause = self.clause();
+        let is_condition = match (self.cases.last(), clause) {
+            (_, Clause::Closed) => false,
+            (Some(is_when), _) => *is_when,
+            (None, _) => clause != Clause::Other,
+        };
+        if !is_condition || self.shape.values.len() >= MOST {
             return None;
         }
         match self.token(at) {
-            Token::Number(digits, false) if self.is_compared(at, false) => {
-                let number: i64 = digits.parse().ok()?;
+            Token::Number(digits, false) if self.is_compared(at, clause == Clause::Having) => {
                 let adds = matches!(self.token(at + 1), Token::Plus | Token::Minus)
                     && matches!(self.token(at + 2), Token::Number(_, false))
                     && self.ends(at + 3);
                 if !self.ends(at + 1) && !adds {
                     return None;
                 }
-                let is_small = i32::try_from(number).is_ok();
-                let declared = if is_small {
-                    DataType::Int32
-                } else {
-                    DataType::Int64
+                self.put(at, at, (Some(number_type(digits)?), digits.clone()))
+            }
+            Token::Minus if self.is_compared(at, false) && self.ends(at + 2) => {
+                let Token::Number(digits, false) = self.token(at + 1) else {
+                    return None;
                 };
-                self.put(at, at, (Some(declared), digits.clone()), false)
+                let value = format!("-{digits}");
+                self.put(at, at + 1, (Some(number_type(digits)?), value))
             }
             Token::SingleQuotedString(text) if self.is_compared(at, false) && self.ends(at + 1) => {
-                self.put(at, at, (None, text.clone()), false)
+                self.put(at, at, (None, text.clone()))
             }
             Token::Word(word) if word.keyword == Keyword::DATE && self.is_compared(at, true) => {
                 let Token::SingleQuotedString(text) = self.token(at + 1) else {
                     return None;
                 };
-                self.put(at, at + 1, (Some(DataType::Date32), text.clone()), true)
+                self.put(at, at + 1, (Some(DataType::Date32), text.clone()))
             }
+            Token::Word(word) if word.keyword == Keyword::INTERVAL => self.interval(at),
             _ => None,
         }
+    }
+
+    /// Makes a parameter of the interval that begins at this place, if a day that is a constant is moved by it. Returns how many
+    /// tokens it has.
+    fn interval(&mut self, at: usize) -> Option<usize> {
+        let day = at.checked_sub(3)?;
+        let is_moved = matches!(self.token(at - 1), Token::Plus | Token::Minus)
+            && matches!(self.token(at - 2), Token::SingleQuotedString(_))
+            && self.keyword(day) == Keyword::DATE
+            && self.is_compared(day, true);
+        let Token::SingleQuotedString(text) = self.token(at + 1) else {
+            return None;
+        };
+        let unit = match self.keyword(at + 2) {
+            Keyword::YEAR => Some("year"),
+            Keyword::MONTH => Some("month"),
+            Keyword::DAY => Some("day"),
+            _ => None,
+        };
+        let last = if unit.is_some() { at + 2 } else { at + 1 };
+        let value = match unit {
+            Some(unit) => format!("{text} {unit}"),
+            None => text.clone(),
+        };
+        if !is_moved || !self.ends(last + 1) || plain_interval(&value).is_none() {
+            return None;
+        }
+        let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+        self.put(at, last, (Some(interval), value))
     }
 
     /// Puts a parameter in the place of the tokens from `first` to `last`.
@@ -306,21 +367,20 @@ impl<'t> Reader<'t> {
         first: usize,
         last: usize,
         (declared, value): (Option<DataType>, String),
-        is_day: bool,
     ) -> Option<usize> {
         let (start, end) = (
             self.place(self.tokens[first].span.start)?,
             self.place(self.tokens[last].span.end)?,
         );
         self.space(start);
+        let number = self.shape.values.len() + 1;
+        self.shape.text.push_str(&match declared {
+            Some(DataType::Date32) => format!("cast(${number} as date)"),
+            Some(DataType::Interval(_)) => format!("cast(${number} as interval)"),
+            _ => format!("${number}"),
+        });
         self.shape.declared.push(declared);
         self.shape.values.push(value);
-        let number = self.shape.values.len();
-        self.shape.text.push_str(&if is_day {
-            format!("cast(${number} as date)")
-        } else {
-            format!("${number}")
-        });
         self.done = end;
         Some(last - first + 1)
     }
@@ -351,6 +411,22 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// The type of a number without a sign, as planning takes it; none if it has too many digits.
+fn number_type(digits: &str) -> Option<DataType> {
+    if let Some((number, places)) = plain_decimal(digits) {
+        let scale = i8::try_from(places).ok()?;
+        let length = u8::try_from(number.to_string().len().max(places)).ok()?;
+        return Some(DataType::Decimal128(length, scale));
+    }
+    let number: i64 = digits.parse().ok()?;
+    let is_small = i32::try_from(number).is_ok();
+    Some(if is_small {
+        DataType::Int32
+    } else {
+        DataType::Int64
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,8 +452,8 @@ mod tests {
             ),
             (
                 "select 1 from t join u on t.a = u.a and u.b = 'k' where d >= date '1994-01-01' and d < date '1994-01-01' + interval '1' year",
-                "select 1 from t join u on t.a = u.a and u.b = $1 where d >= cast($2 as date) and d < cast($3 as date) + interval '1' year",
-                vec!["k", "1994-01-01", "1994-01-01"],
+                "select 1 from t join u on t.a = u.a and u.b = $1 where d >= cast($2 as date) and d < cast($3 as date) + cast($4 as interval)",
+                vec!["k", "1994-01-01", "1994-01-01", "1 year"],
             ),
             (
                 "select a from t where b like '%x%' and c not like 'y%' and q <= 1 + 10 and exists (select 1 from u where k = 3)",
@@ -385,9 +461,24 @@ mod tests {
                 vec!["%x%", "y%", "1", "3"],
             ),
             (
-                "select case when a = 1 then 2 end, sum(x) filter (where y = 1) from t where \"b\"=6 group by 1 having count(*) > 3 limit 4",
-                "select case when a = 1 then 2 end, sum(x) filter (where y = 1) from t where \"b\"=$1 group by 1 having count(*) > 3 limit 4",
-                vec!["6"],
+                "select case when a = 1 then 2 end, sum(x) filter (where y = 1) from t where \"b\"=6 group by 1 having count(*) > 3 and sum(x) + 1 < 2.5 limit 4",
+                "select case when a = $1 then 2 end, sum(x) filter (where y = 1) from t where \"b\"=$2 group by 1 having count(*) > $3 and sum(x) + 1 < $4 limit 4",
+                vec!["1", "6", "3", "2.5"],
+            ),
+            (
+                "select a from t where b = -5 and c > 0.05 and substring(p from 1 for 2) not in ('13', '31') and d <= date '1998-12-01' - interval '90 days'",
+                "select a from t where b = $1 and c > $2 and substring(p from 1 for 2) not in ($3, $4) and d <= cast($5 as date) - cast($6 as interval)",
+                vec!["-5", "0.05", "13", "31", "1998-12-01", "90 days"],
+            ),
+            (
+                "select sum(case when a = 'x' and case b when 1 then 2 else 3 end > 2 then c else 0 end) from t where case when d like 'y%' then e = 5 end",
+                "select sum(case when a = $1 and case b when 1 then 2 else 3 end > 2 then c else 0 end) from t where case when d like $2 then e = 5 end",
+                vec!["x", "y%"],
+            ),
+            (
+                "select a from t where b = date '2020-01-01' + interval '1 hour' and c > 5 + d and e < f + interval '1 day'",
+                "select a from t where b = cast($1 as date) + interval '1 hour' and c > 5 + d and e < f + interval '1 day'",
+                vec!["2020-01-01"],
             ),
             (
                 "with w as (select * from t where a > 3000000000) select * from w where case b when 1 then a = 2 end and c = 4",
@@ -406,6 +497,9 @@ mod tests {
         let declared = Shape::of_text("select 1 from t where a = 5 and b = 3000000000 and c = 'x'");
         let expected = [Some(DataType::Int32), Some(DataType::Int64), None];
         assert_eq!(declared.unwrap().declared, expected);
+        let declared = Shape::of_text("select 1 from t where a = 0.05 and b = -12.340 and c = 1.");
+        let expected = [DataType::Decimal128(2, 2), DataType::Decimal128(5, 3)].map(Some);
+        assert_eq!(declared.unwrap().declared, expected);
     }
 
     #[test]
@@ -416,15 +510,16 @@ mod tests {
             "select a from t where a = $1 and b = 2",
             "select a from t where b = 1; select 2 from t where c = 1",
             "select a from t where b + 1 = c",
-            "select a from t where b = -5",
             "select a from t where b = 5::bigint",
             "select a from t where b = 'x' || c",
-            "select a from t where b = 1.5",
+            "select a from t where b = 1.5e3",
+            "select a from t where b = - - 5",
             "select a from t where b = E'x'",
             "select a from t where f(b) = 5",
             "select a from t where b ilike 'x'",
             "select a from t where b like 'x' escape '!'",
-            "select a from t where substring(b, 1, 2) in ('a', 'b')",
+            "select a from t where repeat(b, 2) in ('a', 'b')",
+            "select a from t where substring(f(b), 1, 2) in ('a', 'b')",
             "select a from t where (a, b) in ((1, 2))",
             "select a from t where b = 5 * c",
             "select a from t where a = 99999999999999999999",

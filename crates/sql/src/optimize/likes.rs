@@ -45,7 +45,9 @@ fn by_parts(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         return Ok(Transformed::no(expr));
     };
     let is_simple = match &*own.pattern {
+        // Generic plans take no value that is odd.
         Expr::Placeholder(_) => true,
+        Expr::Cast(cast) if matches!(*cast.expr, Expr::Placeholder(_)) => true,
         pattern => {
             let text = quoted(pattern);
             matches!(pattern, Expr::Literal(..)) && !text.is_some_and(is_odd)

@@ -22,6 +22,8 @@ const DEEP: usize = 100;
 pub(crate) const ROOMY: usize = DEEP + 1;
 /// A larger stack is made if less than this is left.
 const RED_ZONE: usize = 32 << 20;
+/// The same of a statement whose tree is not deep.
+const SHALLOW_ZONE: usize = 768 << 10;
 /// Size of the larger stack. Only what is touched takes memory.
 const STACK: usize = 64 << 20;
 
@@ -50,11 +52,12 @@ pub(crate) fn is_deep(depth: usize) -> bool {
 /// Runs `work` with enough stack for a tree of `depth`. Parsing, printing and dropping a tree is recursive, and the
 /// caller's stack may be small.
 pub(crate) fn with_room<T>(depth: usize, work: impl FnOnce() -> T) -> T {
-    if is_deep(depth) {
-        stacker::maybe_grow(RED_ZONE, STACK, work)
+    let zone = if is_deep(depth) {
+        RED_ZONE
     } else {
-        work()
-    }
+        SHALLOW_ZONE
+    };
+    stacker::maybe_grow(zone, STACK, work)
 }
 
 /// `work`, polled [`with_room`].

@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, IntervalUnit, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::frontend::key_query::date;
 use crate::frontend::parameters::Readied;
 use crate::frontend::parse::{Statement, parse};
+use crate::frontend::plain::{plain_decimal, plain_interval};
 use crate::frontend::prepared::number;
 use crate::optimize::checked::operands;
 use crate::optimize::expressions::is_text;
@@ -226,6 +227,17 @@ fn value(data_type: &DataType, text: &str) -> Option<ScalarValue> {
             ScalarValue::Utf8View(Some(text.to_owned()))
         }
         DataType::Date32 => ScalarValue::Date32(Some(date(text)?)),
+        DataType::Decimal128(precision, scale) => {
+            let (digits, places) = plain_decimal(text)?;
+            if places != usize::try_from(*scale).ok()? {
+                return None;
+            }
+            let fits = digits.unsigned_abs().checked_ilog10().unwrap_or(0) < u32::from(*precision);
+            fits.then_some(ScalarValue::Decimal128(Some(digits), *precision, *scale))?
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            ScalarValue::IntervalMonthDayNano(Some(plain_interval(text)?))
+        }
         DataType::Boolean => match text {
             "t" | "true" => ScalarValue::Boolean(Some(true)),
             "f" | "false" => ScalarValue::Boolean(Some(false)),
@@ -242,13 +254,21 @@ fn value(data_type: &DataType, text: &str) -> Option<ScalarValue> {
 pub(super) fn is_for_any_values(plan: &LogicalPlan) -> Result<bool> {
     let mut fits = true;
     plan.apply_with_subqueries(|node| {
-        let filters = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::TableScan(_));
+        let filters = has_conditions(node);
         node.apply_expressions(|expr| {
-            fits &= has_none(expr) || filters && is_condition(expr);
+            fits &= has_none(expr) || filters && is_condition(expr) || is_in_cases(expr);
             Ok(TreeNodeRecursion::Continue)
         })
     })?;
     Ok(fits)
+}
+
+/// Whether the expressions of a node decide which rows pass, and nothing else.
+fn has_conditions(node: &LogicalPlan) -> bool {
+    matches!(
+        node,
+        LogicalPlan::Filter(_) | LogicalPlan::TableScan(_) | LogicalPlan::Join(_)
+    )
 }
 
 fn has_none(expr: &Expr) -> bool {
@@ -271,25 +291,33 @@ fn parameter(expr: &Expr) -> Option<&DataType> {
 /// Whether an expression is computed of parameters that are no texts and of constants alone. It is computed as soon as there are
 /// values.
 fn is_constant(expr: &Expr) -> bool {
-    let is_other = |part: &Expr| match part {
-        Expr::Column(_)
-        | Expr::OuterReferenceColumn(..)
-        | Expr::ScalarSubquery(_)
-        | Expr::Exists(_)
-        | Expr::InSubquery(_)
-        | Expr::SetComparison(_)
-        | Expr::AggregateFunction(_)
-        | Expr::WindowFunction(_)
-        | Expr::GroupingSet(_) => true,
-        Expr::Placeholder(_) => parameter(part).is_none_or(is_text),
-        _ => false,
-    };
-    let found = expr.exists(|part| Ok(is_other(part)));
-    !found.unwrap_or(true)
+    let mut fits = true;
+    let looked = expr.apply(|part| {
+        if let Some(data_type) = parameter(part) {
+            fits &= !is_text(data_type);
+            // A parameter has no type beside that of its cast.
+            return Ok(TreeNodeRecursion::Jump);
+        }
+        fits &= !matches!(
+            part,
+            Expr::Placeholder(_)
+                | Expr::Column(_)
+                | Expr::OuterReferenceColumn(..)
+                | Expr::ScalarSubquery(_)
+                | Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::SetComparison(_)
+                | Expr::AggregateFunction(_)
+                | Expr::WindowFunction(_)
+                | Expr::GroupingSet(_)
+        );
+        Ok(TreeNodeRecursion::Continue)
+    });
+    looked.is_ok() && fits
 }
 
 /// Whether a condition, or what is computed in it, has parameters only where their values change nothing else. A text may
-/// mean anything where it is computed with, so it is compared with a column alone.
+/// mean anything where it is computed with, so it is compared alone, with what has no parameters.
 fn is_condition(expr: &Expr) -> bool {
     if has_none(expr) || is_constant(expr) {
         return true;
@@ -298,7 +326,6 @@ fn is_condition(expr: &Expr) -> bool {
         return *data_type != DataType::Utf8View;
     }
     let text = |expr: &Expr| parameter(expr) == Some(&DataType::Utf8View);
-    let column = |expr: &Expr| matches!(expr, Expr::Column(_));
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
             Operator::And | Operator::Or => is_condition(left) && is_condition(right),
@@ -308,8 +335,8 @@ fn is_condition(expr: &Expr) -> bool {
             | Operator::LtEq
             | Operator::Gt
             | Operator::GtEq => {
-                text(left) && column(right)
-                    || column(left) && text(right)
+                text(left) && has_none(right)
+                    || has_none(left) && text(right)
                     || is_condition(left) && is_condition(right)
             }
             _ => false,
@@ -318,15 +345,16 @@ fn is_condition(expr: &Expr) -> bool {
             .iter()
             .all(|part| is_condition(part)),
         Expr::InList(list) => {
-            let of_texts = column(&list.expr);
+            let of_texts = has_none(&list.expr);
             let fits = |item: &Expr| of_texts && text(item) || is_condition(item);
             is_condition(&list.expr) && list.list.iter().all(fits)
         }
         Expr::Like(like) => {
             let is_plain = like.escape_char.is_none() && !like.case_insensitive;
-            is_plain && column(&like.expr) && text(&like.pattern)
+            is_plain && has_none(&like.expr) && text(&like.pattern)
         }
         Expr::Not(inner) => is_condition(inner),
+        Expr::Case(_) => is_in_cases(expr),
         // To another kind of number, to be compared.
         Expr::Cast(cast) => cast.field.data_type().is_integer() && is_condition(&cast.expr),
         // Sums and the like that report what is too large.
@@ -335,6 +363,27 @@ fn is_condition(expr: &Expr) -> bool {
             sides.is_some_and(|(_, left, right)| is_condition(left) && is_condition(right))
         }
     }
+}
+
+/// Whether an expression has parameters only in conditions of `case`, where their values change nothing else.
+fn is_in_cases(expr: &Expr) -> bool {
+    let mut fits = true;
+    let looked = expr.apply(|part| {
+        Ok(match part {
+            Expr::Placeholder(_) => {
+                fits = false;
+                TreeNodeRecursion::Stop
+            }
+            Expr::Case(case) if case.expr.is_none() => {
+                let mut branches = case.when_then_expr.iter();
+                fits &= branches.all(|(when, then)| is_condition(when) && is_in_cases(then));
+                fits &= case.else_expr.as_deref().is_none_or(is_in_cases);
+                TreeNodeRecursion::Jump
+            }
+            _ => TreeNodeRecursion::Continue,
+        })
+    });
+    looked.is_ok() && fits
 }
 
 impl Planned {
@@ -347,20 +396,18 @@ impl Planned {
         state: &SessionState,
         values: &[ScalarValue],
     ) -> Result<Planned> {
-        let plan = filled(self.plan, values)?;
-        let optimised = filled(self.optimised, values)?;
-        let rule = SimplifyExpressions::new();
-        let simplified = |node: LogicalPlan| match node {
-            LogicalPlan::Filter(_) | LogicalPlan::TableScan(_) => rule.rewrite(node, state),
-            other => Ok(Transformed::no(other)),
-        };
-        let optimised = optimised.transform_up_with_subqueries(simplified)?.data;
+        let plan = filled(self.plan, values, None)?;
+        let optimised = filled(self.optimised, values, Some(state))?;
         Ok(Planned::new(plan, optimised))
     }
 }
 
-/// The plan with constants for its parameters.
-fn filled(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
+/// The plan with constants for its parameters; with a state, what follows from them is computed.
+fn filled(
+    plan: LogicalPlan,
+    values: &[ScalarValue],
+    state: Option<&SessionState>,
+) -> Result<LogicalPlan> {
     let constant = |expr: Expr| -> std::result::Result<Transformed<Expr>, DataFusionError> {
         let id = match &expr {
             Expr::Placeholder(own) => &own.id,
@@ -378,14 +425,29 @@ fn filled(plan: LogicalPlan, values: &[ScalarValue]) -> Result<LogicalPlan> {
             None => Transformed::no(expr),
         })
     };
+    let rule = SimplifyExpressions::new();
     let filled = plan.transform_up_with_subqueries(|node| {
-        node.map_expressions(|expr| expr.transform_up(constant))
+        let mut has_some = false;
+        node.apply_expressions(|expr| {
+            has_some |= !has_none(expr);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if !has_some {
+            return Ok(Transformed::no(node));
+        }
+        let node = node.map_expressions(|expr| expr.transform_up(constant))?;
+        match state {
+            Some(state) => rule.rewrite(node.data, state),
+            None => Ok(node),
+        }
     })?;
     Ok(filled.data)
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::IntervalMonthDayNano;
+
     use super::*;
 
     #[test]
@@ -405,7 +467,30 @@ mod tests {
         );
         assert_eq!(one(DataType::Date32, "infinity"), None);
         assert_eq!(one(DataType::Boolean, "yes"), None);
-        assert_eq!(one(DataType::Decimal128(10, 2), "1.5"), None);
+        for (text, precision, scale, expected) in [
+            ("1.5", 10, 2, None),
+            ("1.50", 10, 2, Some(150)),
+            ("-0.05", 2, 2, Some(-5)),
+            ("123.45", 4, 2, None),
+            (".5", 1, 1, None),
+            ("1.5e1", 9, 3, None),
+            ("5", 1, 0, None),
+        ] {
+            let decimal = |digits| ScalarValue::Decimal128(Some(digits), precision, scale);
+            let found = one(DataType::Decimal128(precision, scale), text);
+            assert_eq!(found, expected.map(decimal), "{text}");
+        }
+        let interval = |text| one(DataType::Interval(IntervalUnit::MonthDayNano), text);
+        let is = |months, days| {
+            let by = IntervalMonthDayNano::new(months, days, 0);
+            Some(ScalarValue::IntervalMonthDayNano(Some(by)))
+        };
+        assert_eq!(interval("3 month"), is(3, 0));
+        assert_eq!(interval("2 years"), is(24, 0));
+        assert_eq!(interval("90 day"), is(0, 90));
+        for text in ["90", "1 hour", "-1 day", "1.5 days", " day", "999999 days"] {
+            assert_eq!(interval(text), None, "{text}");
+        }
         let types = [DataType::Int64, DataType::Utf8View];
         assert!(values(&types, &[Some("1"), Some("a")]).is_some());
         assert_eq!(values(&types, &[Some("1"), None]), None);
