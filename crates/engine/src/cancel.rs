@@ -101,6 +101,15 @@ impl Stop {
     }
 }
 
+/// Cancels the query when it is dropped, so that workers stop at their next morsel.
+pub(crate) struct StopOnDrop(pub Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::cancel::Stop;

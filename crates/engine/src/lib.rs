@@ -65,6 +65,7 @@ mod operators;
 mod options;
 mod physical;
 pub mod profile;
+mod runtime;
 mod vector;
 
 use std::sync::Arc;
@@ -75,7 +76,7 @@ use tokio::sync::mpsc::Sender;
 pub use algebra::filter::Op as Compare;
 pub use cancel::Stop;
 pub use error::{Error, Result};
-pub use execute::runtime::Runtime;
+pub use execute::rounds::Rounds;
 pub use executor::Executor;
 pub use expr::arithmetic::{arithmetic, cast, widen, year};
 pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or};
@@ -88,6 +89,7 @@ pub use expr::{
 pub use logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
 pub use logical::aggregate_call::AggregateCall;
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
+pub use logical::opening::{Opening, WorkingRows};
 pub use logical::parts::{Merged, Part};
 pub use logical::relation::{AsOf, Column, Output, Query, Rel, Scan};
 pub use logical::row_function::{Made, MadeRows, RowFunction, RowPieces};
@@ -95,17 +97,19 @@ pub use logical::window::{
     Distance, FrameBounds, FrameEdge, FrameExclusion, FrameRow, FrameUnits, WindowFold,
     WindowFunction,
 };
+pub use logical::working::WorkingTable;
 pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
 pub use physical::explain::{PipelineOutline, StageOutline};
 pub use physical::sampling::sample;
 pub use profile::ProfileCollector;
+pub use runtime::Runtime;
 pub use vector::strings::Strings;
 pub use vector::value::{Kind, Type, Values, Var, Vector};
 
 /// A planned query, which can be run any number of times.
 #[derive(Debug)]
 pub struct Prepared {
-    program: physical::program::Program,
+    program: Arc<physical::program::Program>,
     columns: Vec<Column>,
     types: Arc<[Type]>,
     output: Output,
@@ -118,7 +122,7 @@ pub struct Prepared {
 pub fn prepare(mut query: Query, root: Rel, output: Output) -> Result<Prepared> {
     let program = physical::planner::plan(&mut query, root, &output)?;
     Ok(Prepared {
-        program,
+        program: Arc::new(program),
         types: query.vars.iter().map(|column| column.ty.clone()).collect(),
         columns: query.vars,
         output,
@@ -177,6 +181,21 @@ impl Prepared {
             profile.name(|text| physical::explain::named(text, &self.columns));
         }
         report
+    }
+
+    /// A run of the query in rounds, each with other rows in its working table of this number. `opening` is what the recursive query is
+    /// opened with.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the memory limit is too low.
+    pub fn rounds(&self, working: u64, opening: &Opening<'_>) -> Result<Rounds> {
+        let types = self.types.clone();
+        Rounds::new(&self.program, types, &self.output, working, opening)
+    }
+
+    /// Whether its rows depend on those of the working table of this number.
+    pub fn reads_working_table(&self, number: u64) -> bool {
+        self.program.reads_working_table(number)
     }
 
     /// How many labels the dictionaries of its coded strings have. What it has found out of each label, such as the value of a

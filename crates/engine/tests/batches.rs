@@ -11,7 +11,7 @@ use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use engine::{
     Error, Execution, Executor, ExternalPart, ExternalParts, ExternalScan, ExternalSource, Fold,
-    Function, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type,
+    Function, NumaPolicy, Opening, Output, Prepared, Query, Rel, Runtime, Type,
 };
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
@@ -50,7 +50,8 @@ impl ExternalSource for Source {
         self.0.parts
     }
 
-    fn open(&self, (first, step): (usize, usize)) -> engine::Result<Arc<dyn ExternalParts>> {
+    fn open(&self, opening: &Opening<'_>) -> engine::Result<Arc<dyn ExternalParts>> {
+        let (first, step) = opening.share;
         Ok(Arc::new(Handing(
             self.0.clone(),
             AtomicUsize::new(first),

@@ -8,15 +8,15 @@ use arrow::array::RecordBatch;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use tokio::sync::mpsc::Sender;
 
-use crate::cancel::Stop;
+use crate::cancel::{Stop, StopOnDrop};
 use crate::error::{Error, Result};
 use crate::execute::per_node::Instances;
 use crate::execute::query_state::QueryState;
 use crate::execute::result_stream::{ResultSender, ResultStream};
-use crate::execute::runtime::Runtime;
 use crate::execute::sink::SinkState;
 use crate::execute::{staged, stream};
 use crate::executor::Executor;
+use crate::logical::opening::WorkingRows;
 use crate::logical::relation::Output;
 use crate::memory::spill::Spill;
 use crate::operators::limit::Limit;
@@ -27,17 +27,9 @@ use crate::physical::analysis::{
 };
 use crate::physical::program::{Program, Sink, Source, Stage};
 use crate::profile::Record;
+use crate::runtime::Runtime;
 use crate::vector::radix::PARTITIONS;
 use crate::vector::value::Type;
-
-/// Cancels the query when it is dropped, so that workers stop at their next morsel.
-struct StopOnDrop(Stop);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
-}
 
 /// Runs `program`, sends its answer to `sender`, and returns the report of the executor.
 ///
@@ -62,63 +54,14 @@ async fn drive(
     sender: Sender<RecordBatch>,
 ) -> Result<Vec<String>> {
     let stop = StopOnDrop(runtime.stop.below());
-    let mut run = QueryState {
-        runtime: runtime.clone(),
-        execution: execution.clone(),
-        report: vec![format!(
-            "run by the {} executor, plan {}",
-            execution.executor.name(),
-            execution.numa_policy.name()
-        )],
-        sends: false,
-        out: Arc::new(ResultStream::new(sender, output, &types)),
-        types: types.clone(),
-        aggregates: program.aggregates.clone(),
-        parameters: vec![None; program.parameters.len()],
-        join_tables: vec![None; program.stages.len()],
-        rows: std::iter::repeat_with(|| None)
-            .take(program.stages.len())
-            .collect(),
-        spilled: vec![None; program.stages.len()],
-        partitioned: vec![None; program.stages.len()],
-        spill: Spill::new(execution.spill.clone()),
-        may_spill: false,
-        may_partition: may_be_partitioned(program).into(),
-        expected_probes: expected_probes(program).into(),
-        ordered: ordered(program).into(),
-        expected_rows: expected_rows(program).into(),
-        most_dense: 0,
-        held: std::iter::repeat_with(Vec::new)
-            .take(program.stages.len())
-            .collect(),
-        stop: stop.0.clone(),
-        width: runtime.workers.threads(),
-        share: None,
-        instances: match execution.numa_policy {
-            NumaPolicy::Distr => Instances::new(runtime, program, &types)?,
-            _ => None,
-        },
-    };
+    let out = Arc::new(ResultStream::new(sender, output, &types));
+    let mut run = QueryState::new(program, out, types, (runtime, execution, stop.0.clone()))?;
     let (last, transfers) = (last_uses(program), last_transfers(program));
-    for (number, stage) in program.stages.iter().enumerate() {
-        run.run_stage(number, stage, number == program.answer)
-            .await?;
-        for (parameter, (of, var)) in program.parameters.iter().enumerate() {
-            if *of == number {
-                run.parameters[parameter] = Some(run.single(number, *var)?);
-            }
-        }
+    for number in 0..program.stages.len() {
+        run.run_stage(program, number).await?;
         run.forget_read(number, &last, &transfers);
     }
-    // Absent if the rows were sent while they were computed.
-    if let Some(answer) = run.rows[program.answer].take() {
-        run.out.send(&answer).await?;
-    }
-    if let Some(spilled) = run.spilled[program.answer].take() {
-        for extent in &spilled.extents {
-            run.out.send(&spilled.read(extent)?).await?;
-        }
-    }
+    run.send_answer(program).await?;
     Ok(run.report)
 }
 
@@ -126,7 +69,80 @@ async fn drive(
 const DENSE: u64 = 2;
 
 impl QueryState {
-    async fn run_stage(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
+    /// The state of a query of which nothing has run yet.
+    pub(super) fn new(
+        program: &Program,
+        out: Arc<ResultStream>,
+        types: Arc<[Type]>,
+        (runtime, execution, stop): (&Runtime, &Execution, Stop),
+    ) -> Result<QueryState> {
+        Ok(QueryState {
+            runtime: runtime.clone(),
+            execution: execution.clone(),
+            report: vec![format!(
+                "run by the {} executor, plan {}",
+                execution.executor.name(),
+                execution.numa_policy.name()
+            )],
+            sends: false,
+            out,
+            aggregates: program.aggregates.clone(),
+            parameters: vec![None; program.parameters.len()],
+            join_tables: vec![None; program.stages.len()],
+            rows: std::iter::repeat_with(|| None)
+                .take(program.stages.len())
+                .collect(),
+            spilled: vec![None; program.stages.len()],
+            partitioned: vec![None; program.stages.len()],
+            working: WorkingRows::default(),
+            spill: Spill::new(execution.spill.clone()),
+            may_spill: false,
+            may_partition: may_be_partitioned(program).into(),
+            expected_probes: expected_probes(program).into(),
+            ordered: ordered(program).into(),
+            expected_rows: expected_rows(program).into(),
+            most_dense: 0,
+            held: std::iter::repeat_with(Vec::new)
+                .take(program.stages.len())
+                .collect(),
+            stop,
+            width: runtime.workers.threads(),
+            share: None,
+            instances: match execution.numa_policy {
+                NumaPolicy::Distr => Instances::new(runtime, program, &types)?,
+                _ => None,
+            },
+            types,
+        })
+    }
+
+    /// Runs a stage, whose inputs have run, and takes the values of the scalar subqueries that it gives.
+    pub(super) async fn run_stage(&mut self, program: &Program, number: usize) -> Result<()> {
+        let stage = &program.stages[number];
+        self.run_pipelines(number, stage, number == program.answer)
+            .await?;
+        for (parameter, (of, var)) in program.parameters.iter().enumerate() {
+            if *of == number {
+                self.parameters[parameter] = Some(self.single(number, *var)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the rows of the answer that were not sent while they were computed.
+    pub(super) async fn send_answer(&mut self, program: &Program) -> Result<()> {
+        if let Some(answer) = self.rows[program.answer].take() {
+            self.out.send(&answer).await?;
+        }
+        if let Some(spilled) = self.spilled[program.answer].take() {
+            for extent in &spilled.extents {
+                self.out.send(&spilled.read(extent)?).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn run_pipelines(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
         let group_join = self.group_join(&stage.sink);
         self.sends = answer && stage.sink.is_plain();
         let width = self.width.max(1) as u64;
@@ -167,14 +183,17 @@ impl QueryState {
         group_join: Option<usize>,
         sinks: &mut Vec<SinkState>,
     ) -> Result<()> {
-        let executor = if self.is_small(stage) {
-            Executor::Fused
+        let alone = if self.is_small(stage) {
+            Some("too few rows for several tasks")
         } else {
-            self.execution.executor
+            self.is_lazy(stage).then_some("no rows behind the limit")
         };
-        if executor != self.execution.executor {
-            self.report
-                .push(format!("stage {number}: too few rows for several tasks"));
+        let executor = match alone {
+            Some(_) => Executor::Fused,
+            None => self.execution.executor,
+        };
+        if let (Some(why), true) = (alone, executor != self.execution.executor) {
+            self.report.push(format!("stage {number}: {why}"));
         }
         match executor {
             Executor::Fused => {

@@ -17,7 +17,7 @@ mod pieces;
 mod query_state;
 mod reduction;
 mod result_stream;
-pub(crate) mod runtime;
+pub(crate) mod rounds;
 mod share;
 pub(crate) mod sink;
 mod staged;

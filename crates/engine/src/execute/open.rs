@@ -12,6 +12,7 @@ use crate::error::{Result, missing};
 use crate::execute::claim_order::order_pieces;
 use crate::execute::query_state::QueryState;
 use crate::execute::share::InstanceShare;
+use crate::logical::opening::Opening;
 use crate::logical::relation::Key;
 use crate::memory::spill::Spilled;
 use crate::operators::external_scan::OpenExternal;
@@ -91,6 +92,16 @@ impl OpenSource {
 }
 
 impl QueryState {
+    /// What external sources are opened with.
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        Opening {
+            share: self.share.as_ref().map_or((0, 1), InstanceShare::place),
+            runtime: &self.runtime,
+            execution: &self.execution,
+            working: &self.working,
+        }
+    }
+
     /// Opens a source. With `first`, the sink keeps the first rows of an order that begins with this key.
     pub(crate) fn open(&self, source: &Source, first: Option<Key>) -> Result<OpenSource> {
         let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
@@ -119,10 +130,7 @@ impl QueryState {
                     pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
                 }
             }
-            Source::Read(reading) => {
-                let share = self.share.as_ref().map_or((0, 1), InstanceShare::place);
-                OpenSource::Read(OpenExternal::new(reading, share)?)
-            }
+            Source::Read(reading) => OpenSource::Read(OpenExternal::new(reading, &self.opening())?),
             Source::Values { vars, batch } => {
                 let mut columns = BTreeMap::new();
                 for (var, array) in vars.iter().zip(batch.columns()) {

@@ -10,11 +10,11 @@ use workers::{Place, Workers};
 
 use crate::error::{Error, Result, missing};
 use crate::execute::reduction::{Probers, uses};
-use crate::execute::runtime::Runtime;
 use crate::execute::share::InstanceShare;
 use crate::operators::join_table::JoinTable;
 use crate::options::NumaPolicy;
 use crate::physical::program::{Operator, Program, Stage};
+use crate::runtime::Runtime;
 use crate::vector::value::Type;
 
 /// The NUMA instances of a query.

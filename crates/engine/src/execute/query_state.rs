@@ -8,15 +8,16 @@ use crate::error::{Error, Result};
 use crate::execute::partitioned::PartitionedTable;
 use crate::execute::per_node::Instances;
 use crate::execute::result_stream::ResultStream;
-use crate::execute::runtime::Runtime;
 use crate::execute::share::InstanceShare;
 use crate::logical::aggregate_call::AggregateCall;
+use crate::logical::opening::WorkingRows;
 use crate::memory::reservation::Reservation;
 use crate::memory::spill::{Extent, Spill, Spilled, joined};
 use crate::operators::join_table::JoinTable;
 use crate::operators::source::pieces;
 use crate::options::Execution;
-use crate::physical::program::{Sink, Source, Stage};
+use crate::physical::program::{Pipeline, Sink, Source, Stage};
+use crate::runtime::Runtime;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
@@ -41,6 +42,8 @@ pub(crate) struct QueryState {
     pub spilled: Vec<Option<Arc<Spilled>>>,
     /// For each stage, its join table if it was spilled (Grace hash join).
     pub partitioned: Vec<Option<Arc<PartitionedTable>>>,
+    /// The rows of the working tables of recursive queries, of which this one computes a round.
+    pub working: WorkingRows,
     /// The query's spill file.
     pub spill: Arc<Spill>,
     /// For each stage, whether its join table may be partitioned.
@@ -157,6 +160,16 @@ impl QueryState {
         self.execution.max_rows_before_spill.unwrap_or(usize::MAX)
     }
 
+    /// Whether `stage` asks a source for no more rows than its limit lets through, which tasks that read ahead would not do.
+    pub(crate) fn is_lazy(&self, stage: &Stage) -> bool {
+        let is_lazy = |pipeline: &Pipeline| match &pipeline.source {
+            Source::Read(reading) => reading.source.is_lazy(),
+            _ => false,
+        };
+        let (order, most) = stage.sink.sorts();
+        order.is_empty() && most.is_some() && stage.pipelines.iter().any(is_lazy)
+    }
+
     /// Whether `stage` reads so few rows that one task finishes before others would have started.
     pub(crate) fn is_small(&self, stage: &Stage) -> bool {
         let least = algebra::VECTOR_ROWS;
@@ -166,7 +179,10 @@ impl QueryState {
             .map(|pipeline| match &pipeline.source {
                 Source::Scan(scan) => scan.table.rows() as usize,
                 // A source that waits for a device is never small.
-                Source::Read(_) => least + 1,
+                Source::Read(reading) => {
+                    let size = reading.source.size(&self.opening());
+                    size.map_or(least + 1, |(_, rows)| rows)
+                }
                 Source::Values { batch, .. } => batch.num_rows(),
                 Source::Rows(of) => match &self.spilled[*of] {
                     Some(spilled) => spilled.rows,
@@ -233,6 +249,7 @@ impl QueryState {
             rows: self.rows.clone(),
             spilled: self.spilled.clone(),
             partitioned: vec![],
+            working: self.working.clone(),
             spill: self.spill.clone(),
             may_partition: self.may_partition.clone(),
             expected_probes: self.expected_probes.clone(),

@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 
 use crate::error::Result;
+use crate::logical::opening::Opening;
 use crate::vector::value::Var;
 
 /// A source of rows that code outside the engine decodes.
@@ -22,12 +23,32 @@ pub trait ExternalSource: fmt::Debug + Send + Sync {
     /// About how many parts can be read at the same time.
     fn parts(&self) -> usize;
 
-    /// Starts reading. With `share` = (i, n), only the part of the rows that the i-th of n readers is to read; (0,
+    /// Starts reading. With a share of (i, n), only the part of the rows that the i-th of n readers is to read; (0,
     /// 1) is all of them.
     ///
     /// # Errors
     /// [`Error::Source`](crate::Error::Source).
-    fn open(&self, share: (usize, usize)) -> Result<Arc<dyn ExternalParts>>;
+    fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>>;
+
+    /// How many parts and rows it has, if that is known before it is opened.
+    fn size(&self, _opening: &Opening<'_>) -> Option<(usize, usize)> {
+        None
+    }
+
+    /// Whether it computes its rows as they are asked for, so that those behind a limit may cost anything, or fail.
+    fn is_lazy(&self) -> bool {
+        false
+    }
+
+    /// How it makes its rows, a line each, for those who look at a plan.
+    fn explain(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether its rows depend on those of the working table of this number.
+    fn reads_working_table(&self, _number: u64) -> bool {
+        false
+    }
 }
 
 /// The parts of a source, handed out to workers.

@@ -16,6 +16,7 @@ use workers::Workers;
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::logical::external::{ExternalPart, ExternalParts, ExternalScan};
+use crate::logical::opening::Opening;
 use crate::vector::value::{Kind, Type, Values, Var, Vector};
 
 /// An [`ExternalScan`] that was opened.
@@ -27,13 +28,15 @@ pub(crate) struct OpenExternal {
 }
 
 impl OpenExternal {
-    /// Opens `reading`, of which instance `share` = (which, of how many) reads its share.
-    pub fn new(reading: &ExternalScan, share: (usize, usize)) -> Result<OpenExternal> {
+    /// Opens `reading`, of which each of several instances reads its share.
+    pub fn new(reading: &ExternalScan, opening: &Opening<'_>) -> Result<OpenExternal> {
+        let size = reading.source.size(opening);
+        let parts = size.map_or_else(|| reading.source.parts(), |(parts, _)| parts);
         Ok(OpenExternal {
             name: reading.source.name().to_string(),
-            count: reading.source.parts().div_ceil(share.1),
+            count: parts.div_ceil(opening.share.1),
             columns: reading.columns.clone(),
-            parts: reading.source.open(share)?,
+            parts: reading.source.open(opening)?,
         })
     }
 

@@ -97,6 +97,43 @@ pub(crate) fn expected_rows(program: &Program) -> Vec<u64> {
     rows.into_iter().map(|(left, _)| left as u64).collect()
 }
 
+/// For each stage, whether what it gives depends on the rows of the working table of this number, or changes while others read it. The
+/// answer counts as one, whose rows are taken each time.
+pub(crate) fn renewed(program: &Program, working: u64) -> Vec<bool> {
+    let mut renewed = vec![false; program.stages.len()];
+    renewed[program.answer] = true;
+    let depends = |pipeline: &Pipeline, renewed: &[bool]| {
+        let mut found = match &pipeline.source {
+            Source::Read(reading) => reading.source.reads_working_table(working),
+            Source::Rows(of) => renewed[*of],
+            Source::Scan(_) | Source::Values { .. } | Source::Marked { .. } => false,
+        };
+        pipeline.tables(&mut |table| found |= renewed[table]);
+        found || pipeline.transfers.iter().any(|own| renewed[own.stage])
+    };
+    loop {
+        let before = renewed.clone();
+        for (number, stage) in program.stages.iter().enumerate() {
+            let pipelines = &stage.pipelines;
+            renewed[number] |= pipelines.iter().any(|own| depends(own, &renewed));
+            if !renewed[number] {
+                continue;
+            }
+            // Marks of the round before would stay.
+            for operator in pipelines.iter().flat_map(|pipeline| &pipeline.operators) {
+                if let Operator::Probe(probe) = operator
+                    && probe.marks
+                {
+                    renewed[probe.stage] = true;
+                }
+            }
+        }
+        if renewed == before {
+            return renewed;
+        }
+    }
+}
+
 /// For each stage, the last stage that reads its rows or its join table.
 pub(crate) fn last_uses(program: &Program) -> Vec<usize> {
     let mut last: Vec<usize> = (0..program.stages.len()).collect();

@@ -57,8 +57,13 @@ pub(crate) fn lines(program: &Program, columns: &[Column]) -> Vec<String> {
     for (number, stage) in outline(program, columns).into_iter().enumerate() {
         let readers = readers(program, number);
         lines.push(format!("stage {number}{readers}: {}", stage.sink));
-        for pipeline in stage.pipelines {
+        let sources = program.stages[number].pipelines.iter();
+        for (pipeline, own) in stage.pipelines.into_iter().zip(sources) {
             lines.push(format!("  {}", pipeline.source));
+            if let Source::Read(reading) = &own.source {
+                let made = reading.source.explain();
+                lines.extend(made.into_iter().map(|line| format!("    {line}")));
+            }
             let filters = pipeline.filters.iter();
             lines.extend(filters.map(|filter| format!("    filter {filter}")));
             let operators = pipeline.operators.iter();

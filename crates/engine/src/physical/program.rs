@@ -33,6 +33,18 @@ pub(crate) struct Program {
     pub answer: usize,
 }
 
+impl Program {
+    /// Whether its rows depend on those of the working table of this number.
+    pub fn reads_working_table(&self, number: u64) -> bool {
+        let pipelines = self.stages.iter().flat_map(|stage| &stage.pipelines);
+        let mut sources = pipelines.map(|pipeline| &pipeline.source);
+        sources.any(|source| match source {
+            Source::Read(reading) => reading.source.reads_working_table(number),
+            _ => false,
+        })
+    }
+}
+
 /// Pipelines that share one sink.
 #[derive(Debug)]
 pub(crate) struct Stage {

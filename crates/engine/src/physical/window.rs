@@ -291,6 +291,7 @@ fn is_aggregate(function: Function, arg: Option<&Type>, ty: &Type) -> bool {
             Function::VarSamp | Function::VarPop | Function::StddevSamp | Function::StddevPop,
             Some(arg),
         ) => arg.kind == Kind::Float && ty.kind == Kind::Float,
+        (Function::Call(_), Some(_)) => true,
         _ => false,
     }
 }

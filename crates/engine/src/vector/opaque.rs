@@ -1,4 +1,4 @@
-//! Values of types that the engine has no kernels for: lists, structs, intervals, bytes, very wide numbers.
+//! Values of types that the engine has no kernels for: lists, structs, maps, intervals, bytes, very wide numbers.
 //!
 //! Each is kept as a text that sorts as the values do, so that it is compared, grouped, joined by, sorted and spilled as
 //! texts are; functions and answers get Arrow's values back. The text has bytes as characters below 256, which is always
@@ -25,6 +25,8 @@ pub(crate) fn is_opaque(data: &DataType) -> bool {
         Float16 | Decimal256(..) | Interval(_) | Duration(_) => true,
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => true,
         List(field) | LargeList(field) | FixedSizeList(field, _) => is_part(field.data_type()),
+        // Maps are equal if they have the same entries in the same order.
+        Map(entries, _) => is_opaque(entries.data_type()),
         Struct(fields) => {
             !fields.is_empty() && fields.iter().all(|field| is_part(field.data_type()))
         }
@@ -215,7 +217,7 @@ mod tests {
     use super::*;
     use arrow::array::{
         BinaryArray, BinaryViewArray, FixedSizeBinaryArray, Float32Array, Int64Array,
-        IntervalMonthDayNanoArray, ListArray,
+        IntervalMonthDayNanoArray, ListArray, MapArray, StringArray,
     };
     use arrow::datatypes::{Field, Int64Type, IntervalMonthDayNano};
 
@@ -260,7 +262,15 @@ mod tests {
         let spans = [(1, 0, 0), (0, -2, 5), (0, 0, 0), (i32::MIN, 7, i64::MAX)];
         let spans =
             spans.map(|(months, days, nanos)| Some(IntervalMonthDayNano::new(months, days, nanos)));
+        let maps = vec![
+            Some(vec![("a", Some(1)), ("b", None)]),
+            None,
+            Some(vec![]),
+            Some(vec![("c", Some(3))]),
+        ];
+        let maps = MapArray::from_vec_of_maps::<StringArray, Int64Array, _, _>(maps, false);
         vec![
+            Arc::new(maps),
             Arc::new(StructArray::new(mark.into(), vec![json], nulls)),
             Arc::new(lists),
             Arc::new(structs),

@@ -84,7 +84,8 @@ impl Type {
     pub fn of(data: &DataType, nullable: bool) -> Option<Type> {
         use DataType::*;
         let (kind, bounds) = match data {
-            Boolean => (Kind::Bool, (0, 1)),
+            // All values of the type of NULL are NULL.
+            Boolean | Null => (Kind::Bool, (0, 1)),
             Int8 => (Kind::Int, (i8::MIN.into(), i8::MAX.into())),
             Int16 => (Kind::Int, (i16::MIN.into(), i16::MAX.into())),
             Int32 | Date32 | Time32(_) => (Kind::Int, (i32::MIN.into(), i32::MAX.into())),
@@ -505,6 +506,7 @@ impl Vector {
             },
             Kind::Bool => match array.data_type() {
                 DataType::Boolean => Values::Bool(array.as_boolean().values().iter().collect()),
+                DataType::Null => Values::Bool(vec![false; array.len()]),
                 other => return Err(Error::unsupported(format!("{other} as truth values"))),
             },
             Kind::Text => match array.data_type() {
@@ -550,6 +552,7 @@ impl Vector {
                 Arc::new(Float32Array::try_new(values, nulls)?)
             }
             Values::Float(v) => Arc::new(Float64Array::try_new(v.clone().into(), nulls)?),
+            Values::Bool(v) if ty.data == DataType::Null => Arc::new(NullArray::new(v.len())),
             Values::Bool(v) => {
                 Arc::new(BooleanArray::new(BooleanBuffer::from(v.as_slice()), nulls))
             }

@@ -147,21 +147,17 @@ impl Lowering<'_> {
             return Ok(found);
         }
         let (own, otherwise) = listed(call.func.name());
-        let refused = match own {
-            Some(own) => match self.accumulated_natively(e, call, own, scope, exprs) {
-                Ok((function, _)) if is_beyond_accumulators(function, result) => {
-                    Error::Unsupported(format!("values of type {}", result.data))
-                }
-                Err(Error::Unsupported(why)) => Error::Unsupported(why),
+        if let Some(own) = own {
+            match self.accumulated_natively(e, call, own, scope, exprs) {
+                Ok((function, _)) if is_beyond_accumulators(function, result) => {}
+                Err(Error::Unsupported(_)) => {}
                 done => return done,
-            },
-            None => Error::Unsupported(format!("the aggregate {}", call.func.name())),
-        };
+            }
+        }
         let has_plain_values = !call.params.distinct && call.params.null_treatment.is_none();
         match otherwise {
             Otherwise::Folded if has_plain_values => self.folded(call, scope, exprs, &result.data),
             Otherwise::Called | Otherwise::Folded => self.called(call, scope, exprs),
-            Otherwise::Refused => Err(refused),
         }
     }
 
@@ -262,16 +258,14 @@ enum Otherwise {
     Called,
     /// A call for some of the values of a group, and again for what it gave.
     Folded,
-    /// DataFusion runs it: its own state has few bytes, however many values there are.
-    Refused,
 }
 
 /// The aggregates of this name: the engine's function, if it has one, and what there is without. This is the only list
 /// of them, but for those that take their value [from one row](super::first_rows). False is less than true.
 fn listed(name: &str) -> (Option<Function>, Otherwise) {
-    use Otherwise::{Called, Folded, Refused};
+    use Otherwise::{Called, Folded};
     match name {
-        "count" => (Some(Function::Count), Refused),
+        "count" => (Some(Function::Count), Called),
         "sum" => (Some(Function::Sum), Folded),
         "min" | "bool_and" => (Some(Function::Min), Folded),
         "max" | "bool_or" => (Some(Function::Max), Folded),
@@ -281,7 +275,8 @@ fn listed(name: &str) -> (Option<Function>, Otherwise) {
         "stddev" => (Some(Function::StddevSamp), Called),
         "stddev_pop" => (Some(Function::StddevPop), Called),
         "bit_and" | "bit_or" | "bit_xor" => (None, Folded),
-        name if name.starts_with("approx_") => (None, Refused),
+        // The exact number is the best one.
+        "approx_distinct" => (Some(Function::CountDistinct), Called),
         _ => (None, Called),
     }
 }
@@ -313,7 +308,7 @@ pub(super) fn aggregate_function(name: &str) -> Option<Function> {
 /// The same function of the distinct values.
 fn of_distinct(function: Function) -> Result<Function> {
     Ok(match function {
-        Function::Count => Function::CountDistinct,
+        Function::Count | Function::CountDistinct => Function::CountDistinct,
         Function::Sum => Function::SumDistinct,
         Function::Avg => Function::AvgDistinct,
         // The least and the greatest of the distinct values are those of all values.

@@ -25,8 +25,9 @@ use engine::{AggregateCall, Call, Expr, Function, Literal, Result, Type, Var};
 
 use crate::functions::present;
 use crate::lower::call::failed;
-use crate::lower::expr::{Scope, has_subquery};
+use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowering, unsupported};
+use crate::optimize::expressions::has_subquery;
 
 /// What the engine's calls give.
 type Called<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -342,7 +343,8 @@ impl Lowering<'_> {
         }
         let value = self.text(value)?;
         if value.ty.data != *result {
-            return unsupported(format!("the aggregate {}", call.func.name()));
+            // Of parts it would get values of another type.
+            return self.called(call, scope, exprs);
         }
         let field = Field::new("value", result.clone(), true);
         let own = DFSchema::from_unqualified_fields(vec![field].into(), Default::default());

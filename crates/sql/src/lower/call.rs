@@ -1,11 +1,15 @@
 //! DataFusion's functions as calls of Atoll's own engine.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, Scalar, StringArray};
+use arrow::array::{
+    Array, ArrayRef, RecordBatch, RecordBatchOptions, Scalar, StringArray, StringViewBuilder,
+};
 use arrow::compute::is_not_null;
 use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::SchemaRef;
+use arrow::row::{RowConverter, SortField};
 use datafusion::error::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
@@ -77,6 +81,41 @@ impl Call for OrEmpty {
 
     fn name(&self) -> String {
         "or_empty".into()
+    }
+}
+
+/// The bytes of a value of any type in Arrow's row format as hexadecimal digits, which are equal if the values are; an empty text for NULL.
+#[derive(Debug)]
+pub(crate) struct Digits;
+
+impl Call for Digits {
+    fn call(
+        &self,
+        args: &[ArrayRef],
+        _: usize,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(values) = args.first() else {
+            return Err("no value".into());
+        };
+        let converter = RowConverter::new(vec![SortField::new(values.data_type().clone())])?;
+        let rows = converter.convert_columns(std::slice::from_ref(values))?;
+        let nulls = values.logical_nulls();
+        let mut texts = StringViewBuilder::with_capacity(rows.num_rows());
+        let mut text = String::new();
+        for (number, row) in rows.iter().enumerate() {
+            text.clear();
+            if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(number)) {
+                for byte in row.as_ref() {
+                    write!(text, "{byte:02x}")?;
+                }
+            }
+            texts.try_append_value(&text)?;
+        }
+        Ok(Arc::new(texts.finish()))
+    }
+
+    fn name(&self) -> String {
+        "digits".into()
     }
 }
 

@@ -1,17 +1,20 @@
 //! Values that differ each time, such as `random()`: computed once for each row that gets there.
 //!
 //! A [`RowFunction`] of the engine is neither moved nor called again, whatever runs around it. What counts or changes something as it
-//! goes, as `nextval` does, must see rows one after the other in their order: the engine has several workers, and refuses it.
+//! goes, as `nextval` does, sees one row after the other, in the order in which a worker has them: batches of other workers come
+//! before or behind.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Aggregate, Expr as Sql, LogicalPlan, Projection};
 use datafusion::physical_expr::PhysicalExpr;
 use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type, Var};
+use parking_lot::Mutex;
 
 use crate::lower::call::failed;
 use crate::lower::expr::{Compiled, Scope};
@@ -28,25 +31,16 @@ const FREE: [&str; 6] = [
     "timeofday",
 ];
 
-/// Refuses expressions that must be computed for one row after the other.
-pub(super) fn refuse_ordered(all: &[&Sql]) -> Result<()> {
-    match all.iter().find_map(|e| ordered_function(e)) {
-        None => Ok(()),
-        Some(name) => unsupported(format!("{name}(), which sees rows one after the other")),
-    }
-}
-
-/// The name of a function in `e` whose calls must come one after the other, if there is one.
-fn ordered_function(e: &Sql) -> Option<String> {
-    let mut found = None;
+/// How many calls of functions in `e` must come one after the other.
+fn ordered_calls(e: &Sql) -> usize {
+    let mut found = 0;
     // The closure does not fail.
     let _ = e.apply(|e| {
         if let Sql::ScalarFunction(call) = e
             && e.is_volatile_node()
             && !FREE.contains(&call.func.name())
         {
-            found = Some(call.func.name().to_owned());
-            return Ok(TreeNodeRecursion::Stop);
+            found += 1;
         }
         Ok(TreeNodeRecursion::Continue)
     });
@@ -58,6 +52,8 @@ fn ordered_function(e: &Sql) -> Option<String> {
 struct Computed {
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     schema: SchemaRef,
+    /// Held while a batch is computed of which each row comes after the one before, with all of its values.
+    one_by_one: Option<Mutex<()>>,
     /// How `explain` shows it.
     name: String,
 }
@@ -71,9 +67,28 @@ impl Computed {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.schema);
         let batch = RecordBatch::try_new_with_options(schema, args.to_vec(), &options)?;
+        let Some(one_by_one) = &self.one_by_one else {
+            return self.of_batch(&batch);
+        };
+        let _others_wait = one_by_one.lock();
+        let mut all = Vec::with_capacity(rows);
+        for row in 0..rows {
+            all.push(self.of_batch(&batch.slice(row, 1))?);
+        }
+        if all.is_empty() {
+            return self.of_batch(&batch);
+        }
+        let column = |place: usize| -> Made<ArrayRef> {
+            let cells: Vec<&dyn Array> = all.iter().map(|row| row[place].as_ref()).collect();
+            Ok(concat(&cells)?)
+        };
+        (0..self.exprs.len()).map(column).collect()
+    }
+
+    fn of_batch(&self, batch: &RecordBatch) -> Made<Vec<ArrayRef>> {
         let mut columns = Vec::with_capacity(self.exprs.len());
         for expr in &self.exprs {
-            columns.push(expr.evaluate(&batch)?.into_array(rows)?);
+            columns.push(expr.evaluate(batch)?.into_array(batch.num_rows())?);
         }
         Ok(columns)
     }
@@ -137,7 +152,7 @@ impl Lowering<'_> {
     /// `rel` with the values of those of `all` that differ each time, which are computed together. Returns the vector of each of them.
     ///
     /// # Errors
-    /// [`engine::Error::Unsupported`] if one of them must be computed for one row after the other.
+    /// [`engine::Error::Unsupported`] if the engine has no such values.
     pub(super) fn each_time(
         &mut self,
         rel: Rel,
@@ -255,7 +270,7 @@ impl Lowering<'_> {
     }
 
     fn computed(&self, all: &[&Sql], scope: Scope<'_>) -> Result<(Vec<engine::Expr>, Computed)> {
-        refuse_ordered(all)?;
+        let ordered: usize = all.iter().map(|e| ordered_calls(e)).sum();
         let Compiled {
             args,
             exprs,
@@ -265,6 +280,7 @@ impl Lowering<'_> {
         let computed = Computed {
             exprs,
             schema,
+            one_by_one: (ordered > 0).then(Mutex::default),
             name: names.join(", "),
         };
         Ok((args, computed))
@@ -273,7 +289,7 @@ impl Lowering<'_> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Array, BooleanArray, Int64Array};
+    use arrow::array::{BooleanArray, Int64Array};
     use arrow::datatypes::{DataType, Field, Schema};
     use datafusion::physical_expr::expressions::Column as Physical;
 
@@ -289,6 +305,7 @@ mod tests {
         Computed {
             exprs: vec![Arc::new(Physical::new("a", 0))],
             schema: Arc::new(Schema::new(vec![Field::new("a", data, true)])),
+            one_by_one: None,
             name: "a".into(),
         }
     }

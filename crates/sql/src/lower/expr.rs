@@ -20,6 +20,7 @@ use crate::functions::single::of_single;
 use crate::lower::call::{Function, Same, failed};
 use crate::lower::lowering::{Lowering, mapped};
 use crate::optimize::checked::{operands, type_of};
+use crate::optimize::expressions::has_subquery;
 
 /// What names stand for: the columns of a schema, and the vector of each.
 #[derive(Clone, Copy)]
@@ -34,18 +35,6 @@ pub(super) struct Compiled {
     pub args: Vec<Expr>,
     pub exprs: Vec<Arc<dyn PhysicalExpr>>,
     pub schema: SchemaRef,
-}
-
-/// Whether there is a subquery in `expr`.
-pub(super) fn has_subquery(expr: &Sql) -> bool {
-    let inner = |e: &Sql| {
-        Ok(matches!(
-            e,
-            Sql::ScalarSubquery(_) | Sql::Exists(_) | Sql::InSubquery(_)
-        ))
-    };
-    // The closure does not fail.
-    expr.exists(inner).unwrap_or(true)
 }
 
 /// `e` with columns in the places of its subqueries, which `found` gets with these columns.

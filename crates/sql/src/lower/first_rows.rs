@@ -88,10 +88,9 @@ impl Lowering<'_> {
                 });
             }
         }
-        match RowOrder::new(&keys, only, 1) {
-            Some(order) => Ok(Some((Function::First(order), Some(arg)))),
-            None => unsupported("an order of so many keys"),
-        }
+        // With more keys than an order may have all rows of a group are kept.
+        let order = RowOrder::new(&keys, only, 1);
+        Ok(order.map(|order| (Function::First(order), Some(arg))))
     }
 
     /// The vector that says which rows count for an aggregate that takes a value from the first: those that pass its

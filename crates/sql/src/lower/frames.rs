@@ -3,7 +3,9 @@
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr as Sql, WindowFrame, WindowFrameBound, WindowFrameUnits};
-use engine::{Distance, FrameBounds, FrameEdge, FrameExclusion, FrameUnits, Kind, Result, Type};
+use engine::{
+    Distance, Error, FrameBounds, FrameEdge, FrameExclusion, FrameUnits, Kind, Result, Type,
+};
 
 use crate::functions::windows::frame::{Bound, Exclude, Frame, Units, has_offset};
 use crate::lower::lowering::unsupported;
@@ -57,7 +59,7 @@ pub(super) fn of_datafusion(frame: &WindowFrame) -> Result<FrameBounds> {
 /// A frame of ours with its distances, of rows in the order of a single key of type `key`, if it is one.
 pub(super) fn of_own(frame: &Frame, offsets: &[Sql], key: Option<&Type>) -> Result<FrameBounds> {
     let mut offsets = offsets.iter();
-    let mut edge = |bound: Bound| -> Result<FrameEdge> {
+    let mut edge = |bound: Bound, side: &str| -> Result<FrameEdge> {
         let offset = if has_offset(bound) {
             offsets.next()
         } else {
@@ -67,10 +69,14 @@ pub(super) fn of_own(frame: &Frame, offsets: &[Sql], key: Option<&Type>) -> Resu
             (Bound::First, _) => FrameEdge::First,
             (Bound::Current, _) => FrameEdge::Current,
             (Bound::Last, _) => FrameEdge::Last,
-            (Bound::Preceding, Units::Range) => FrameEdge::PrecedingBy(distance(offset, key)?),
-            (Bound::Following, Units::Range) => FrameEdge::FollowingBy(distance(offset, key)?),
-            (Bound::Preceding, _) => FrameEdge::Preceding(count(offset)?),
-            (Bound::Following, _) => FrameEdge::Following(count(offset)?),
+            (Bound::Preceding, Units::Range) => {
+                FrameEdge::PrecedingBy(distance(offset, key, side)?)
+            }
+            (Bound::Following, Units::Range) => {
+                FrameEdge::FollowingBy(distance(offset, key, side)?)
+            }
+            (Bound::Preceding, _) => FrameEdge::Preceding(count(offset, side)?),
+            (Bound::Following, _) => FrameEdge::Following(count(offset, side)?),
         })
     };
     Ok(FrameBounds {
@@ -79,8 +85,8 @@ pub(super) fn of_own(frame: &Frame, offsets: &[Sql], key: Option<&Type>) -> Resu
             Units::Range => FrameUnits::Range,
             Units::Groups => FrameUnits::Groups,
         },
-        start: edge(frame.start)?,
-        end: edge(frame.end)?,
+        start: edge(frame.start, "starting")?,
+        end: edge(frame.end, "ending")?,
         exclude: match frame.exclude {
             Exclude::None => FrameExclusion::None,
             Exclude::Current => FrameExclusion::Current,
@@ -90,23 +96,52 @@ pub(super) fn of_own(frame: &Frame, offsets: &[Sql], key: Option<&Type>) -> Resu
     })
 }
 
-fn count(offset: Option<&Sql>) -> Result<u64> {
+fn count(offset: Option<&Sql>, side: &str) -> Result<u64> {
     match offset.and_then(number).map(u64::try_from) {
         Some(Ok(count)) => Ok(count),
-        _ => unsupported("frames of such distances"),
+        Some(Err(_)) => wrong("22013", format!("frame {side} offset must not be negative")),
+        None => refused(offset, side),
     }
 }
 
-/// A distance between sort keys. One that is NULL or negative is refused: DataFusion says what is wrong about it.
-fn distance(offset: Option<&Sql>, key: Option<&Type>) -> Result<Distance> {
+/// A distance between sort keys.
+fn distance(offset: Option<&Sql>, key: Option<&Type>, side: &str) -> Result<Distance> {
     let distance = match (offset, key) {
         (Some(Sql::Literal(value, _)), Some(key)) => distance_of(value, key),
         _ => None,
     };
     match distance {
         Some(distance) => Ok(distance),
-        None => unsupported("frames of such distances"),
+        None => refused(offset, side),
     }
+}
+
+/// What is wrong about a distance that is none.
+fn refused<T>(offset: Option<&Sql>, side: &str) -> Result<T> {
+    match offset {
+        Some(Sql::Literal(value, _)) if value.is_null() => {
+            wrong("22004", format!("frame {side} offset must not be null"))
+        }
+        Some(Sql::Literal(value, _)) if is_negative(value) => wrong(
+            "22013",
+            "invalid preceding or following size in window function".into(),
+        ),
+        _ => unsupported("frames of such distances"),
+    }
+}
+
+fn wrong<T>(code: &'static str, message: String) -> Result<T> {
+    let e = crate::error::Error::coded(code, message);
+    Err(Error::Call(Box::new(e)))
+}
+
+fn is_negative(value: &ScalarValue) -> bool {
+    if let ScalarValue::IntervalMonthDayNano(Some(by)) = value {
+        let parts = [i64::from(by.months), i64::from(by.days), by.nanoseconds];
+        return parts.iter().all(|part| *part <= 0) && parts.iter().any(|part| *part < 0);
+    }
+    let zero = ScalarValue::new_zero(&value.data_type());
+    zero.is_ok_and(|zero| *value < zero)
 }
 
 fn distance_of(value: &ScalarValue, key: &Type) -> Option<Distance> {

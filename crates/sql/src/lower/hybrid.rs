@@ -159,9 +159,9 @@ impl<'p> Extraction<'_, 'p> {
     }
 
     async fn inputs(&mut self, plan: &'p LogicalPlan) -> Result<Extracted<'p>> {
-        // A recursive query runs its inputs again and again; what a lateral join reads is not there beforehand.
-        if matches!(plan, LogicalPlan::RecursiveQuery(_)) {
-            return Ok(Extracted::Stays);
+        // A recursive query is run by the engine alone.
+        if let LogicalPlan::RecursiveQuery(query) = plan {
+            return Err(Error::Unsupported(format!("the recursive query {}", query.name)).into());
         }
         let mut all = Vec::new();
         for input in plan.inputs() {

@@ -7,7 +7,7 @@ use datafusion::common::{DFSchema, JoinType, NullEquality};
 use datafusion::logical_expr::Join;
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
-use crate::lower::call::{OrEmpty, failed};
+use crate::lower::call::{Digits, OrEmpty, failed};
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, mapped, once, unsupported};
 
@@ -353,7 +353,9 @@ fn zero() -> Result<Expr> {
 fn or_nothing(e: Expr) -> Result<Expr> {
     let data = e.ty.data.clone();
     if e.ty.is_opaque() {
-        return unsupported(format!("NULLs that are equal, of type {data}"));
+        let mut digits = engine::call(vec![e], Arc::new(Digits), &DataType::Utf8View)?;
+        digits.ty.nullable = false;
+        return Ok(digits);
     }
     let mut some = match e.ty.kind {
         Kind::Text | Kind::Code => engine::call(vec![e], Arc::new(OrEmpty), &data)?,

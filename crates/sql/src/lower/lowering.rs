@@ -7,6 +7,7 @@ use datafusion::execution::{SessionState, TaskContext};
 use engine::{Error, Expr, Query, Rel, Result, Var};
 
 use crate::lower::outside::Outside;
+use crate::lower::recursion::Recursion;
 use crate::lower::source::Source;
 use crate::lower::subplans::Common;
 use crate::scan::files::external::Files;
@@ -20,8 +21,10 @@ pub(crate) struct Lowering<'a> {
     pub(super) sources: &'a HashMap<usize, Arc<Source>>,
     /// External scans, by the same address.
     pub(super) files: &'a HashMap<usize, Arc<Files>>,
-    /// What other code makes the rows of, by the same address, or that of a recursive query.
+    /// What other code makes the rows of, by the same address.
     pub(super) outside: &'a HashMap<usize, Arc<Outside>>,
+    /// Recursive queries, by their addresses.
+    pub(super) recursions: &'a HashMap<usize, Arc<Recursion>>,
     /// What that code, and functions, run with.
     pub(super) task: &'a Arc<TaskContext>,
     /// The column of such a scan that a vector is.

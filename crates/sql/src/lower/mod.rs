@@ -6,7 +6,7 @@
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`extremes`], [`grouping_sets`],
 //! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`], [`floats`] and [`documents`] its methods. [`refusal`] tells at first sight what is refused, and
-//! [`subplans`] what a plan has more than once; [`source`], [`series`] and [`outside`] are what scans read. [`unnest`] and
+//! [`subplans`] what a plan has more than once; [`source`], [`series`], [`recursion`] and [`outside`] are what scans read. [`unnest`] and
 //! [`each_time`] make functions of rows.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
@@ -29,6 +29,7 @@ mod kernels;
 mod lowering;
 mod outside;
 pub(crate) mod plan;
+mod recursion;
 mod refusal;
 mod rel;
 mod series;

@@ -1,5 +1,5 @@
-//! Rows that code outside the engine makes, as an external source of it: those of the catalog, of functions in `from`, of arrays, and
-//! the rounds of recursive queries. Each partition of DataFusion's operators is a part, which a worker reads as it comes.
+//! Rows that code outside the engine makes, as an external source of it: those of the catalog, of functions in `from`, and
+//! of arrays. Each partition of DataFusion's operators is a part, which a worker reads as it comes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,19 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use datafusion::catalog::TableProvider;
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, TaskContext};
+use datafusion::logical_expr::TableScan;
 use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
-use datafusion::logical_expr::{LogicalPlan, TableScan};
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Result};
+use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Opening, Result};
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::StreamExt;
 
 use crate::lower::call::failed;
-use crate::optimize::recursion::work::WorkTable;
-use crate::optimize::rules;
-use crate::resources::{operators, stop};
+use crate::resources::operators;
 use crate::scan::read_once::ReadOnce;
 
 /// Rows of a source of which nothing is known.
@@ -35,10 +32,9 @@ pub(crate) struct Outside {
     pub rows: f64,
 }
 
-/// Whether the rows of a table may be read by themselves, and again if it turns out that the engine has too little memory for them:
-/// those of a round of a recursive query are there during that round only.
+/// Whether the rows of a table may be read again if it turns out that the engine has too little memory for them.
 pub(super) fn is_readable(table: &Arc<dyn TableProvider>) -> bool {
-    table.downcast_ref::<WorkTable>().is_none() && table.downcast_ref::<ReadOnce>().is_none()
+    table.downcast_ref::<ReadOnce>().is_none()
 }
 
 impl Outside {
@@ -72,29 +68,6 @@ impl Outside {
         Ok(Outside::new(scan.table_name.table(), plan, task, rows))
     }
 
-    /// The rows of a recursive query.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if DataFusion cannot plan it.
-    pub(super) async fn of_recursion(
-        state: &SessionState,
-        query: &LogicalPlan,
-        task: &Arc<TaskContext>,
-    ) -> Result<Outside> {
-        let name = match query {
-            LogicalPlan::RecursiveQuery(query) => query.name.as_str(),
-            _ => "",
-        };
-        let plan = rules::physical(state, query).await.map_err(failed)?;
-        let plan = stop::watched(plan).map_err(failed)?;
-        let plan = match plan.output_partitioning().partition_count() {
-            1 => plan,
-            _ => Arc::new(CoalescePartitionsExec::new(plan)),
-        };
-        let name = format!("recursive query {name}");
-        Ok(Outside::new(&name, plan, task, ROWS))
-    }
-
     fn new(
         name: &str,
         plan: Arc<dyn ExecutionPlan>,
@@ -123,9 +96,13 @@ impl ExternalSource for Outside {
         self.plan.output_partitioning().partition_count()
     }
 
-    fn open(&self, (reader, _): (usize, usize)) -> Result<Arc<dyn ExternalParts>> {
+    fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>> {
         // Rows may be dealt to partitions as they come: the first of several readers has all.
-        let parts = if reader == 0 { self.parts() } else { 0 };
+        let parts = if opening.share.0 == 0 {
+            self.parts()
+        } else {
+            0
+        };
         // Operators keep what they did when they ran before.
         let plan = reset_plan_states(Arc::clone(&self.plan)).map_err(called)?;
         Ok(Arc::new(Partitions {

@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{LogicalPlan, RecursiveQuery};
 use engine::{Error, Output, Prepared, Query, Result};
+use futures::future::{BoxFuture, FutureExt};
 
 use crate::lower::call::failed;
 use crate::lower::lowering::Lowering;
 use crate::lower::outside::Outside;
+use crate::lower::recursion::{Recursion, Term};
 use crate::lower::refusal::FirstSight;
 use crate::lower::series::Series;
 use crate::lower::source::{Leaf, Source, leaves, source};
 use crate::lower::subplans::{Common, Subplans};
+use crate::optimize::working_table::WorkTable;
 use crate::scan::files::external::Files;
 use crate::scan::files::table::FileTable;
 use crate::scan::provider::Provider;
@@ -30,6 +33,7 @@ pub(crate) struct Findings<'p> {
     files: HashMap<usize, Arc<Files>>,
     /// What other code makes the rows of, by the same addresses.
     outside: HashMap<usize, Arc<Outside>>,
+    recursions: HashMap<usize, Arc<Recursion>>,
     /// What that code, and functions, run with.
     task: Arc<TaskContext>,
 }
@@ -47,6 +51,7 @@ impl<'p> Findings<'p> {
             sources: HashMap::new(),
             files: HashMap::new(),
             outside: HashMap::new(),
+            recursions: HashMap::new(),
             task,
         })
     }
@@ -54,6 +59,15 @@ impl<'p> Findings<'p> {
     /// Whether more is to be done in a subplan than to read a table.
     pub(super) fn is_worthwhile(&self, plan: &LogicalPlan) -> bool {
         self.sight.is_worthwhile(plan)
+    }
+
+    /// Whether `plan` reads anything but stored tables.
+    async fn reads_others(&mut self, state: &SessionState, plan: &LogicalPlan) -> Result<bool> {
+        if let Some(why) = self.sight.refusal(plan) {
+            return Err(Error::Unsupported(why.into()));
+        }
+        let common = self.subplans.common(plan);
+        self.prepare(state, plan, &common).await
     }
 
     /// Compiles the filters of those scans of `plan` that no part needed before, and reads what has to be known of their
@@ -70,8 +84,8 @@ impl<'p> Findings<'p> {
                 Leaf::Scan(scan) => scan,
                 Leaf::Recursion(query) => {
                     reads_others = true;
-                    if let Entry::Vacant(place) = self.outside.entry(address) {
-                        let own = Outside::of_recursion(state, &query, &self.task).await?;
+                    if let Entry::Vacant(place) = self.recursions.entry(address) {
+                        let own = recursion(state, &query, &self.task).await?;
                         place.insert(Arc::new(own));
                     }
                     continue;
@@ -84,7 +98,9 @@ impl<'p> Findings<'p> {
                     let files = Files::of(state, &scan, table).map_err(failed)?;
                     place.insert(Arc::new(files));
                 }
-            } else if Series::of(&provider).is_some() {
+            } else if Series::of(&provider).is_some()
+                || provider.downcast_ref::<WorkTable>().is_some()
+            {
                 reads_others = true;
             } else if provider.downcast_ref::<Provider>().is_none() {
                 reads_others = true;
@@ -109,22 +125,36 @@ pub(crate) async fn lower(
     plan: &LogicalPlan,
     findings: &mut Findings<'_>,
 ) -> Result<Prepared> {
-    if let Some(why) = findings.sight.refusal(plan) {
-        return Err(Error::Unsupported(why.into()));
-    }
-    let common = findings.subplans.common(plan);
-    let reads_others = findings.prepare(state, plan, &common).await?;
-    if reads_others && is_only_read(plan) {
+    let reads_others = is_only_read(plan) && findings.reads_others(state, plan).await?;
+    if reads_others {
         return Err(Error::Unsupported(
             "rows that are all that is wanted: they are delivered as they are read".into(),
         ));
     }
+    program(state, plan, findings).await
+}
+
+/// Like [`lower`], but also if the plan only delivers rows as they are read.
+///
+/// # Errors
+/// Those of [`lower`].
+async fn program(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    findings: &mut Findings<'_>,
+) -> Result<Prepared> {
+    if let Some(why) = findings.sight.refusal(plan) {
+        return Err(Error::Unsupported(why.into()));
+    }
+    let common = findings.subplans.common(plan);
+    findings.prepare(state, plan, &common).await?;
     let (mut query, root, output) = {
         let mut lowering = Lowering {
             state,
             sources: &findings.sources,
             files: &findings.files,
             outside: &findings.outside,
+            recursions: &findings.recursions,
             task: &findings.task,
             external: HashMap::new(),
             common,
@@ -142,11 +172,41 @@ pub(crate) async fn lower(
     engine::prepare(query, root, output)
 }
 
+/// A recursive query, whose terms are programs of their own.
+///
+/// Boxed: there may be others within it.
+fn recursion<'a>(
+    state: &'a SessionState,
+    query: &'a RecursiveQuery,
+    task: &'a Arc<TaskContext>,
+) -> BoxFuture<'a, Result<Recursion>> {
+    async move {
+        let (term, number) = Term::direct(state, query)?;
+        let term = match term {
+            Some(direct) => direct,
+            None => Term::Program(whole(state, &query.recursive_term, task).await?, number),
+        };
+        let first = whole(state, &query.static_term, task).await?;
+        Ok(Recursion::new(query, first, term, task))
+    }
+    .boxed()
+}
+
+/// A whole plan as a program.
+async fn whole(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    task: &Arc<TaskContext>,
+) -> Result<Prepared> {
+    let mut findings = Findings::of(plan, Arc::clone(task))?;
+    program(state, plan, &mut findings).await
+}
+
 /// Whether the plan only delivers rows, or some of them, as they are read.
 fn is_only_read(plan: &LogicalPlan) -> bool {
     fn streams(plan: &LogicalPlan, limited: bool) -> bool {
         match plan {
-            LogicalPlan::TableScan(_) | LogicalPlan::RecursiveQuery(_) => true,
+            LogicalPlan::TableScan(_) => true,
             LogicalPlan::Projection(p) => streams(&p.input, limited),
             LogicalPlan::SubqueryAlias(a) => streams(&a.input, limited),
             LogicalPlan::Limit(l) => streams(&l.input, true),

@@ -101,6 +101,7 @@ fn why_refused(plan: &LogicalPlan) -> Result<Option<String>> {
         LogicalPlan::Projection(_)
             | LogicalPlan::Filter(_)
             | LogicalPlan::Sort(_)
+            | LogicalPlan::Values(_)
             | LogicalPlan::Aggregate(_)
     );
     let mut found = None;

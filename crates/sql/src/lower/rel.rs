@@ -14,16 +14,20 @@ use datafusion::logical_expr::{
     Sort, SortExpr, TableScan, Union, Values,
 };
 use datafusion::physical_expr::create_physical_expr;
-use engine::{Error, ExternalScan, Key, Kind, Rel, Result, Scan, Type, Var};
+use engine::{Error, ExternalScan, ExternalSource, Key, Kind, Rel, Result, Scan, Type, Var};
 use table::{ROW_COLUMN, Zone};
 
 use crate::lower::call::failed;
-use crate::lower::expr::{Scope, has_subquery};
+use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
-use crate::lower::outside::Outside;
 use crate::lower::series::Series;
 use crate::lower::source::Source;
+use crate::optimize::expressions::has_subquery;
+use crate::optimize::working_table::WorkTable;
 use crate::scan::files::external::Files;
+
+/// Rows of a source of which it is not known how many there are.
+const ROWS: f64 = 1_000.0;
 
 impl Lowering<'_> {
     /// Lowers `plan` by itself, also if its rows are shared.
@@ -61,8 +65,11 @@ impl Lowering<'_> {
             LogicalPlan::Values(values) => self.values(values),
             LogicalPlan::RecursiveQuery(query) => {
                 let key = std::ptr::from_ref(query) as usize;
-                match self.outside.get(&key) {
-                    Some(outside) => self.outside(outside, plan.schema().as_arrow()),
+                match self.recursions.get(&key) {
+                    Some(own) => {
+                        let columns = plan.schema().as_arrow();
+                        self.given_by((Arc::clone(own) as _, ROWS), columns)
+                    }
                     None => unsupported("a recursive query that was not prepared"),
                 }
             }
@@ -213,21 +220,19 @@ impl Lowering<'_> {
         if let Sql::Literal(value, _) = e {
             return Ok(value.clone());
         }
-        if e.is_volatile() || has_subquery(e) || e.any_column_refs() {
+        if has_subquery(e) || e.any_column_refs() {
             return unsupported(format!("the value {e}"));
         }
         let (schema, props) = (DFSchema::empty(), self.state.execution_props());
         let context = PhysicalPlanningContext::default();
-        let computed = create_physical_expr(e, &schema, props, &context).and_then(|e| {
-            let options = RecordBatchOptions::new().with_row_count(Some(1));
-            let row = RecordBatch::try_new_with_options(Schema::empty().into(), vec![], &options)?;
-            match e.evaluate(&row)? {
-                ColumnarValue::Scalar(value) => Ok(value),
-                ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0),
-            }
+        let computed = create_physical_expr(e, &schema, props, &context).map_err(failed)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let row = RecordBatch::try_new_with_options(Schema::empty().into(), vec![], &options)?;
+        let value = computed.evaluate(&row).and_then(|value| match value {
+            ColumnarValue::Scalar(value) => Ok(value),
+            ColumnarValue::Array(values) => ScalarValue::try_from_array(&values, 0),
         });
-        // Whoever runs it reports what is wrong with it.
-        computed.map_err(failed)
+        value.map_err(|e| Error::Call(Box::new(e)))
     }
 
     /// The rows of `batch`.
@@ -274,8 +279,6 @@ impl Lowering<'_> {
 
     /// The numbers of a series. A filter of its scan is only a hint.
     fn series(&mut self, series: Series, scan: &TableScan) -> Result<Lowered> {
-        /// Nothing is known of how many there are.
-        const ROWS: f64 = 1_000.0;
         let schema = series.schema();
         let positions = match &scan.projection {
             Some(positions) => positions.clone(),
@@ -298,8 +301,12 @@ impl Lowering<'_> {
         Ok((Rel::Read(reading), vars))
     }
 
-    /// Rows that other code makes, which have the columns of `schema`.
-    fn outside(&mut self, outside: &Arc<Outside>, schema: &Schema) -> Result<Lowered> {
+    /// The rows of a source, which have the columns of `schema`; about how many there are.
+    fn given_by(
+        &mut self,
+        (source, rows): (Arc<dyn ExternalSource>, f64),
+        schema: &Schema,
+    ) -> Result<Lowered> {
         let mut columns = Vec::with_capacity(schema.fields().len());
         for (position, field) in schema.fields().iter().enumerate() {
             let Some(ty) = Type::of(field.data_type(), true) else {
@@ -309,11 +316,25 @@ impl Lowering<'_> {
         }
         let vars = columns.iter().map(|(var, _)| *var).collect();
         let reading = ExternalScan {
-            rows: outside.rows,
-            source: Arc::clone(outside) as _,
+            source,
             columns,
+            rows,
         };
         Ok((Rel::Read(reading), vars))
+    }
+
+    /// The rows of the working table of a recursive query.
+    fn working(&mut self, table: &WorkTable, scan: &TableScan) -> Result<Lowered> {
+        /// More than other relations have: their join tables, which serve for all rounds, are looked up.
+        const MOST: f64 = 1e7;
+        let source = Arc::new(table.working.clone());
+        let whole = table.schema();
+        let (reading, all) = self.given_by((source, MOST), &whole)?;
+        let vars = match &scan.projection {
+            Some(positions) => positions.iter().map(|at| all[*at]).collect(),
+            None => all,
+        };
+        Ok((reading, vars))
     }
 
     fn scan(&mut self, scan: &TableScan) -> Result<Lowered> {
@@ -326,8 +347,12 @@ impl Lowering<'_> {
         if let Some(series) = Series::of(&provider) {
             return self.series(series, scan);
         }
+        if let Some(table) = provider.downcast_ref::<WorkTable>() {
+            return self.working(table, scan);
+        }
         if let Some(outside) = self.outside.get(&key) {
-            return self.outside(outside, scan.projected_schema.as_arrow());
+            let source = (Arc::clone(outside) as _, outside.rows);
+            return self.given_by(source, scan.projected_schema.as_arrow());
         }
         let Some(source) = self.sources.get(&key).cloned() else {
             return unsupported("a scan that was not prepared");

@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::functions_table::generate_series::GenerateSeriesTable;
 use datafusion::physical_plan::memory::LazyBatchGenerator;
-use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Result};
+use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Opening, Result};
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{self, StreamExt};
 use parking_lot::{Mutex, RwLock};
@@ -44,9 +44,9 @@ impl ExternalSource for Series {
         1
     }
 
-    fn open(&self, (reader, _): (usize, usize)) -> Result<Arc<dyn ExternalParts>> {
+    fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>> {
         // There is one row after the other: the first of several readers has all.
-        let numbers = if reader == 0 {
+        let numbers = if opening.share.0 == 0 {
             let numbers = self.table.as_generator(BATCH_ROWS);
             Some(numbers.map_err(|e| Error::Call(Box::new(e)))?)
         } else {

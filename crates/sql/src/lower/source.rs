@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+use datafusion::logical_expr::{Expr, LogicalPlan, RecursiveQuery, TableScan};
 use engine::{Error, Result};
 use table::{Dictionary, Filter, Form};
 
@@ -32,7 +32,7 @@ pub(crate) struct Source {
 /// What a plan reads: a table, or the rows of a recursive query.
 pub(super) enum Leaf {
     Scan(TableScan),
-    Recursion(LogicalPlan),
+    Recursion(RecursiveQuery),
 }
 
 /// All that a plan reads, also in subqueries, with the addresses of its scans and recursive queries; but not what is computed
@@ -50,7 +50,7 @@ pub(super) fn leaves(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usi
             }
             LogicalPlan::RecursiveQuery(query) => {
                 let address = std::ptr::from_ref(query) as usize;
-                found.push((address, Leaf::Recursion(plan.clone())));
+                found.push((address, Leaf::Recursion(query.clone())));
                 return Ok(TreeNodeRecursion::Jump);
             }
             _ => {}

@@ -15,7 +15,6 @@ use datafusion::logical_expr::{Expr as Sql, LogicalPlan, Unnest};
 use datafusion::physical_expr::PhysicalExpr;
 use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type};
 
-use crate::lower::each_time::refuse_ordered;
 use crate::lower::expr::{Compiled, Scope};
 use crate::lower::lowering::{Lowered, Lowering, unsupported};
 
@@ -325,7 +324,6 @@ impl Lowering<'_> {
         unnest: &Unnest,
         scope: Scope<'_>,
     ) -> Result<(Vec<engine::Expr>, Elements)> {
-        refuse_ordered(lists)?;
         let Compiled {
             args,
             exprs,

@@ -1,11 +1,17 @@
 //! Lowering of windows.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::expr::{NullTreatment, WindowFunction as Call, WindowFunctionParams};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, AggregateFunctionParams, NullTreatment, WindowFunction as Call,
+    WindowFunctionParams,
+};
 use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::{Expr as Sql, ExprSchemable, Window, WindowFunctionDefinition};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr as Sql, ExprSchemable, Window, WindowFunctionDefinition,
+};
 use engine::{
     Expr, FrameBounds, FrameRow, Function, Key, Kind, Literal, Rel, Result, Type, Var, WindowFold,
     WindowFunction,
@@ -163,8 +169,7 @@ impl Lowering<'_> {
             WindowFunctionDefinition::AggregateUDF(function) => {
                 let frame = frames::of_datafusion(&params.window_frame)?;
                 let filter = params.filter.as_deref();
-                let over = (function.name(), args, filter);
-                self.aggregate_over(over, frame, data, inputs)
+                self.aggregate_over((function, args, filter), frame, data, inputs)
             }
             WindowFunctionDefinition::WindowUDF(_) if params.filter.is_some() => {
                 unsupported("`filter` of a window function")
@@ -271,17 +276,19 @@ impl Lowering<'_> {
     /// An aggregate of the rows of a frame, or of those of them that pass a filter.
     fn aggregate_over(
         &mut self,
-        (name, args, filter): (&str, &[Sql], Option<&Sql>),
+        (call, args, filter): (&Arc<AggregateUDF>, &[Sql], Option<&Sql>),
         frame: FrameBounds,
         data: &DataType,
         inputs: &mut Inputs<'_>,
     ) -> Result<OverWindow> {
-        let Some(function) = aggregate_function(name) else {
-            return unsupported(format!("the aggregate {name} over a window"));
+        let name = call.name();
+        let known = aggregate_function(name).filter(|known| *known != Function::CountDistinct);
+        let Some(function) = known else {
+            return self.called_over((call, args, filter), frame, data, inputs);
         };
         let over = WindowFunction::Aggregate(function, frame);
         let [arg] = args else {
-            return unsupported("an aggregate of several values");
+            return self.called_over((call, args, filter), frame, data, inputs);
         };
         if function == Function::Count {
             let Some(ty) = Type::of(data, false) else {
@@ -311,15 +318,42 @@ impl Lowering<'_> {
             let ty = Type { data: own, ..ty }.nullable(true);
             return Ok((over, Some(arg), ty));
         }
-        let arg = self.argument(arg, filter, inputs)?;
-        check(function, self.query.ty(arg))?;
-        if matches!(function, Function::Sum | Function::Avg) {
-            addable(self.query.ty(arg))?;
+        let own = self.argument(arg, filter, inputs)?;
+        let own_type = self.query.ty(own);
+        let sums = matches!(function, Function::Sum | Function::Avg);
+        if check(function, own_type).is_err() || sums && addable(own_type).is_err() {
+            return self.called_over((call, args, filter), frame, data, inputs);
         }
+        let arg = own;
         let Some(ty) = Type::of(data, true) else {
             return unsupported(format!("values of type {data}"));
         };
         Ok((over, Some(arg), ty))
+    }
+
+    /// An aggregate of the rows of a frame by a call for the values of each frame.
+    fn called_over(
+        &mut self,
+        (call, args, filter): (&Arc<AggregateUDF>, &[Sql], Option<&Sql>),
+        frame: FrameBounds,
+        data: &DataType,
+        inputs: &mut Inputs<'_>,
+    ) -> Result<OverWindow> {
+        let call = AggregateFunction {
+            func: Arc::clone(call),
+            params: AggregateFunctionParams {
+                args: args.to_vec(),
+                distinct: false,
+                filter: filter.map(|filter| Box::new(filter.clone())),
+                order_by: vec![],
+                null_treatment: None,
+            },
+        };
+        let (function, arg) = self.called(&call, inputs.scope, &mut inputs.exprs)?;
+        let Some(ty) = Type::of(data, true) else {
+            return unsupported(format!("values of type {data}"));
+        };
+        Ok((WindowFunction::Aggregate(function, frame), arg, ty))
     }
 
     /// The vector of an argument, which is NULL in rows that do not pass the filter.
@@ -373,8 +407,7 @@ impl Lowering<'_> {
             Inner::Last => "last_value",
             Inner::Nth => "nth_value",
             Inner::Aggregate(function) => {
-                let over = (function.name(), own, filter);
-                return self.aggregate_over(over, frame, data, inputs);
+                return self.aggregate_over((function, own, filter), frame, data, inputs);
             }
         };
         if filter.is_some() {

@@ -165,3 +165,15 @@ pub(super) fn fitted(expr: Expr, to: &DataType, schema: &DFSchema) -> Result<Exp
         type_name(&from)
     )
 }
+
+/// Whether there is a subquery in `expr`.
+pub(crate) fn has_subquery(expr: &Expr) -> bool {
+    let inner = |e: &Expr| {
+        Ok(matches!(
+            e,
+            Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)
+        ))
+    };
+    // The closure does not fail.
+    expr.exists(inner).unwrap_or(true)
+}

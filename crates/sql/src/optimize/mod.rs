@@ -5,7 +5,7 @@
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`], [`nested`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`first_rows`], [`volatile`] and
 //!   [`nullsafe`].
-//! * Rules for physical plans: [`recursion`], [`dynamic`], [`grouping_sets`] and one of [`numbers`].
+//! * Rules for physical plans: [`dynamic`], [`grouping_sets`] and one of [`numbers`].
 //! * [`checked`] also puts arguments of aggregates that can fail under their [`filtered`] rows.
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
@@ -46,7 +46,7 @@ pub(crate) mod order;
 pub(crate) mod ordered_aggregates;
 mod outer;
 mod reals;
-pub(crate) mod recursion;
+pub(crate) mod recursion_checks;
 pub(crate) mod rules;
 pub(crate) mod same_windows;
 pub(crate) mod shifts;
@@ -58,3 +58,4 @@ pub(crate) mod undefined;
 pub(crate) mod unions;
 mod unnest;
 mod volatile;
+pub(crate) mod working_table;

@@ -16,7 +16,7 @@ use crate::optimize::correlated;
 use crate::optimize::deep;
 use crate::optimize::first_rows::FirstRows;
 use crate::optimize::nullsafe::{EqualKeys, NullSafeKeys};
-use crate::optimize::recursion;
+use crate::optimize::recursion_checks;
 use crate::optimize::same_windows;
 use crate::optimize::special;
 use crate::optimize::stoppable::Stoppable;
@@ -175,7 +175,7 @@ pub(crate) fn all() -> Vec<Rule> {
 /// pass would only find that nothing changes any more.
 pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
     correlated::own_aggregates(plan)?;
-    recursion::checks::aggregates(plan)?;
+    recursion_checks::terms(plan)?;
     let analyzer = state.analyzer();
     let is_deep = deep::is_deep(plan)?;
     let plan = if is_deep {

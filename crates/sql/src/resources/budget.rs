@@ -48,6 +48,21 @@ impl Held {
     }
 }
 
+impl Held {
+    /// Takes or gives back what it takes to hold `bytes`.
+    ///
+    /// # Errors
+    /// If the budget has less left; then it holds what it held.
+    pub(crate) fn set(&mut self, bytes: u64) -> memory::Result<()> {
+        if bytes > self.bytes {
+            return self.more(bytes - self.bytes);
+        }
+        self.budget.give(self.bytes - bytes);
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.budget.give(self.bytes);

@@ -36,7 +36,6 @@ use crate::optimize::nested::Nested;
 use crate::optimize::numbers::{NumbersOfValues, RowsOneByOne};
 use crate::optimize::order::Orders;
 use crate::optimize::ordered_aggregates::OrderedAggregates;
-use crate::optimize::recursion::{Recursions, Rules, ShownRecursions};
 use crate::optimize::rules;
 use crate::optimize::shifts::Shifts;
 use crate::optimize::special::Special;
@@ -114,9 +113,8 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// DataFusion's rules for physical plans without its filter pushdown: filters are in their places in the logical plan
 /// already, and the rule identifies columns by their names alone. It moved `y.b between x.b and false` above a join to
 /// one side. And with the rules for [grouping sets](crate::optimize::grouping_sets), which is the first, and for
-/// [sequences](crate::optimize::numbers), which is the last. All of them run on the terms of
-/// [recursive queries](crate::optimize::recursion), too, by the rules around them.
-fn physical_rules() -> Rules {
+/// [sequences](crate::optimize::numbers), which is the last.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| rule.name() != "FilterPushdown");
     for rule in &mut rules {
@@ -126,12 +124,7 @@ fn physical_rules() -> Rules {
     }
     rules.insert(0, Arc::new(GroupingSets));
     rules.push(Arc::new(RowsOneByOne));
-    let rules = rules.into_iter().map(stoppable);
-    let mut rules: Rules = rules.collect();
-    let recursions = Recursions::new(rules.clone());
-    rules.insert(0, stoppable(Arc::new(recursions)));
-    rules.push(stoppable(Arc::new(ShownRecursions)));
-    rules
+    rules.into_iter().map(stoppable).collect()
 }
 
 fn stoppable(

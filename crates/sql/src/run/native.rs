@@ -123,7 +123,7 @@ pub(crate) async fn prepare(context: &StatementContext, plan: &LogicalPlan) -> R
 pub(crate) enum Outcome {
     Running(Running),
     /// The memory limit does not leave enough for it.
-    OutOfMemory,
+    OutOfMemory(Error),
     /// It turned out that the engine cannot run it.
     Unsupported,
 }
@@ -132,7 +132,7 @@ impl Outcome {
     /// The outcome of a plan that failed before its first rows; an error if the query itself is at fault.
     fn of(e: Error) -> Result<Outcome> {
         match e {
-            Error::Memory { .. } => Ok(Outcome::OutOfMemory),
+            Error::Memory { .. } => Ok(Outcome::OutOfMemory(e)),
             Error::Unsupported(_) => Ok(Outcome::Unsupported),
             e => Err(e.into()),
         }

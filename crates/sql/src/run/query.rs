@@ -20,6 +20,8 @@ use futures::{StreamExt, TryStreamExt, stream};
 use memory::Budget;
 
 use crate::error::{Error, Result};
+use crate::messages::plain;
+use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
 use crate::resources::admission::{PATIENCE, Ticket};
 use crate::resources::budget::{Held, footprint};
@@ -312,7 +314,15 @@ async fn lowered(
     if let Some(known) = program.and_then(OnceLock::get) {
         return Ok(Some(NativePlan::Whole(Arc::clone(known))));
     }
-    let native = native::prepare(context, optimised).await?.native;
+    let prepared = native::prepare(context, optimised).await?;
+    if let (None, Some(why)) = (&prepared.native, prepared.refusals.first())
+        && is_recursive(optimised)?
+    {
+        // Nothing else runs it.
+        let why = plain::message(why.lines().next().unwrap_or_default());
+        return Err(Error::unsupported(format!("a recursive query with {why}")));
+    }
+    let native = prepared.native;
     if let (Some(program), Some(NativePlan::Whole(whole))) = (program, &native)
         && whole.labels() <= MOST_LABELS
     {
@@ -328,24 +338,29 @@ async fn found(
     program: Option<&OnceLock<Arc<Prepared>>>,
     watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
-    if context.instance.executor.is_native()
+    let is_alone = is_recursive(optimised)?;
+    if (context.instance.executor.is_native() || is_alone)
         && let Some(native) = lowered(context, optimised, program).await?
     {
         context.clock.planned();
-        if let Some(rows) = on_engine(context, &native, watch).await? {
-            context.clock.ran_on = native.ran_on();
-            return Ok(rows);
+        match on_engine(context, &native, watch).await? {
+            Some(Ok(rows)) => {
+                context.clock.ran_on = native.ran_on();
+                return Ok(rows);
+            }
+            Some(Err(e)) if is_alone => return Err(e.into()),
+            _ => {}
         }
     }
     on_datafusion(context, optimised, watch).await
 }
 
-/// Runs `plan` on Atoll's own engine; `None` if memory does not suffice, or the engine cannot run it after all.
+/// Runs `plan` on Atoll's own engine; an error in `Some` if memory does not suffice, and `None` if the engine cannot run it after all.
 async fn on_engine(
     context: &StatementContext,
     plan: &NativePlan,
     watch: Option<&Watch>,
-) -> Result<Option<SendableRecordBatchStream>> {
+) -> Result<Option<engine::Result<SendableRecordBatchStream>>> {
     let collector = watch.and_then(Watch::collector);
     let seen = |running: Running| {
         watch.inspect(|watch| {
@@ -363,23 +378,28 @@ async fn on_engine(
     let ticket = admission.admit();
     let begun = native::run(context, plan, collector).await;
     drop(permit);
-    match begun? {
-        Outcome::Running(running) => return Ok(Some(held(seen(running), ticket))),
+    let short = match begun? {
+        Outcome::Running(running) => return Ok(Some(Ok(held(seen(running), ticket)))),
         Outcome::Unsupported => return Ok(None),
         // What others give back would not be this user's.
-        Outcome::OutOfMemory if ticket.is_alone() || context.is_limited() => return Ok(None),
-        Outcome::OutOfMemory => drop(ticket),
-    }
+        Outcome::OutOfMemory(e) if ticket.is_alone() || context.is_limited() => {
+            return Ok(Some(Err(e)));
+        }
+        Outcome::OutOfMemory(e) => {
+            drop(ticket);
+            e
+        }
+    };
     let mut wait = admission.wait_for_memory(PATIENCE).await;
     while let Some(ticket) = wait.retry().await {
         if let Outcome::Running(running) = native::run(context, plan, collector).await? {
-            return Ok(Some(held(seen(running), ticket)));
+            return Ok(Some(Ok(held(seen(running), ticket))));
         }
         if ticket.is_alone() {
             break;
         }
     }
-    Ok(None)
+    Ok(Some(Err(short)))
 }
 
 /// Runs `plan`, which the rules have run on, on DataFusion, a second time with frugal settings if memory does not suffice.

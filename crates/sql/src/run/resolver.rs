@@ -33,7 +33,7 @@ use crate::messages::nearest::unknown_table;
 use crate::names::{
     CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, known, looks_like_file, schema_of,
 };
-use crate::optimize::recursion::work::WorkTable;
+use crate::optimize::working_table::WorkTable;
 use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};

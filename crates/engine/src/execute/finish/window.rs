@@ -38,6 +38,8 @@ impl QueryState {
             types: self.types.clone(),
             order: order.clone(),
             parts: parts.clone(),
+            aggregates: Arc::clone(&self.aggregates),
+            budget: Arc::clone(&self.runtime.budget),
             stop: self.stop.clone(),
         });
         let sinks = sinks.into_iter().map(SinkState::row_sink);

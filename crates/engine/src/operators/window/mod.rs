@@ -1,6 +1,7 @@
 //! Window functions, computed of rows that are sorted by their partition keys and then by their order.
 
 mod aggregates;
+mod called;
 mod cells;
 mod distances;
 mod extremes;
@@ -13,8 +14,11 @@ mod values;
 
 use std::sync::Arc;
 
+use memory::Budget;
+
 use crate::cancel::Stop;
 use crate::error::{Result, missing};
+use crate::logical::aggregate_call::AggregateCall;
 use crate::logical::relation::{Function, Key};
 use crate::logical::window::{FrameBounds, WindowFold, WindowFunction, WindowPart};
 use crate::operators::window::cells::Cells;
@@ -30,6 +34,10 @@ pub(crate) struct Windows {
     /// The keys by which the rows are sorted.
     pub order: Vec<Key>,
     pub parts: Vec<WindowPart>,
+    /// The aggregate functions that the engine has no accumulator for.
+    pub aggregates: Arc<[Arc<dyn AggregateCall>]>,
+    /// From which their results are reserved while they are made.
+    pub budget: Arc<Budget>,
     pub stop: Stop,
 }
 
@@ -224,6 +232,10 @@ impl Windows {
             ) => {
                 let least = *function == Function::Min;
                 extremes::extremes(arg, of, least, bounds, frames, shape)
+            }
+            (WindowFunction::Aggregate(Function::Call(number), _), Some((arg, of))) => {
+                let call = self.aggregates.get(*number).ok_or_else(missing)?;
+                called::results((call.as_ref(), &self.budget), (arg, of), ty, frames, shape)
             }
             (WindowFunction::Aggregate(function, _), Some((arg, of))) => {
                 aggregates::sums(*function, arg, of, ty, frames, shape)

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::TableScan;
-use engine::{ExternalPart, ExternalParts, ExternalSource};
+use engine::{ExternalPart, ExternalParts, ExternalSource, Opening};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use ingest::{Dataset, Request, RowGroups};
@@ -153,9 +153,9 @@ impl ExternalSource for Files {
         }
     }
 
-    fn open(&self, share: (usize, usize)) -> engine::Result<Arc<dyn ExternalParts>> {
+    fn open(&self, opening: &Opening<'_>) -> engine::Result<Arc<dyn ExternalParts>> {
         // A pipe is read once: by the first of several.
-        let share = match (self.dataset.is_once(), share) {
+        let share = match (self.dataset.is_once(), opening.share) {
             (true, (0, _)) => Some((0, 1)),
             (true, _) => None,
             (false, share) => Some(share),
