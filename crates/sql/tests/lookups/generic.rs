@@ -72,7 +72,7 @@ const QUERIES: [(&str, &[&[&str]], bool); 28] = [
     (
         "select id from t where not $1::boolean or k = 2",
         &[SWITCHES],
-        false,
+        true,
     ),
     (
         "select k, sum(id) from t where id <> $1 group by k having k > $1",
@@ -85,18 +85,18 @@ const QUERIES: [(&str, &[&[&str]], bool); 28] = [
         true,
     ),
     ("select id from t where id * $1 > 10", &[WHOLE], true),
-    ("select id from t where p > $1", &[DECIMALS], false),
+    ("select id from t where p > $1", &[DECIMALS], true),
     ("select id from t where v < $1", &[DECIMALS], false),
     ("select id + $1 from t where id = 3", &[WHOLE], false),
     ("select id from t order by id limit $1", &[WHOLE], false),
-    ("select id from t where s like $1", &[TEXTS], false),
+    ("select id from t where s like $1", &[TEXTS], true),
     ("select id from t where length(s) = $1", &[WHOLE], true),
     (
         "select id from t where k is not distinct from $1",
         &[WHOLE],
         false,
     ),
-    ("select id from t where d = $1::date + 1", &[DAYS], false),
+    ("select id from t where d = $1::date + 1", &[DAYS], true),
 ];
 
 const WHOLE: &[&str] = &[
