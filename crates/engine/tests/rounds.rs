@@ -1,4 +1,5 @@
-//! Rounds of a program: what does not depend on the working table runs once, and each round gives what a run by itself gives.
+//! Tests of recursive execution: stages that do not depend on the working table run once for all rounds, and no state of one round
+//! changes the rows of the next.
 
 mod runtime;
 
