@@ -25,7 +25,7 @@ use crate::physical::analysis::{
     barriers, expected_probes, expected_rows, groups, last_transfers, last_uses,
     may_be_partitioned, ordered,
 };
-use crate::physical::program::{Program, Sink, Source, Stage};
+use crate::physical::program::{Pipeline, Program, Sink, Source, Stage};
 use crate::profile::Record;
 use crate::runtime::Runtime;
 use crate::vector::radix::PARTITIONS;
@@ -183,7 +183,9 @@ impl QueryState {
         group_join: Option<usize>,
         sinks: &mut Vec<SinkState>,
     ) -> Result<()> {
-        let alone = if self.is_small(stage) {
+        let alone = if is_serial(stage) {
+            Some("one row after the other")
+        } else if self.is_small(stage) {
             Some("too few rows for several tasks")
         } else {
             self.is_lazy(stage).then_some("no rows behind the limit")
@@ -276,7 +278,7 @@ impl QueryState {
         sinks: &mut Vec<SinkState>,
     ) -> Result<()> {
         for barrier in barriers(stage) {
-            match self.instances.take() {
+            match self.instances.take_if(|_| !is_serial(&barrier)) {
                 None => self.run_here(number, &barrier, group_join, sinks).await?,
                 Some(all) => {
                     let done = self.run_everywhere(&all, number, &barrier, group_join, sinks);
@@ -326,6 +328,11 @@ impl QueryState {
         failed.map_or(Ok(()), Err)?;
         all.agree(stage)
     }
+}
+
+/// Whether one worker must take all rows of a stage in their order.
+fn is_serial(stage: &Stage) -> bool {
+    stage.pipelines.iter().any(Pipeline::is_serial)
 }
 
 /// Fails where a table that `stage` has read lies in a file that was mapped and lost a part meanwhile: the rows that

@@ -48,7 +48,12 @@ impl QueryState {
             return Ok(vec![]);
         }
         // All threads, although fewer may run now: the width may rise during the query.
-        let workers = self.runtime.workers.threads().min(pieces);
+        let most = if pipeline.is_serial() {
+            1
+        } else {
+            self.runtime.workers.threads()
+        };
+        let workers = most.min(pieces);
         let task = Arc::new(task);
         // The caller of a NUMA instance may be on another node, so an instance always spawns.
         if workers == 1 && self.share.is_none() {

@@ -19,6 +19,12 @@ pub trait RowFunction: Send + Sync + fmt::Debug {
     /// Whether it may give something else each time: then it is called once for each row that reaches it, whatever runs above it.
     fn is_volatile(&self) -> bool;
 
+    /// Whether it must be called with all rows in the order of the relation below, one call after the other, as what counts or changes
+    /// something is. Such a function is volatile, too.
+    fn is_serial(&self) -> bool {
+        false
+    }
+
     /// Its name in `explain`.
     fn name(&self) -> String;
 }

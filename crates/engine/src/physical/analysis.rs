@@ -169,7 +169,8 @@ pub(crate) fn last_transfers(program: &Program) -> Vec<usize> {
 }
 
 /// Splits the pipelines of a stage at barriers. The pipelines of each result may run at the same time; one that
-/// reads which rows of a join table are marked comes after those that mark them.
+/// reads which rows of a join table are marked comes after those that mark them, and one whose rows one worker must take
+/// is alone.
 pub(crate) fn barriers(stage: &Stage) -> Vec<Stage> {
     let marks = |pipeline: &Pipeline, table: usize| {
         pipeline
@@ -179,9 +180,14 @@ pub(crate) fn barriers(stage: &Stage) -> Vec<Stage> {
     };
     let mut barriers: Vec<Stage> = vec![];
     for pipeline in &stage.pipelines {
-        let last = barriers.last_mut().filter(|last| match pipeline.source {
-            Source::Marked { stage: table, .. } => !last.pipelines.iter().any(|p| marks(p, table)),
-            _ => true,
+        let last = barriers.last_mut().filter(|last| {
+            let after = match pipeline.source {
+                Source::Marked { stage: table, .. } => {
+                    last.pipelines.iter().any(|p| marks(p, table))
+                }
+                _ => false,
+            };
+            !(after || pipeline.is_serial() || last.pipelines.iter().any(Pipeline::is_serial))
         });
         match last {
             Some(last) => last.pipelines.push(pipeline.clone()),

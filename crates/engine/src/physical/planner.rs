@@ -233,7 +233,7 @@ impl Planner<'_> {
     }
 
     /// The rows that a function makes. Those of a volatile one are kept, unless they reach a sink once each: what probes a join table
-    /// in several passes would call it in each of them.
+    /// in several passes would call it in each of them. A serial one takes the rows of a stage, whose order is known.
     fn expand(&mut self, rel: Rel, required: &Required, is_last: bool) -> Result<Vec<Pipeline>> {
         let Rel::Expand {
             input,
@@ -257,8 +257,13 @@ impl Planner<'_> {
         for arg in &expand.args {
             arg.each_var(&mut |var| _ = more.insert(var));
         }
-        self.is_last = is_last || keeps;
-        let pipelines = self.pipelines(*input, &more)?;
+        let pipelines = if expand.function.is_serial() {
+            let stage = self.rows_stage(*input, more.into_iter().collect())?;
+            vec![pipeline(Source::Rows(stage))]
+        } else {
+            self.is_last = is_last || keeps;
+            self.pipelines(*input, &more)?
+        };
         let pipelines = then(pipelines, Operator::Expand(expand));
         if !keeps {
             return Ok(pipelines);

@@ -60,6 +60,17 @@ pub(crate) struct Pipeline {
     pub transfers: Vec<Transfer>,
 }
 
+impl Pipeline {
+    /// Whether one worker must take all its rows in their order.
+    pub fn is_serial(&self) -> bool {
+        let mut operators = self.operators.iter();
+        operators.any(|operator| match operator {
+            Operator::Expand(expand) => expand.function.is_serial(),
+            _ => false,
+        })
+    }
+}
+
 /// A scan drops the rows whose value of a column is not among the keys of a join table: they matter to nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {

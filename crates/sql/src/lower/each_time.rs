@@ -1,8 +1,8 @@
 //! Values that differ each time, such as `random()`: computed once for each row that gets there.
 //!
 //! A [`RowFunction`] of the engine is neither moved nor called again, whatever runs around it. What counts or changes something as it
-//! goes, as `nextval` does, sees one row after the other, in the order in which a worker has them: batches of other workers come
-//! before or behind.
+//! goes, as `nextval` does, sees one row after the other, in the order of the relation below, and, as in PostgreSQL, after they are
+//! sorted.
 
 use std::sync::Arc;
 
@@ -11,14 +11,13 @@ use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Aggregate, Expr as Sql, LogicalPlan, Projection};
+use datafusion::logical_expr::{Aggregate, Expr as Sql, LogicalPlan, Projection, Sort};
 use datafusion::physical_expr::PhysicalExpr;
 use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type, Var};
-use parking_lot::Mutex;
 
 use crate::lower::call::failed;
 use crate::lower::expr::{Compiled, Scope};
-use crate::lower::lowering::{Lowering, unsupported};
+use crate::lower::lowering::{Lowered, Lowering, unsupported};
 use crate::optimize::checked::type_of;
 
 /// The functions whose values differ each time but depend on no order.
@@ -52,8 +51,8 @@ fn ordered_calls(e: &Sql) -> usize {
 struct Computed {
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     schema: SchemaRef,
-    /// Held while a batch is computed of which each row comes after the one before, with all of its values.
-    one_by_one: Option<Mutex<()>>,
+    /// How many calls must come one after the other. Where there are several, all those of a row come before those of the next.
+    ordered: usize,
     /// How `explain` shows it.
     name: String,
 }
@@ -67,10 +66,9 @@ impl Computed {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.schema);
         let batch = RecordBatch::try_new_with_options(schema, args.to_vec(), &options)?;
-        let Some(one_by_one) = &self.one_by_one else {
+        if self.ordered < 2 {
             return self.of_batch(&batch);
-        };
-        let _others_wait = one_by_one.lock();
+        }
         let mut all = Vec::with_capacity(rows);
         for row in 0..rows {
             all.push(self.of_batch(&batch.slice(row, 1))?);
@@ -111,6 +109,10 @@ impl RowFunction for Computed {
         true
     }
 
+    fn is_serial(&self) -> bool {
+        self.ordered > 0
+    }
+
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -141,6 +143,10 @@ impl RowFunction for Chosen {
 
     fn is_volatile(&self) -> bool {
         true
+    }
+
+    fn is_serial(&self) -> bool {
+        self.0.is_serial()
     }
 
     fn name(&self) -> String {
@@ -269,6 +275,40 @@ impl Lowering<'_> {
         made.map(Some).map_err(failed)
     }
 
+    /// The rows of a projection, sorted before its columns at the places `late` are computed.
+    pub(super) fn sorted_before(
+        &mut self,
+        sort: &Sort,
+        projection: &Projection,
+        late: &[usize],
+    ) -> Result<Lowered> {
+        let (rel, vars) = self.rel(&projection.input)?;
+        let scope = Scope {
+            schema: projection.input.schema(),
+            vars: &vars,
+        };
+        let (rel, mut out) = self.projected_without(rel, projection, late, scope)?;
+        // No key reads a column that is not there yet.
+        let known: Vec<Var> = out.iter().map(|var| var.unwrap_or_default()).collect();
+        let of_keys = Scope {
+            schema: sort.input.schema(),
+            vars: &known,
+        };
+        let (rel, keys) = self.keys(rel, &sort.expr, of_keys)?;
+        let rel = Rel::Sort {
+            input: Box::new(rel),
+            keys,
+            skip: 0,
+            fetch: sort.fetch,
+        };
+        let own: Vec<&Sql> = late.iter().map(|place| &projection.expr[*place]).collect();
+        let (rel, made) = self.each_time(rel, &own, scope)?;
+        for (place, var) in late.iter().zip(made) {
+            out[*place] = var;
+        }
+        Ok((rel, out.into_iter().flatten().collect()))
+    }
+
     fn computed(&self, all: &[&Sql], scope: Scope<'_>) -> Result<(Vec<engine::Expr>, Computed)> {
         let ordered: usize = all.iter().map(|e| ordered_calls(e)).sum();
         let Compiled {
@@ -280,11 +320,26 @@ impl Lowering<'_> {
         let computed = Computed {
             exprs,
             schema,
-            one_by_one: (ordered > 0).then(Mutex::default),
+            ordered,
             name: names.join(", "),
         };
         Ok((args, computed))
     }
+}
+
+/// The places of the columns of `projection` that count or change something as rows go, and that `sort` does not read: PostgreSQL
+/// computes them of sorted rows.
+pub(super) fn late(sort: &Sort, projection: &Projection) -> Vec<usize> {
+    let keys = sort.expr.iter().flat_map(|key| key.expr.column_refs());
+    let read: Vec<Option<usize>> = keys
+        .map(|column| projection.schema.maybe_index_of_column(column))
+        .collect();
+    let places = 0..projection.expr.len();
+    places
+        .filter(|place| {
+            ordered_calls(&projection.expr[*place]) > 0 && !read.contains(&Some(*place))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -305,7 +360,7 @@ mod tests {
         Computed {
             exprs: vec![Arc::new(Physical::new("a", 0))],
             schema: Arc::new(Schema::new(vec![Field::new("a", data, true)])),
-            one_by_one: None,
+            ordered: 0,
             name: "a".into(),
         }
     }

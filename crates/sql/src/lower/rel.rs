@@ -18,6 +18,7 @@ use engine::{Error, ExternalScan, ExternalSource, Key, Kind, Rel, Result, Scan, 
 use table::{ROW_COLUMN, Zone};
 
 use crate::lower::call::failed;
+use crate::lower::each_time::late;
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
 use crate::lower::series::Series;
@@ -180,6 +181,11 @@ impl Lowering<'_> {
     }
 
     fn sort(&mut self, sort: &Sort) -> Result<Lowered> {
+        if let LogicalPlan::Projection(projection) = sort.input.as_ref()
+            && let late @ [_, ..] = &late(sort, projection)[..]
+        {
+            return self.sorted_before(sort, projection, late);
+        }
         let (rel, vars) = self.rel(&sort.input)?;
         let scope = Scope {
             schema: sort.input.schema(),
@@ -444,7 +450,12 @@ impl Lowering<'_> {
         Ok(self.query.add(field.name(), ty))
     }
 
-    fn keys(&mut self, rel: Rel, sorts: &[SortExpr], scope: Scope<'_>) -> Result<(Rel, Vec<Key>)> {
+    pub(super) fn keys(
+        &mut self,
+        rel: Rel,
+        sorts: &[SortExpr],
+        scope: Scope<'_>,
+    ) -> Result<(Rel, Vec<Key>)> {
         let own: Vec<&Sql> = sorts.iter().map(|sort| &sort.expr).collect();
         let (rel, each_time) = self.each_time(rel, &own, scope)?;
         let mut exprs = Vec::new();
