@@ -11,8 +11,9 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Error, Execution, Executor, Fold, FrameBounds, FrameEdge, FrameUnits, Function, Key, Literal,
-    NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold, WindowFunction,
+    Error, Execution, Executor, Fold, FrameBounds, FrameEdge, FrameRow, FrameUnits, Function, Key,
+    Literal, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold,
+    WindowFunction,
 };
 use levels::levels;
 
@@ -150,8 +151,8 @@ fn ordered(many: i64, skip: usize, fetch: Option<usize>) -> Arc<Prepared> {
     prepared(query, root, vec![rows.v, rows.t, rows.k])
 }
 
-/// Functions over partitions by `v`.
-fn windows(many: i64) -> Arc<Prepared> {
+/// Functions over partitions by `v`, all of whose rows are needed at once, or a few at a time.
+fn windows(many: i64, at_once: bool) -> Arc<Prepared> {
     let mut query = Query::default();
     let rows = rows(&mut query, many, 1);
     let frame = |units, start| FrameBounds::new(units, start, FrameEdge::Current);
@@ -167,7 +168,7 @@ fn windows(many: i64) -> Arc<Prepared> {
         default: Literal::Text("none".into()),
         ignore_nulls: false,
     };
-    let functions = vec![
+    let mut functions = vec![
         function(WindowFunction::RowNumber, None, int()),
         function(
             WindowFunction::Aggregate(Function::Sum, before),
@@ -181,6 +182,9 @@ fn windows(many: i64) -> Arc<Prepared> {
         ),
         function(lag, Some(rows.t), text()),
     ];
+    if at_once {
+        functions.push(function(WindowFunction::Ntile(3), None, int()));
+    }
     let mut vars = vec![rows.k, rows.v];
     vars.extend(functions.iter().map(|fold| fold.var));
     let root = Rel::Window {
@@ -191,6 +195,73 @@ fn windows(many: i64) -> Arc<Prepared> {
             descending: true,
             nulls_first: true,
         }],
+        functions,
+    };
+    prepared(query, root, vars)
+}
+
+/// Functions over one partition, of which a few rows are needed at a time; with peers those whose values are the same for all of them.
+fn one_partition(many: i64, peers: bool) -> Arc<Prepared> {
+    let mut query = Query::default();
+    let rows = rows(&mut query, many, 1);
+    let mut functions = vec![];
+    let mut function = |function, arg, ty| {
+        let var = query.add("window", ty);
+        functions.push(WindowFold { var, function, arg });
+    };
+    let until = |units| FrameBounds::new(units, FrameEdge::First, FrameEdge::Current);
+    let units: &[FrameUnits] = if peers {
+        function(WindowFunction::Rank, None, int());
+        function(WindowFunction::DenseRank, None, int());
+        &[FrameUnits::Range, FrameUnits::Groups]
+    } else {
+        function(WindowFunction::RowNumber, None, int());
+        for by in [-3, 70] {
+            let shift = WindowFunction::Shift {
+                rows: by,
+                default: Literal::Text("none".into()),
+                ignore_nulls: false,
+            };
+            function(shift, Some(rows.t), text());
+        }
+        let (from, to) = (FrameEdge::Preceding(5), FrameEdge::Following(2));
+        let near = FrameBounds::new(FrameUnits::Rows, from, to);
+        let max = WindowFunction::Aggregate(Function::Max, near);
+        function(max, Some(rows.t), text());
+        for row in [FrameRow::First, FrameRow::Last] {
+            let frame = until(FrameUnits::Rows);
+            let ignore_nulls = false;
+            let value = WindowFunction::Value {
+                row,
+                frame,
+                ignore_nulls,
+            };
+            function(value, Some(rows.t), text());
+        }
+        &[FrameUnits::Rows]
+    };
+    for units in units {
+        for of in [Function::Count, Function::Sum, Function::Min, Function::Max] {
+            let of = WindowFunction::Aggregate(of, until(*units));
+            function(of, Some(rows.v), int());
+        }
+    }
+    let mut vars = vec![rows.k, rows.v];
+    vars.extend(functions.iter().map(|fold| fold.var));
+    let order: &[Var] = if peers {
+        &[rows.v]
+    } else {
+        &[rows.t, rows.v, rows.k]
+    };
+    let order = order.iter().map(|var| Key {
+        var: *var,
+        descending: false,
+        nulls_first: true,
+    });
+    let root = Rel::Window {
+        input: Box::new(rows.rel),
+        partition: vec![],
+        order: order.collect(),
         functions,
     };
     prepared(query, root, vars)
@@ -311,7 +382,10 @@ fn all(many: i64) -> Vec<(String, Arc<Prepared>, bool)> {
     ] {
         all.push((format!("{join:?}"), joined(join, many), false));
     }
-    all.push(("windows".into(), windows(many), false));
+    all.push(("windows".into(), windows(many, false), false));
+    all.push(("windows at once".into(), windows(many, true), false));
+    all.push(("one partition".into(), one_partition(many, false), false));
+    all.push(("peers".into(), one_partition(many, true), false));
     all.push(("groups of groups".into(), levels(many), false));
     all
 }

@@ -11,6 +11,7 @@ use crate::memory::reservation::{Reservation, SLACK};
 use crate::memory::spill::{EXTENT_ROWS, Extent, Lists, joined};
 use crate::operators::external_sort::Merging;
 use crate::operators::window::Windows;
+use crate::operators::window::streamed::Streamed;
 use crate::physical::program::Sink;
 use crate::vector::builder::RowsBuilder;
 use crate::vector::rows::Materialized;
@@ -189,27 +190,87 @@ impl QueryState {
         factory: &SinkFactory,
         extents: Vec<Extent>,
     ) -> Result<Vec<Extent>> {
+        if let Some(streamed) = Streamed::of(windows) {
+            return self.windows_streamed(streamed, windows, factory, extents);
+        }
         let mut results = Vec::new();
         let mut chunk = Chunk::default();
         let mut held = Reservation::default();
         let mut extents = extents.into_iter().peekable();
         while let Some(extent) = extents.next() {
             self.stop.check()?;
-            chunk.rows += extent.rows;
-            chunk.bytes += extent.memory;
-            // The rows, once more as one block, and the results with what is needed to compute them.
-            let needed = 2 * chunk.bytes + chunk.rows * (windows.width() + COMPUTING);
-            match held.cover(&self.runtime.budget, needed, "a partition of a window") {
-                Err(Error::Memory { .. }) if needed <= SLACK => {}
-                held => held?,
-            }
-            chunk.blocks.push(self.spill.read(&extent, &factory.vars)?);
+            self.read_more(&mut chunk, &mut held, &extent, (windows, factory))?;
             let last = extents.peek().is_none();
             if last || chunk.rows >= chunk.wanted.max(self.chunk_rows(&chunk)) {
                 self.finish_partitions_of(&mut chunk, windows, factory, last, &mut results)?;
             }
         }
         Ok(results)
+    }
+
+    /// The same where functions need no more than some rows around a chunk, however large a partition is.
+    fn windows_streamed(
+        &self,
+        mut streamed: Streamed<'_>,
+        windows: &Windows,
+        factory: &SinkFactory,
+        extents: Vec<Extent>,
+    ) -> Result<Vec<Extent>> {
+        let mut results = Vec::new();
+        let mut chunk = Chunk::default();
+        let mut held = Reservation::default();
+        // Rows at the beginning of the chunk whose results are there.
+        let mut from = 0;
+        let mut extents = extents.into_iter().peekable();
+        while let Some(extent) = extents.next() {
+            self.stop.check()?;
+            self.read_more(&mut chunk, &mut held, &extent, (windows, factory))?;
+            let last = extents.peek().is_none();
+            let wanted = chunk.wanted.max(self.chunk_rows(&chunk));
+            if !last && chunk.rows < from + wanted + streamed.behind {
+                continue;
+            }
+            let rows = joined(&std::mem::take(&mut chunk.blocks), &factory.vars)?;
+            let end = streamed.end(&rows, from, last)?;
+            if end == from {
+                // All of it is peers, of which there may be many more.
+                chunk.wanted = 2 * rows.rows;
+                chunk.blocks.push(rows);
+                continue;
+            }
+            let own = streamed.compute(&rows, from, end)?;
+            let columns = result(factory, rows.part(from..end).columns, windows, own)?;
+            self.put(&columns, end - from, &mut results)?;
+            let first = end.saturating_sub(streamed.before);
+            from = end - first;
+            chunk = Chunk {
+                bytes: chunk.bytes / rows.rows.max(1) * (rows.rows - first),
+                rows: rows.rows - first,
+                wanted: 0,
+                blocks: vec![rows.part(first..rows.rows)],
+            };
+        }
+        Ok(results)
+    }
+
+    /// Reads `extent` into `chunk`, if there is memory for it and for what is computed of it.
+    fn read_more(
+        &self,
+        chunk: &mut Chunk,
+        held: &mut Reservation,
+        extent: &Extent,
+        (windows, factory): (&Windows, &SinkFactory),
+    ) -> Result<()> {
+        chunk.rows += extent.rows;
+        chunk.bytes += extent.memory;
+        // The rows, once more as one block, and the results with what is needed to compute them.
+        let needed = 2 * chunk.bytes + chunk.rows * (windows.width() + COMPUTING);
+        match held.cover(&self.runtime.budget, needed, "a partition of a window") {
+            Err(Error::Memory { .. }) if needed <= SLACK => {}
+            held => held?,
+        }
+        chunk.blocks.push(self.spill.read(extent, &factory.vars)?);
+        Ok(())
     }
 
     /// How many rows a chunk should have.
@@ -240,7 +301,7 @@ impl QueryState {
             chunk.blocks.push(rows);
             return Ok(());
         }
-        let whole = part(&rows, 0..end);
+        let whole = rows.part(0..end);
         let own = windows.compute_all(&whole)?;
         let columns = result(factory, whole.columns, windows, own)?;
         self.put(&columns, end, results)?;
@@ -249,7 +310,7 @@ impl QueryState {
             bytes: chunk.bytes / rows.rows.max(1) * left,
             rows: left,
             wanted: 0,
-            blocks: vec![part(&rows, end..rows.rows)],
+            blocks: vec![rows.part(end..rows.rows)],
         };
         Ok(())
     }
@@ -279,17 +340,6 @@ struct Chunk {
     bytes: usize,
     /// How many rows it must have before another partition can be looked for.
     wanted: usize,
-}
-
-/// The rows `run` of `rows`.
-fn part(rows: &Materialized, run: std::ops::Range<usize>) -> Materialized {
-    let columns = rows.columns.iter();
-    Materialized {
-        columns: columns
-            .map(|(var, vector)| (*var, vector.run(run.clone())))
-            .collect(),
-        rows: run.len(),
-    }
 }
 
 /// The columns of the result: those that are kept, and those of the functions.

@@ -9,6 +9,7 @@ mod frames;
 mod ranks;
 mod shape;
 pub(crate) mod sort;
+pub(crate) mod streamed;
 mod summaries;
 mod values;
 
@@ -125,6 +126,9 @@ impl Windows {
     /// [`Error::Overflow`](crate::Error::Overflow) if a sum does not fit its type;
     /// [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn compute(&self, part: &WindowPart, rows: &Materialized) -> Result<Vec<Vector>> {
+        if part.functions.is_empty() {
+            return Ok(vec![]);
+        }
         let (partition, order) = self.order.split_at(part.partition);
         let order = &order[..part.order];
         let vectors = |keys: &[Key]| -> Result<Vec<&Vector>> {
