@@ -27,4 +27,5 @@ pub(crate) mod shifted_sums;
 pub(crate) mod statistics;
 pub(crate) mod together;
 pub(crate) mod transfer;
+pub(crate) mod wide_keys;
 pub(crate) mod window;

@@ -18,6 +18,7 @@ use crate::physical::statistics::expected_after_all;
 use crate::physical::transfer::transfer;
 use crate::physical::{
     distinct_values, early_groups, join_order, outer_join, semi_join, shifted_sums, together,
+    wide_keys,
 };
 use crate::vector::value::Var;
 
@@ -26,6 +27,7 @@ use crate::vector::value::Var;
 /// # Errors
 /// [`Error::Unsupported`](crate::Error::Unsupported).
 pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Program> {
+    let root = wide_keys::packed(query, root)?;
     let mut readers = Readers::new();
     let parameters = query.parameters.iter().map(|(rel, _)| rel);
     for rel in parameters.chain([&root]) {
