@@ -158,7 +158,11 @@ pub fn case(branches: Vec<(Expr, Expr)>, last: Expr, data: &DataType) -> Result<
             }
             let low = values.iter().map(|e| e.ty.bounds.0).min().unwrap_or(0);
             let high = values.iter().map(|e| e.ty.bounds.1).max().unwrap_or(0);
-            ty.within((low, high))
+            let ty = ty.within((low, high));
+            // What is kept in 128 bits stays so, however small it is.
+            let is_wide = values.iter().any(|e| e.ty.kind == Kind::Wide);
+            let kind = if is_wide { Kind::Wide } else { ty.kind };
+            Type { kind, ..ty }
         }
         _ => ty,
     };

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewBuilder, FixedSizeBinaryBuilder, StringViewArray,
-    StringViewBuilder, StructArray, new_empty_array, new_null_array,
+    StringViewBuilder, StructArray, UInt32Array, new_empty_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::compute::{SortOptions, cast};
+use arrow::compute::{SortOptions, cast, take};
 use arrow::datatypes::{DataType, Fields};
 use arrow::row::{RowConverter, SortField};
 
@@ -192,14 +192,23 @@ pub(super) fn decode(texts: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
     }
     let converter = converter(data)?;
     let null = converter.convert_columns(&[new_null_array(data, 1)])?;
-    let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(texts.len()));
+    // A text that rows behind each other share, such as that of their partition, is decoded once.
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    let mut of: Vec<u32> = Vec::with_capacity(texts.len());
     for row in 0..texts.len() {
-        if texts.is_null(row) {
-            bytes.extend_from_slice(null.row(0).as_ref());
-        } else {
-            append_bytes(texts.value(row), &mut bytes)?;
+        let is_null = texts.is_null(row);
+        let is_same = |before: usize| {
+            texts.views()[before] == texts.views()[row] && texts.is_null(before) == is_null
+        };
+        if row == 0 || !is_same(row - 1) {
+            if is_null {
+                bytes.extend_from_slice(null.row(0).as_ref());
+            } else {
+                append_bytes(texts.value(row), &mut bytes)?;
+            }
+            ends.push(bytes.len());
         }
-        ends.push(bytes.len());
+        of.push(ends.len() as u32 - 1);
     }
     let parser = converter.parser();
     let mut start = 0;
@@ -209,7 +218,11 @@ pub(super) fn decode(texts: &ArrayRef, data: &DataType) -> Result<ArrayRef> {
         row
     });
     let column = converter.convert_rows(rows)?.pop();
-    column.ok_or_else(|| Error::internal("rows without a column"))
+    let column = column.ok_or_else(|| Error::internal("rows without a column"))?;
+    if column.len() == texts.len() {
+        return Ok(column);
+    }
+    Ok(take(&column, &UInt32Array::from(of), None)?)
 }
 
 #[cfg(test)]
@@ -294,6 +307,12 @@ mod tests {
             // Where a join found no row there is any text, or none.
             let nulls = Vector::nulls(Kind::Text, 2).decoded(&ty).unwrap();
             assert_eq!(nulls.null_count(), 2);
+            // Rows that share a value.
+            let again = [0, 0, 1, 1, 3, 3, 0];
+            let rows = UInt32Array::from(again.to_vec());
+            let wanted = take(&array, &rows, None).unwrap();
+            let found = vector.at(&again).unwrap().decoded(&ty).unwrap();
+            assert_eq!(&found, &wanted);
             let none = vector.at(&[]).unwrap().decoded(&ty).unwrap();
             assert_eq!((none.len(), none.data_type()), (0, array.data_type()));
         }
