@@ -162,6 +162,11 @@ impl Prepared {
         Ok((batches, report?))
     }
 
+    /// Whether it reads rows that are there only once, so that it cannot run again.
+    pub fn reads_once(&self) -> bool {
+        self.program.sources().any(|source| source.is_once())
+    }
+
     /// Like [`run_by`](Prepared::run_by), but sends batches of the answer (at most 8,192 rows each) to `sender` as
     /// soon as they are computed, unless the answer must be sorted first. If an error comes later, the rows sent
     /// before it are still correct.

@@ -1,7 +1,7 @@
 //! SQL over Atoll's tables.
 //!
-//! DataFusion parses, plans and optimises statements. Atoll's own engine runs the queries that it can run, DataFusion
-//! the others. Beside this crate only `functions` and `messages` know DataFusion. This crate adds:
+//! DataFusion parses, plans and optimises statements, and Atoll's own engine runs the queries. Beside this crate only
+//! `functions` and `messages` know DataFusion. This crate adds:
 //!
 //! * **One snapshot per statement, or per transaction.** A statement sees the tables as they were when it began, or when
 //!   the transaction began that `begin` started in its session, with what that has changed. Transactions that

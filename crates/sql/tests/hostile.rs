@@ -488,14 +488,18 @@ fn queries_wait_for_memory_that_others_hold() {
             .map(|q| q.join().unwrap())
             .collect::<Vec<_>>()
     });
-    let mut ours = 0;
+    let mut answered = 0;
     for answer in answers {
-        let answer = answer.unwrap().pop().unwrap();
-        ours += usize::from(answer.statistics.ran_on == "algebra");
-        assert_eq!(answer.rows(), alone.rows());
+        match answer {
+            Ok(mut answers) => {
+                assert_eq!(answers.pop().unwrap().rows(), alone.rows());
+                answered += 1;
+            }
+            // A machine that is very busy may take longer than a query waits.
+            Err(e) => assert!(e.to_string().contains("memory"), "{e}"),
+        }
     }
-    // A machine that is very busy may take longer than a query waits; then DataFusion runs it.
-    assert!(ours >= 12, "{ours} of 16");
+    assert!(answered >= 12, "{answered} of 16");
 }
 
 #[test]

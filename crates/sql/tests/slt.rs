@@ -283,7 +283,11 @@ impl sqllogictest::DB for Connection {
     }
 
     fn engine_name(&self) -> &str {
-        "atoll"
+        // What only the engine does stands behind `skipif datafusion`.
+        match self.database.lock().unwrap().executor {
+            sql::Executor::DataFusion => "datafusion",
+            _ => "atoll",
+        }
     }
 }
 

@@ -120,8 +120,7 @@ pub enum Reuse {
 pub enum Executor {
     /// DataFusion's operators over Atoll's scans
     Datafusion,
-    /// Atoll's own algebra, each worker taking rows through a whole pipeline; what it has not got yet, DataFusion
-    /// runs
+    /// Atoll's own algebra, each worker taking rows through a whole pipeline
     #[default]
     Fused,
     /// The same algebra, operators as concurrent tasks with blocks of rows going from one to the next

@@ -40,6 +40,11 @@ pub trait ExternalSource: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether its rows are there only once: a query that has failed cannot run again.
+    fn is_once(&self) -> bool {
+        false
+    }
+
     /// How it makes its rows, a line each, for those who look at a plan.
     fn explain(&self) -> Vec<String> {
         Vec::new()

@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 
 use crate::expr::{Calls, Expr};
 use crate::logical::aggregate_call::AggregateCall;
-use crate::logical::external::ExternalScan;
+use crate::logical::external::{ExternalScan, ExternalSource};
 use crate::logical::relation::{Fold, Key, RowOrder, Scan};
 use crate::logical::row_function::RowFunction;
 use crate::logical::window::WindowPart;
@@ -36,11 +36,16 @@ pub(crate) struct Program {
 impl Program {
     /// Whether its rows depend on those of the working table of this number.
     pub fn reads_working_table(&self, number: u64) -> bool {
+        self.sources()
+            .any(|source| source.reads_working_table(number))
+    }
+
+    /// The external sources that it reads.
+    pub fn sources(&self) -> impl Iterator<Item = &dyn ExternalSource> {
         let pipelines = self.stages.iter().flat_map(|stage| &stage.pipelines);
-        let mut sources = pipelines.map(|pipeline| &pipeline.source);
-        sources.any(|source| match source {
-            Source::Read(reading) => reading.source.reads_working_table(number),
-            _ => false,
+        pipelines.filter_map(|pipeline| match &pipeline.source {
+            Source::Read(reading) => Some(&*reading.source),
+            _ => None,
         })
     }
 }

@@ -492,13 +492,13 @@ fn plans_and_the_machine_are_data() {
     );
     assert!(root["Actual Total Time"].as_f64() >= root["Own Time"].as_f64());
     assert!(text.contains("\"Relation Name\": \"u\""), "{text}");
-    // What it does not run itself.
+    // What is only read.
     let other = "select relname from pg_class limit 3";
     let told = sql(&served, &format!("explain (analyze, format json) {other}")).json();
     let plan: Value = serde_json::from_str(told["rows"][0][0].as_str().unwrap()).unwrap();
     assert_eq!(
         (plan[0]["Rows"].clone(), plan[0]["Ran On"].clone()),
-        (json!(3), json!("datafusion"))
+        (json!(3), json!("algebra"))
     );
 
     let catalog = send(&served, &request("GET /catalog", &[], "")).json();

@@ -256,7 +256,7 @@ impl Lowering<'_> {
     /// An aggregate as a call of DataFusion's accumulator for all values of a group.
     ///
     /// # Errors
-    /// [`engine::Error::Unsupported`] if the engine has no such values, or DataFusion must run it.
+    /// [`engine::Error::Unsupported`] if the engine has no such values, and for arguments with subqueries.
     pub(super) fn called(
         &mut self,
         call: &AggregateFunction,

@@ -119,8 +119,7 @@ impl Call for Digits {
     }
 }
 
-/// The refusal of a plan that DataFusion failed to look into. DataFusion then runs the statement, and reports the
-/// error.
+/// The refusal of a plan of which DataFusion cannot tell what has to be known, such as a type.
 pub(crate) fn failed(e: DataFusionError) -> Error {
     Error::Unsupported(e.to_string())
 }

@@ -11,7 +11,9 @@ use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Aggregate, Expr as Sql, LogicalPlan, Projection, Sort};
+use datafusion::logical_expr::{
+    Aggregate, Expr as Sql, GroupingSet, LogicalPlan, Projection, Sort, SortExpr, Window,
+};
 use datafusion::physical_expr::PhysicalExpr;
 use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type, Var};
 
@@ -215,49 +217,23 @@ impl Lowering<'_> {
     /// `aggregate` over a projection that computes what it reads and what differs each time; `None` if nothing does.
     ///
     /// # Errors
-    /// [`engine::Error::Unsupported`] for grouping sets, and if DataFusion cannot make such a plan.
+    /// [`engine::Error::Unsupported`] if DataFusion cannot make such a plan.
     pub(super) fn each_time_below(&self, aggregate: &Aggregate) -> Result<Option<Aggregate>> {
         let all = aggregate.group_expr.iter().chain(&aggregate.aggr_expr);
         if !all.clone().any(Sql::is_volatile) {
             return Ok(None);
         }
-        if let [Sql::GroupingSet(_)] = &aggregate.group_expr[..] {
-            return unsupported("grouping sets of values that differ each time");
-        }
-        let mut below: Vec<Sql> = aggregate
-            .input
-            .schema()
-            .columns()
-            .into_iter()
-            .map(Sql::Column)
-            .collect();
-        let mut named = |e: Sql| {
-            if !e.is_volatile() {
-                return e;
-            }
-            let name = format!("each time {}", below.len());
-            below.push(e.alias(&name));
-            Sql::Column(Column::from_name(name))
-        };
-        let groups = aggregate
-            .group_expr
-            .iter()
-            .cloned()
-            .map(&mut named)
-            .collect();
+        let mut below = Below::over(&aggregate.input);
+        let groups = aggregate.group_expr.iter();
+        let groups = groups.map(|key| below.key(key)).collect();
         let mut calls = Vec::with_capacity(aggregate.aggr_expr.len());
         for call in &aggregate.aggr_expr {
             let replaced = call.clone().transform_down(|e| match e {
                 Sql::AggregateFunction(mut call) => {
                     let params = &mut call.params;
-                    params.args = std::mem::take(&mut params.args)
-                        .into_iter()
-                        .map(&mut named)
-                        .collect();
-                    params.filter = params.filter.take().map(|filter| Box::new(named(*filter)));
-                    for key in &mut params.order_by {
-                        key.expr = named(key.expr.clone());
-                    }
+                    below.all(&mut params.args);
+                    params.filter = params.filter.take().map(|e| Box::new(below.named(*e)));
+                    below.keys(&mut params.order_by);
                     Ok(Transformed::new(
                         Sql::AggregateFunction(call),
                         true,
@@ -268,11 +244,44 @@ impl Lowering<'_> {
             });
             calls.push(replaced.map_err(failed)?.data);
         }
-        let input = Projection::try_new(below, Arc::clone(&aggregate.input)).map_err(failed)?;
-        let input = Arc::new(LogicalPlan::Projection(input));
+        let input = below.projected(&aggregate.input)?;
         let schema = Arc::clone(&aggregate.schema);
         let made = Aggregate::try_new_with_schema(input, groups, calls, schema);
         made.map(Some).map_err(failed)
+    }
+
+    /// The input of `window` with more columns, for what its functions read that differs each time, and the functions over it; `None`
+    /// if nothing does.
+    ///
+    /// # Errors
+    /// [`engine::Error::Unsupported`] if DataFusion cannot make such a plan.
+    pub(super) fn each_time_within(
+        window: &Window,
+    ) -> Result<Option<(Arc<LogicalPlan>, Vec<Sql>)>> {
+        if !window.window_expr.iter().any(Sql::is_volatile) {
+            return Ok(None);
+        }
+        let mut below = Below::over(&window.input);
+        let mut calls = Vec::with_capacity(window.window_expr.len());
+        for call in &window.window_expr {
+            let replaced = call.clone().transform_down(|e| match e {
+                Sql::WindowFunction(mut call) => {
+                    let params = &mut call.params;
+                    below.all(&mut params.args);
+                    below.all(&mut params.partition_by);
+                    params.filter = params.filter.take().map(|e| Box::new(below.named(*e)));
+                    below.keys(&mut params.order_by);
+                    Ok(Transformed::new(
+                        Sql::WindowFunction(call),
+                        true,
+                        TreeNodeRecursion::Jump,
+                    ))
+                }
+                other => Ok(Transformed::no(other)),
+            });
+            calls.push(replaced.map_err(failed)?.data);
+        }
+        Ok(Some((below.projected(&window.input)?, calls)))
     }
 
     /// The rows of a projection, sorted before its columns at the places `late` are computed.
@@ -309,7 +318,11 @@ impl Lowering<'_> {
         Ok((rel, out.into_iter().flatten().collect()))
     }
 
-    fn computed(&self, all: &[&Sql], scope: Scope<'_>) -> Result<(Vec<engine::Expr>, Computed)> {
+    fn computed(
+        &mut self,
+        all: &[&Sql],
+        scope: Scope<'_>,
+    ) -> Result<(Vec<engine::Expr>, Computed)> {
         let ordered: usize = all.iter().map(|e| ordered_calls(e)).sum();
         let Compiled {
             args,
@@ -324,6 +337,74 @@ impl Lowering<'_> {
             name: names.join(", "),
         };
         Ok((args, computed))
+    }
+}
+
+/// What is computed below a node: all columns of its input, and what differs each time.
+struct Below(Vec<Sql>);
+
+impl Below {
+    fn over(input: &LogicalPlan) -> Below {
+        Below(
+            input
+                .schema()
+                .columns()
+                .into_iter()
+                .map(Sql::Column)
+                .collect(),
+        )
+    }
+
+    /// The column that stands for `e`, if it differs each time.
+    fn named(&mut self, e: Sql) -> Sql {
+        if !e.is_volatile() {
+            return e;
+        }
+        let name = format!("each time {}", self.0.len());
+        self.0.push(e.alias(&name));
+        Sql::Column(Column::from_name(name))
+    }
+
+    /// The same of a key of groups. What sets of keys have in common is one column.
+    fn key(&mut self, key: &Sql) -> Sql {
+        let mut known: Vec<(Sql, Sql)> = Vec::new();
+        let mut all = |keys: &[Sql]| -> Vec<Sql> {
+            let own = keys.iter().map(|e| {
+                if let Some((_, column)) = known.iter().find(|(other, _)| other == e) {
+                    return column.clone();
+                }
+                let column = self.named(e.clone());
+                known.push((e.clone(), column.clone()));
+                column
+            });
+            own.collect()
+        };
+        match key {
+            Sql::GroupingSet(set) => Sql::GroupingSet(match set {
+                GroupingSet::Rollup(keys) => GroupingSet::Rollup(all(keys)),
+                GroupingSet::Cube(keys) => GroupingSet::Cube(all(keys)),
+                GroupingSet::GroupingSets(sets) => {
+                    GroupingSet::GroupingSets(sets.iter().map(|keys| all(keys)).collect())
+                }
+            }),
+            key => self.named(key.clone()),
+        }
+    }
+
+    fn all(&mut self, all: &mut Vec<Sql>) {
+        let own = std::mem::take(all).into_iter();
+        *all = own.map(|e| self.named(e)).collect();
+    }
+
+    fn keys(&mut self, keys: &mut [SortExpr]) {
+        for key in keys {
+            key.expr = self.named(key.expr.clone());
+        }
+    }
+
+    fn projected(self, input: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+        let input = Projection::try_new(self.0, Arc::clone(input)).map_err(failed)?;
+        Ok(Arc::new(LogicalPlan::Projection(input)))
     }
 }
 

@@ -291,10 +291,12 @@ impl Lowering<'_> {
                 (rel, *var)
             }
         };
+        // Its label would be one of a dictionary that others have not got.
+        let value = self.text(self.query.expr(var))?;
+        let mut exprs = Vec::new();
+        let var = self.var(value, "value", &mut exprs);
+        let rel = mapped(rel, exprs);
         let ty = self.query.ty(var).clone().nullable(true);
-        if ty.kind == Kind::Code {
-            return Err(Error::Unsupported("a subquery of texts".into()));
-        }
         self.query.parameters.push((rel, var));
         let node = Node::Parameter(self.query.parameters.len() - 1);
         Ok(Expr { node, ty })
@@ -364,13 +366,37 @@ impl Lowering<'_> {
         let data = type_of(e, scope.schema).map_err(failed)?;
         let mut subqueries = Vec::new();
         let replaced = parameters_of(e, &mut subqueries)?;
-        let mut more = Vec::with_capacity(subqueries.len());
+        let more = self.values_of(subqueries)?;
+        self.call_with(&replaced, &data, scope, more)
+    }
+
+    fn values_of(
+        &mut self,
+        subqueries: Vec<(Arc<Field>, Subquery)>,
+    ) -> Result<Vec<(Arc<Field>, Expr)>> {
+        let mut values = Vec::with_capacity(subqueries.len());
         for (field, subquery) in subqueries {
             let mut value = self.scalar_subquery(&subquery)?;
             value.ty.data = field.data_type().clone();
-            more.push((field, value));
+            values.push((field, value));
         }
-        self.call_with(&replaced, &data, scope, more)
+        Ok(values)
+    }
+
+    /// Expressions of DataFusion over the columns that any of them reads, and over the values of the subqueries in them, which are
+    /// found before.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a subquery that a row may not need.
+    pub(super) fn compiled(&mut self, all: &[&Sql], scope: Scope<'_>) -> Result<Compiled> {
+        let mut subqueries = Vec::new();
+        let mut replaced = Vec::with_capacity(all.len());
+        for e in all {
+            replaced.push(parameters_of(e, &mut subqueries)?);
+        }
+        let more = self.values_of(subqueries)?;
+        let replaced: Vec<&Sql> = replaced.iter().collect();
+        self.compiled_with(&replaced, scope, more)
     }
 
     /// `e`, of type `data`, as a call over columns, and over more values, which have their names in `e`.
@@ -407,15 +433,7 @@ impl Lowering<'_> {
         engine::call(args, Arc::new(Function { expr, schema }), data)
     }
 
-    /// Expressions of DataFusion over the columns that any of them reads.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for an expression with a subquery.
-    pub(super) fn compiled(&self, all: &[&Sql], scope: Scope<'_>) -> Result<Compiled> {
-        self.compiled_with(all, scope, vec![])
-    }
-
-    /// The same, over more values, too, which have their names in the expressions.
+    /// The same of expressions without subqueries, over more values, too, which have their names in the expressions.
     fn compiled_with(
         &self,
         all: &[&Sql],

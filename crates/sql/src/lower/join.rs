@@ -16,6 +16,9 @@ pub(super) type Keys = Vec<(Var, Var)>;
 
 impl Lowering<'_> {
     pub fn join(&mut self, join: &Join) -> Result<Lowered> {
+        if Lowering::differs_each_time(join) {
+            return self.join_each_time(join);
+        }
         let (left, left_vars) = self.rel(&join.left)?;
         let (right, right_vars) = self.rel(&join.right)?;
         let (left, right, mut equal) =
@@ -35,13 +38,6 @@ impl Lowering<'_> {
                 },
             )?,
             None => vec![],
-        };
-        let semi = |input: Rel, other: Rel, equal: Vec<(Var, Var)>, residual, anti| Rel::Semi {
-            input: Box::new(input),
-            other: Box::new(other),
-            equal,
-            residual,
-            anti,
         };
         let (left, right) = match (join.null_aware, join.join_type, &mut equal[..]) {
             (false, ..) => (left, right),
@@ -198,7 +194,12 @@ impl Lowering<'_> {
 
     /// A mark join: the rows of `left`, and a vector that says of each whether `right` has a row with the same keys. It
     /// is a left outer join with the distinct keys of `right`.
-    fn marked(&mut self, left: Rel, right: Rel, equal: Vec<(Var, Var)>) -> Result<(Rel, Var)> {
+    pub(super) fn marked(
+        &mut self,
+        left: Rel,
+        right: Rel,
+        equal: Vec<(Var, Var)>,
+    ) -> Result<(Rel, Var)> {
         let keys: Vec<Var> = equal.iter().map(|(_, theirs)| *theirs).collect();
         let mut exprs = Vec::new();
         let Some(first) = keys.first().copied() else {
@@ -282,7 +283,7 @@ impl Lowering<'_> {
     }
 
     /// `rel` for two readers, each with the vectors that stand for `vars` there.
-    fn twice(&mut self, rel: Rel, vars: &[Var]) -> [(Rel, Vec<(Var, Var)>); 2] {
+    pub(super) fn twice(&mut self, rel: Rel, vars: &[Var]) -> [(Rel, Vec<(Var, Var)>); 2] {
         if is_only_read(&rel) {
             let same: Vec<(Var, Var)> = vars.iter().map(|var| (*var, *var)).collect();
             return [(rel.clone(), same.clone()), (rel, same)];
@@ -311,7 +312,7 @@ impl Lowering<'_> {
     }
 
     /// A left outer join, and the vectors that its right side has afterwards.
-    fn outer(
+    pub(super) fn outer(
         &mut self,
         left: Rel,
         right: Rel,
@@ -381,8 +382,19 @@ pub(super) fn named(outer: &[(Var, Var)], vars: &[Var]) -> Vec<Var> {
         .collect()
 }
 
+/// The rows of `input` that have a match in `other`, or that have none.
+fn semi(input: Rel, other: Rel, equal: Keys, residual: Vec<Expr>, anti: bool) -> Rel {
+    Rel::Semi {
+        input: Box::new(input),
+        other: Box::new(other),
+        equal,
+        residual,
+        anti,
+    }
+}
+
 /// One inner join of all relations on both sides.
-fn inner(left: Rel, right: Rel, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
+pub(super) fn inner(left: Rel, right: Rel, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
     let (mut inputs, mut pairs, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
     for side in [left, right] {
         match side {

@@ -42,7 +42,7 @@ pub(super) type Lowered = (Rel, Vec<Var>);
 /// A relation that is read several times, and the vector of each of its columns.
 pub(super) type Shared = (Arc<Rel>, Vec<Var>);
 
-/// The refusal of `what`, which DataFusion then runs.
+/// The refusal of `what`.
 pub(super) fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::Unsupported(what.into()))
 }

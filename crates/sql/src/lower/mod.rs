@@ -1,13 +1,12 @@
 //! From DataFusion's optimised logical plans to programs of Atoll's own engine.
 //!
-//! A plan that has no counterpart is refused with [`engine::Error::Unsupported`]; then the engine runs the parts of it
-//! that it can ([`hybrid`]), and DataFusion the rest. Functions without a kernel are no reason to refuse: they are
-//! called on Arrow arrays, once per label where they read a single coded text.
+//! The engine runs all that is planned; a plan that has no counterpart is refused with [`engine::Error::Unsupported`]. Functions
+//! without a kernel are called on Arrow arrays, once per label where they read a single coded text.
 //!
 //! [`plan`] is the entry; [`lowering`] holds the state, and [`rel`], [`join`], [`aggregate`], [`aggregate_call`], [`extremes`], [`grouping_sets`],
-//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`], [`floats`] and [`documents`] its methods. [`refusal`] tells at first sight what is refused, and
-//! [`subplans`] what a plan has more than once; [`source`], [`series`], [`recursion`] and [`outside`] are what scans read. [`unnest`] and
-//! [`each_time`] make functions of rows.
+//! [`first_rows`], [`window`] (with [`frames`]), [`shared`], [`expr`], [`kernels`], [`floats`] and [`documents`] its methods. [`subplans`] tells what a plan has
+//! more than once; [`source`], [`series`], [`recursion`] and [`outside`] are what scans read. [`unnest`],
+//! [`each_time`] and [`each_pair`] make functions of rows.
 //!
 //! Uses `scan`, `optimize`, `resources` and the layers below them.
 
@@ -16,6 +15,7 @@ mod aggregate_call;
 mod as_of;
 mod call;
 mod documents;
+mod each_pair;
 mod each_time;
 mod expr;
 mod extremes;
@@ -23,14 +23,12 @@ mod first_rows;
 mod floats;
 mod frames;
 mod grouping_sets;
-pub(crate) mod hybrid;
 mod join;
 mod kernels;
 mod lowering;
 mod outside;
 pub(crate) mod plan;
 mod recursion;
-mod refusal;
 mod rel;
 mod series;
 mod shared;

@@ -15,7 +15,6 @@ use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Opening, Result
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::StreamExt;
 
-use crate::lower::call::failed;
 use crate::resources::operators;
 use crate::scan::read_once::ReadOnce;
 
@@ -30,18 +29,15 @@ pub(crate) struct Outside {
     task: Arc<TaskContext>,
     /// Estimated number of rows.
     pub rows: f64,
-}
-
-/// Whether the rows of a table may be read again if it turns out that the engine has too little memory for them.
-pub(super) fn is_readable(table: &Arc<dyn TableProvider>) -> bool {
-    table.downcast_ref::<ReadOnce>().is_none()
+    /// Whether they are rows of a stream.
+    is_once: bool,
 }
 
 impl Outside {
     /// The rows of a table that `scan` reads.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if DataFusion cannot plan it.
+    /// Those of the table; [`Error::Unsupported`] for rows of other types than it says.
     pub(super) async fn of_scan(
         state: &SessionState,
         scan: &TableScan,
@@ -51,7 +47,7 @@ impl Outside {
         // What the table tests itself is not tested above it.
         let filters = unnormalize_cols(scan.filters.iter().cloned());
         let plan = table.scan(state, scan.projection.as_ref(), &filters, None);
-        let plan = plan.await.map_err(failed)?;
+        let plan = plan.await.map_err(called)?;
         let schema = scan.projected_schema.as_arrow();
         let own = plan.schema();
         let alike = own.fields().iter().zip(schema.fields());
@@ -65,21 +61,13 @@ impl Outside {
         let known = table.statistics();
         let known = known.and_then(|known| known.num_rows.get_value().copied());
         let rows = known.map_or(ROWS, |rows| rows as f64);
-        Ok(Outside::new(scan.table_name.table(), plan, task, rows))
-    }
-
-    fn new(
-        name: &str,
-        plan: Arc<dyn ExecutionPlan>,
-        task: &Arc<TaskContext>,
-        rows: f64,
-    ) -> Outside {
-        Outside {
-            name: name.to_owned(),
+        Ok(Outside {
+            name: scan.table_name.table().to_owned(),
             plan,
             task: Arc::clone(task),
             rows,
-        }
+            is_once: table.downcast_ref::<ReadOnce>().is_some(),
+        })
     }
 }
 
@@ -94,6 +82,10 @@ impl ExternalSource for Outside {
 
     fn parts(&self) -> usize {
         self.plan.output_partitioning().partition_count()
+    }
+
+    fn is_once(&self) -> bool {
+        self.is_once
     }
 
     fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>> {

@@ -1,7 +1,6 @@
 //! From an optimised logical plan to a program of Atoll's own engine.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::datasource::source_as_provider;
@@ -14,7 +13,6 @@ use crate::lower::call::failed;
 use crate::lower::lowering::Lowering;
 use crate::lower::outside::Outside;
 use crate::lower::recursion::{Recursion, Term};
-use crate::lower::refusal::FirstSight;
 use crate::lower::series::Series;
 use crate::lower::source::{Leaf, Source, leaves, source};
 use crate::lower::subplans::{Common, Subplans};
@@ -23,12 +21,11 @@ use crate::scan::files::external::Files;
 use crate::scan::files::table::FileTable;
 use crate::scan::provider::Provider;
 
-/// What has been found out of a plan, all or parts of which are lowered.
-pub(crate) struct Findings<'p> {
-    sight: FirstSight,
+/// What has been found out of a plan before it is lowered.
+struct Findings<'p> {
     /// Which of its subplans are equal.
-    pub(super) subplans: Subplans<'p>,
-    /// The scans that a part needed so far, by their addresses in the plan.
+    subplans: Subplans<'p>,
+    /// The scans, by their addresses in the plan.
     sources: HashMap<usize, Arc<Source>>,
     files: HashMap<usize, Arc<Files>>,
     /// What other code makes the rows of, by the same addresses.
@@ -39,13 +36,9 @@ pub(crate) struct Findings<'p> {
 }
 
 impl<'p> Findings<'p> {
-    /// Looks through `plan`, but at no table. What DataFusion runs for the engine runs with `task`.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if DataFusion must run all of it.
-    pub(crate) fn of(plan: &'p LogicalPlan, task: Arc<TaskContext>) -> Result<Findings<'p>> {
-        Ok(Findings {
-            sight: FirstSight::of(plan).map_err(failed)?,
+    /// Looks through `plan`, but at no table. What other code makes rows of for the engine runs with `task`.
+    fn of(plan: &'p LogicalPlan, task: Arc<TaskContext>) -> Findings<'p> {
+        Findings {
             // What cannot be compared is computed each time.
             subplans: Subplans::of(plan).unwrap_or_default(),
             sources: HashMap::new(),
@@ -53,99 +46,58 @@ impl<'p> Findings<'p> {
             outside: HashMap::new(),
             recursions: HashMap::new(),
             task,
-        })
-    }
-
-    /// Whether more is to be done in a subplan than to read a table.
-    pub(super) fn is_worthwhile(&self, plan: &LogicalPlan) -> bool {
-        self.sight.is_worthwhile(plan)
-    }
-
-    /// Whether `plan` reads anything but stored tables.
-    async fn reads_others(&mut self, state: &SessionState, plan: &LogicalPlan) -> Result<bool> {
-        if let Some(why) = self.sight.refusal(plan) {
-            return Err(Error::Unsupported(why.into()));
         }
-        let common = self.subplans.common(plan);
-        self.prepare(state, plan, &common).await
     }
 
-    /// Compiles the filters of those scans of `plan` that no part needed before, and reads what has to be known of their
-    /// tables. Returns whether one is of anything but a stored table.
+    /// Compiles the filters of the scans of `plan`, and reads what has to be known of their tables.
     async fn prepare(
         &mut self,
         state: &SessionState,
         plan: &LogicalPlan,
         common: &Common<'_>,
-    ) -> Result<bool> {
-        let mut reads_others = false;
+    ) -> Result<()> {
+        let mut seen = HashSet::new();
         for (address, leaf) in leaves(plan, common)? {
+            if !seen.insert(address) {
+                continue;
+            }
             let scan = match leaf {
                 Leaf::Scan(scan) => scan,
                 Leaf::Recursion(query) => {
-                    reads_others = true;
-                    if let Entry::Vacant(place) = self.recursions.entry(address) {
-                        let own = recursion(state, &query, &self.task).await?;
-                        place.insert(Arc::new(own));
-                    }
+                    let own = recursion(state, &query, &self.task).await?;
+                    self.recursions.insert(address, Arc::new(own));
                     continue;
                 }
             };
             let provider = source_as_provider(&scan.source).map_err(failed)?;
             if let Some(table) = provider.downcast_ref::<FileTable>() {
-                reads_others = true;
-                if let Entry::Vacant(place) = self.files.entry(address) {
-                    let files = Files::of(state, &scan, table).map_err(failed)?;
-                    place.insert(Arc::new(files));
-                }
-            } else if Series::of(&provider).is_some()
-                || provider.downcast_ref::<WorkTable>().is_some()
+                let files = Files::of(state, &scan, table);
+                let files = files.map_err(|e| Error::Call(Box::new(e)))?;
+                self.files.insert(address, Arc::new(files));
+            } else if provider.downcast_ref::<Provider>().is_some() {
+                let own = source(state, &scan).await?;
+                self.sources.insert(address, Arc::new(own));
+            } else if Series::of(&provider).is_none()
+                && provider.downcast_ref::<WorkTable>().is_none()
             {
-                reads_others = true;
-            } else if provider.downcast_ref::<Provider>().is_none() {
-                reads_others = true;
-                if let Entry::Vacant(place) = self.outside.entry(address) {
-                    let own = Outside::of_scan(state, &scan, &provider, &self.task).await?;
-                    place.insert(Arc::new(own));
-                }
-            } else if let Entry::Vacant(place) = self.sources.entry(address) {
-                place.insert(Arc::new(source(state, &scan).await?));
+                let own = Outside::of_scan(state, &scan, &provider, &self.task).await?;
+                self.outside.insert(address, Arc::new(own));
             }
         }
-        Ok(reads_others)
+        Ok(())
     }
 }
 
-/// The plan, or a part of the plan that `findings` are of, as a program of Atoll's own engine.
+/// A whole plan as a program of Atoll's own engine. What other code makes rows of for it runs with `task`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if DataFusion must run it.
+/// [`Error::Unsupported`] for what the engine cannot run; those of reading tables.
 pub(crate) async fn lower(
     state: &SessionState,
     plan: &LogicalPlan,
-    findings: &mut Findings<'_>,
+    task: &Arc<TaskContext>,
 ) -> Result<Prepared> {
-    let reads_others = is_only_read(plan) && findings.reads_others(state, plan).await?;
-    if reads_others {
-        return Err(Error::Unsupported(
-            "rows that are all that is wanted: they are delivered as they are read".into(),
-        ));
-    }
-    program(state, plan, findings).await
-}
-
-/// Like [`lower`], but also if the plan only delivers rows as they are read.
-///
-/// # Errors
-/// Those of [`lower`].
-async fn program(
-    state: &SessionState,
-    plan: &LogicalPlan,
-    findings: &mut Findings<'_>,
-) -> Result<Prepared> {
-    if let Some(why) = findings.sight.refusal(plan) {
-        return Err(Error::Unsupported(why.into()));
-    }
+    let mut findings = Findings::of(plan, Arc::clone(task));
     let common = findings.subplans.common(plan);
     findings.prepare(state, plan, &common).await?;
     let (mut query, root, output) = {
@@ -184,36 +136,10 @@ fn recursion<'a>(
         let (term, number) = Term::direct(state, query)?;
         let term = match term {
             Some(direct) => direct,
-            None => Term::Program(whole(state, &query.recursive_term, task).await?, number),
+            None => Term::Program(lower(state, &query.recursive_term, task).await?, number),
         };
-        let first = whole(state, &query.static_term, task).await?;
+        let first = lower(state, &query.static_term, task).await?;
         Ok(Recursion::new(query, first, term, task))
     }
     .boxed()
-}
-
-/// A whole plan as a program.
-async fn whole(
-    state: &SessionState,
-    plan: &LogicalPlan,
-    task: &Arc<TaskContext>,
-) -> Result<Prepared> {
-    let mut findings = Findings::of(plan, Arc::clone(task))?;
-    program(state, plan, &mut findings).await
-}
-
-/// Whether the plan only delivers rows, or some of them, as they are read.
-fn is_only_read(plan: &LogicalPlan) -> bool {
-    fn streams(plan: &LogicalPlan, limited: bool) -> bool {
-        match plan {
-            LogicalPlan::TableScan(_) => true,
-            LogicalPlan::Projection(p) => streams(&p.input, limited),
-            LogicalPlan::SubqueryAlias(a) => streams(&a.input, limited),
-            LogicalPlan::Limit(l) => streams(&l.input, true),
-            LogicalPlan::Filter(f) => limited && streams(&f.input, limited),
-            LogicalPlan::Union(u) => u.inputs.iter().all(|input| streams(input, limited)),
-            _ => false,
-        }
-    }
-    streams(plan, false)
 }

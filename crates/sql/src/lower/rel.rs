@@ -97,10 +97,13 @@ impl Lowering<'_> {
     }
 
     fn filter(&mut self, filter: &Filter) -> Result<Lowered> {
-        if let Some(lowered) = self.as_of(filter)? {
+        // What is computed elsewhere is read there.
+        let is_own = self.common.reading(&filter.input).is_none();
+        if is_own && let Some(lowered) = self.as_of(filter)? {
             return Ok(lowered);
         }
-        if !filter.predicate.is_volatile()
+        if is_own
+            && !filter.predicate.is_volatile()
             && let Some(lowered) = self.first_rows(filter)?
         {
             return Ok(lowered);

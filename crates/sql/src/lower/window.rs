@@ -51,15 +51,20 @@ struct Inputs<'s> {
 
 impl Lowering<'_> {
     pub(super) fn window(&mut self, window: &Window) -> Result<Lowered> {
-        let (rel, mut vars) = self.rel(&window.input)?;
-        let before = vars.len();
+        let each_time = Lowering::each_time_within(window)?;
+        let (input, calls) = match &each_time {
+            Some((input, calls)) => (input, calls),
+            None => (&window.input, &window.window_expr),
+        };
+        let (rel, below) = self.rel(input)?;
+        let before = window.input.schema().fields().len();
+        let mut vars = below[..before].to_vec();
         if window.schema.fields().len() != before + window.window_expr.len() {
             return unsupported("windows with other columns than their functions");
         }
-        let below = vars.clone();
         let mut inputs = Inputs {
             scope: Scope {
-                schema: window.input.schema(),
+                schema: input.schema(),
                 vars: &below,
             },
             exprs: Vec::new(),
@@ -67,7 +72,7 @@ impl Lowering<'_> {
         };
         let mut groups: Vec<Group> = Vec::new();
         let fields = window.schema.fields().iter().skip(before);
-        for (expr, field) in window.window_expr.iter().zip(fields) {
+        for (expr, field) in calls.iter().zip(fields) {
             let Sql::WindowFunction(call) = unalias(expr.clone()) else {
                 return unsupported(format!("the window {expr}"));
             };

@@ -14,9 +14,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard, Notify, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
-/// How long a query waits for others to give memory back before it goes on with what there is. Others may take
-/// forever: a client that reads half an answer and then nothing holds the memory of its query.
+/// How long a query that is short of memory waits for another to end before it fails. Others may take forever: a client
+/// that reads half an answer and then nothing holds the memory of its query.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many times as long it waits in all while others end and what they give back does not suffice.
+const AGAIN: u32 = 6;
 
 /// Queries that compute at the same time, for each worker. More of them would only push each other's rows out of the
 /// caches.
@@ -64,6 +67,7 @@ impl Drop for Ticket {
 #[derive(Debug)]
 pub(crate) struct MemoryWait<'a> {
     admission: &'a Arc<Admission>,
+    patience: Duration,
     until: Instant,
     _waiting: MutexGuard<'a, ()>,
 }
@@ -96,12 +100,13 @@ impl Admission {
     }
 
     /// Queues a query that had too little memory and holds no ticket. Once it is the first in the queue, it waits for
-    /// up to `patience`.
+    /// up to `patience` for another to end, and for up to [`AGAIN`] times that in all.
     pub(crate) async fn wait_for_memory(self: &Arc<Self>, patience: Duration) -> MemoryWait<'_> {
         let waiting = self.waiting.lock().await;
         MemoryWait {
             admission: self,
-            until: Instant::now() + patience,
+            patience,
+            until: Instant::now() + AGAIN * patience,
             _waiting: waiting,
         }
     }
@@ -116,7 +121,8 @@ impl MemoryWait<'_> {
         // From here on every end is noticed, also one before the wait begins.
         ended.as_mut().enable();
         if self.admission.running.load(Ordering::Acquire) > 0 {
-            timeout_at(self.until, ended).await.ok()?;
+            let until = self.until.min(Instant::now() + self.patience);
+            timeout_at(until, ended).await.ok()?;
         }
         Some(self.admission.admit())
     }
@@ -171,12 +177,14 @@ mod tests {
         let others = [admission.admit(), admission.admit()];
         let end = async {
             for other in others {
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tokio::time::sleep(Duration::from_millis(400)).await;
                 drop(other);
             }
         };
         let wait = async {
-            let mut wait = admission.wait_for_memory(PATIENCE).await;
+            // Both together take longer than the patience with each.
+            let patience = Duration::from_millis(600);
+            let mut wait = admission.wait_for_memory(patience).await;
             let mut retries = 0;
             while let Some(ticket) = wait.retry().await {
                 retries += 1;

@@ -15,7 +15,7 @@ pub struct Statistics {
     pub seconds: f64,
     /// Bytes that the statement read: a row for each node that read, a column for each node that held the page.
     pub bytes: Vec<Vec<u64>>,
-    /// What ran it: `"datafusion"`, `"algebra"` for Atoll's own engine, `"both"`, or `"index"` for the row of a key.
+    /// What ran it: `"algebra"` for Atoll's own engine, `"datafusion"`, or `"index"` for the row of a key.
     pub ran_on: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl Clock {
             started,
             planned: None,
             traffic,
-            ran_on: "datafusion",
+            ran_on: "algebra",
         }
     }
 

@@ -1,7 +1,7 @@
 //! Running one statement: what it sees, which executor runs it, and what it returns.
 //!
 //! An [`instance`] is shared by all statements on a store. Each statement gets a [`context`] with a snapshot;
-//! [`views`] are planned with it. [`query`] chooses between Atoll's own engine ([`native`]) and DataFusion, whose settings are in [`environment`].
+//! [`views`] are planned with it. [`query`] runs them on Atoll's own engine ([`native`]); DataFusion's settings are in [`environment`].
 //!
 //! Uses all layers but `statements`.
 

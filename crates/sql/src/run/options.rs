@@ -48,10 +48,9 @@ pub enum PlanUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Executor {
-    /// DataFusion's operators over Atoll's scans.
+    /// DataFusion's operators over Atoll's scans: a second opinion for tests and benchmarks.
     DataFusion,
-    /// Atoll's own engine with fused pipelines: each worker takes rows through a whole pipeline. DataFusion runs what
-    /// the engine cannot run, or has too little memory for.
+    /// Atoll's own engine with fused pipelines: each worker takes rows through a whole pipeline.
     #[default]
     Fused,
     /// The same engine with streaming operators: concurrent tasks that pass blocks of rows to each other.

@@ -1,17 +1,16 @@
-//! Which executor runs a query, and which one does when memory is short.
+//! How a query runs, and what becomes of it when memory is short.
 //!
-//! 1. Atoll's own engine. Where the memory limit leaves it too little, which shows before its first row, other queries
-//!    may be the cause: the query waits until one of them ends and tries again.
-//! 2. If no other query runs, or the wait was too long, DataFusion, whose sorts and aggregates spill.
-//! 3. If the table of a join does not fit either, DataFusion with sort-merge joins, which spill.
+//! Atoll's own engine runs every query. Where the memory limit leaves it too little, which shows before its first row, other
+//! queries may be the cause: the query waits until one of them ends and tries again. If no other query runs, or the wait was
+//! too long, it fails and says for what there was no memory.
+//!
+//! Whoever asks for DataFusion gets its operators over the same scans: a second opinion for tests and benchmarks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
 use arrow::record_batch::RecordBatch;
-use datafusion::config::ConfigNonZeroUsize;
-use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
@@ -20,7 +19,6 @@ use futures::{StreamExt, TryStreamExt, stream};
 use memory::Budget;
 
 use crate::error::{Error, Result};
-use crate::messages::plain;
 use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
 use crate::resources::admission::{PATIENCE, Ticket};
@@ -31,13 +29,10 @@ use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::generic_plans::GenericRun;
 use crate::run::kept_plans::{self, Planned, Slot};
-use crate::run::native::{NativePlan, Outcome, Running};
+use crate::run::native::Running;
 use crate::run::origins::Origins;
 use crate::run::watch::{Ran, Watch};
 use crate::run::{native, output, shared_plans, visible};
-
-/// Rows of a batch where memory is short: a sort that merges holds a batch of each run.
-const FRUGAL_BATCH: usize = 1024;
 
 /// A query that is to run.
 pub(crate) enum Asked {
@@ -305,30 +300,22 @@ async fn of_plan(
     found(context, &planned.optimised, program, None).await
 }
 
-/// What the engine runs of a plan, as it was lowered before if it was; `None` if that is nothing.
+/// The program of a plan, as it was lowered before if it was.
 async fn lowered(
     context: &StatementContext,
     optimised: &LogicalPlan,
     program: Option<&OnceLock<Arc<Prepared>>>,
-) -> Result<Option<NativePlan>> {
+) -> Result<Arc<Prepared>> {
     if let Some(known) = program.and_then(OnceLock::get) {
-        return Ok(Some(NativePlan::Whole(Arc::clone(known))));
+        return Ok(Arc::clone(known));
     }
     let prepared = native::prepare(context, optimised).await?;
-    if let (None, Some(why)) = (&prepared.native, prepared.refusals.first())
-        && is_recursive(optimised)?
+    if let Some(program) = program
+        && prepared.labels() <= MOST_LABELS
     {
-        // Nothing else runs it.
-        let why = plain::message(why.lines().next().unwrap_or_default());
-        return Err(Error::unsupported(format!("a recursive query with {why}")));
+        program.get_or_init(|| Arc::clone(&prepared));
     }
-    let native = prepared.native;
-    if let (Some(program), Some(NativePlan::Whole(whole))) = (program, &native)
-        && whole.labels() <= MOST_LABELS
-    {
-        program.get_or_init(|| Arc::clone(whole));
-    }
-    Ok(native)
+    Ok(prepared)
 }
 
 /// The rows of a plan that the rules have run on; its `program` is kept if there is a place for it.
@@ -338,122 +325,73 @@ async fn found(
     program: Option<&OnceLock<Arc<Prepared>>>,
     watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
-    let is_alone = is_recursive(optimised)?;
-    if (context.instance.executor.is_native() || is_alone)
-        && let Some(native) = lowered(context, optimised, program).await?
-    {
-        context.clock.planned();
-        match on_engine(context, &native, watch).await? {
-            Some(Ok(rows)) => {
-                context.clock.ran_on = native.ran_on();
-                return Ok(rows);
-            }
-            Some(Err(e)) if is_alone => return Err(e.into()),
-            _ => {}
-        }
+    // Nothing but the engine runs recursion.
+    if !context.instance.executor.is_native() && !is_recursive(optimised)? {
+        return on_datafusion(context, optimised, watch).await;
     }
-    on_datafusion(context, optimised, watch).await
+    let prepared = lowered(context, optimised, program).await?;
+    context.clock.planned();
+    on_engine(context, &prepared, watch).await
 }
 
-/// Runs `plan` on Atoll's own engine; an error in `Some` if memory does not suffice, and `None` if the engine cannot run it after all.
+/// Runs a program until its first rows come.
 async fn on_engine(
     context: &StatementContext,
-    plan: &NativePlan,
+    prepared: &Arc<Prepared>,
     watch: Option<&Watch>,
-) -> Result<Option<engine::Result<SendableRecordBatchStream>>> {
+) -> Result<SendableRecordBatchStream> {
     let collector = watch.and_then(Watch::collector);
     let seen = |running: Running| {
-        watch.inspect(|watch| {
-            watch.see(Ran {
-                plan: plan.explain(),
-                profile: Arc::clone(&running.profile),
-                parts: running.parts,
-                rest: running.rest,
-            });
-        });
+        watch.inspect(|watch| watch.see(Ran::of_engine(prepared, &running.profile)));
         running.rows
     };
     let admission = Arc::clone(&context.instance.admission);
     let permit = admission.permit().await;
     let ticket = admission.admit();
-    let begun = native::run(context, plan, collector).await;
+    let begun = native::run(context, prepared, collector).await;
     drop(permit);
-    let short = match begun? {
-        Outcome::Running(running) => return Ok(Some(Ok(held(seen(running), ticket)))),
-        Outcome::Unsupported => return Ok(None),
-        // What others give back would not be this user's.
-        Outcome::OutOfMemory(e) if ticket.is_alone() || context.is_limited() => {
-            return Ok(Some(Err(e)));
-        }
-        Outcome::OutOfMemory(e) => {
+    let short = match begun {
+        Ok(running) => return Ok(held(seen(running), ticket)),
+        Err(e @ engine::Error::Memory { .. }) => {
+            // What others give back would not be this user's.
+            if ticket.is_alone() || context.is_limited() || prepared.reads_once() {
+                return Err(e.into());
+            }
             drop(ticket);
             e
         }
+        Err(e) => return Err(e.into()),
     };
     let mut wait = admission.wait_for_memory(PATIENCE).await;
     while let Some(ticket) = wait.retry().await {
-        if let Outcome::Running(running) = native::run(context, plan, collector).await? {
-            return Ok(Some(Ok(held(seen(running), ticket))));
-        }
-        if ticket.is_alone() {
-            break;
+        match native::run(context, prepared, collector).await {
+            Ok(running) => return Ok(held(seen(running), ticket)),
+            Err(engine::Error::Memory { .. }) if !ticket.is_alone() => {}
+            Err(e) => return Err(e.into()),
         }
     }
-    Ok(Some(Err(short)))
+    Err(short.into())
 }
 
-/// Runs `plan`, which the rules have run on, on DataFusion, a second time with frugal settings if memory does not suffice.
+/// Runs `plan`, which the rules have run on, on DataFusion until its first rows come.
 async fn on_datafusion(
     context: &mut StatementContext,
     plan: &LogicalPlan,
     watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
     let ticket = context.instance.admission.admit();
-    let first = begin(context, &context.state, plan, watch).await;
+    let physical = stop::watched(rules::physical(&context.state, plan).await?)?;
+    watch.inspect(|watch| watch.see(Ran::DataFusion(Arc::clone(&physical))));
     context.clock.planned();
-    let rows = match first {
-        Err(e) if is_short(&e) => {
-            let state = frugal(&context.state, context.budget().limit());
-            begin(context, &state, plan, watch).await?
-        }
-        rows => rows?,
-    };
-    Ok(held(rows, ticket))
-}
-
-/// Runs `plan` on DataFusion until its first rows come: joins have read their build side by then.
-async fn begin(
-    context: &StatementContext,
-    state: &SessionState,
-    plan: &LogicalPlan,
-    watch: Option<&Watch>,
-) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
-    let physical = stop::watched(rules::physical(state, plan).await?)?;
-    watch.inspect(|watch| watch.see(Ran::of_datafusion(&physical)));
+    context.clock.ran_on = "datafusion";
     let mut rows = operators::rows(physical, context.task())?;
     let schema = rows.schema();
     let first = rows.try_next().await?;
     let rows = stream::iter(first.map(Ok)).chain(rows);
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
-}
-
-fn is_short(e: &DataFusionError) -> bool {
-    matches!(e.find_root(), DataFusionError::ResourcesExhausted(_))
-}
-
-/// The state with sort-merge joins, which take longer and spill. Every sort needs some memory to merge what it spilled,
-/// so there are few partitions with small batches. There are two because with a single one DataFusion plans no
-/// sort-merge joins.
-fn frugal(state: &SessionState, memory_limit: u64) -> SessionState {
-    let mut state = state.clone();
-    let options = state.config_mut().options_mut();
-    options.optimizer.prefer_hash_join = false;
-    options.execution.target_partitions = 2;
-    if let Ok(rows) = ConfigNonZeroUsize::try_new(FRUGAL_BATCH) {
-        options.execution.batch_size = rows;
-    }
-    options.execution.sort_spill_reservation_bytes = memory_limit as usize / 64;
-    state
+    Ok(held(
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows)),
+        ticket,
+    ))
 }
 
 /// `rows`, which hold the ticket of their query until the last of them is taken.

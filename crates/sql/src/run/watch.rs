@@ -4,24 +4,20 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 use engine::profile::Record;
-use engine::{ProfileCollector, StageOutline};
+use engine::{Prepared, ProfileCollector, StageOutline};
 use parking_lot::Mutex;
 
 /// The profile of a query, a line each, which comes to be while it runs.
 pub(crate) type Profile = Arc<Mutex<Vec<String>>>;
 
-/// The stages of a part that the engine ran, and what was measured of them.
-pub(crate) type Part = (Vec<StageOutline>, Vec<Record>);
-
-/// What a query did that has run to its end.
+/// What a program did that has run to its end.
 #[derive(Debug)]
 pub(crate) struct Profiled {
     /// Rows of its answer, which nobody gets.
     pub rows: u64,
-    /// The parts that the engine ran.
-    pub parts: Vec<Part>,
-    /// What DataFusion ran of it over the rows of these.
-    pub rest: Option<Arc<dyn ExecutionPlan>>,
+    pub stages: Vec<StageOutline>,
+    /// What was measured of the stages.
+    pub records: Vec<Record>,
 }
 
 /// Looks on while a statement that writes runs.
@@ -34,15 +30,20 @@ pub(crate) struct Watch {
 
 /// What ran the rows; complete once all of them were taken.
 #[derive(Debug)]
-pub(crate) struct Ran {
-    /// What the engine was to do, a line each; none where DataFusion ran all.
+pub(crate) enum Ran {
+    Engine(OfEngine),
+    DataFusion(Arc<dyn ExecutionPlan>),
+}
+
+/// A program that ran.
+#[derive(Debug)]
+pub(crate) struct OfEngine {
+    /// What it was to do, a line each.
     pub plan: Vec<String>,
     /// What it did.
     pub profile: Profile,
-    /// The parts that it ran, if they are measured.
-    pub parts: Vec<Part>,
-    /// What DataFusion ran.
-    pub rest: Option<Arc<dyn ExecutionPlan>>,
+    stages: Vec<StageOutline>,
+    records: Vec<Record>,
 }
 
 impl Watch {
@@ -67,31 +68,33 @@ impl Watch {
     /// What it has seen; none if nothing was planned: rows were given as they are, or found by their keys.
     pub(crate) fn seen(&self) -> Option<Ran> {
         let mut ran = self.seen.lock().take()?;
-        // The last part is measured to its end only now.
-        if let (Some(collector), Some((_, records))) = (&self.collector, ran.parts.last_mut()) {
-            records.extend(collector.take());
+        // It is measured to its end only now.
+        if let (Some(collector), Ran::Engine(own)) = (&self.collector, &mut ran) {
+            own.records = collector.take();
         }
         Some(ran)
     }
 }
 
 impl Ran {
-    /// DataFusion runs this plan.
-    pub(super) fn of_datafusion(plan: &Arc<dyn ExecutionPlan>) -> Ran {
-        Ran {
-            plan: Vec::new(),
-            profile: Profile::default(),
-            parts: Vec::new(),
-            rest: Some(Arc::clone(plan)),
-        }
-    }
-
-    /// The same as what was measured of `rows` rows; none if the engine ran nothing.
-    pub(crate) fn profiled(self, rows: u64) -> Option<Profiled> {
-        (!self.parts.is_empty()).then_some(Profiled {
-            rows,
-            parts: self.parts,
-            rest: self.rest,
+    /// The engine runs this program, and says in `profile` what it does.
+    pub(super) fn of_engine(prepared: &Prepared, profile: &Profile) -> Ran {
+        Ran::Engine(OfEngine {
+            plan: prepared.explain(),
+            profile: Arc::clone(profile),
+            stages: prepared.outline(),
+            records: Vec::new(),
         })
+    }
+}
+
+impl OfEngine {
+    /// The same as what was measured of `rows` rows.
+    pub(crate) fn profiled(self, rows: u64) -> Profiled {
+        Profiled {
+            rows,
+            stages: self.stages,
+            records: self.records,
+        }
     }
 }

@@ -307,9 +307,7 @@ pub(crate) async fn from(
         },
         other => other,
     };
-    let physical = context.physical(&plan).await.map_err(in_file)?;
-    context.clock.planned();
-    let rows = operators::rows(physical, context.task())?;
+    let rows = query::rows(&mut context, &plan).await.map_err(in_file)?;
     let rows = rows.map_err(Error::from);
     let width = scope.instance.workers().width();
     let (writing, count) = references::append(&mut context, writing, &table, rows, width)

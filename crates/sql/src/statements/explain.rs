@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, StringArray};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Delete, Statement as Sql, TableFactor, TableObject, Update};
+use engine::Prepared;
 use futures::TryStreamExt;
 use memory::Budget;
 use table::{Privileges, titled};
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::frontend::parse::Statement;
 use crate::messages::plain;
 use crate::names::{known, table_name};
+use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
 use crate::resources::operators;
 use crate::run::answer::Answer;
@@ -23,9 +25,8 @@ use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::run::native;
-use crate::run::native::{NativePlan, Outcome, Preparation};
 use crate::run::shared_plans;
-use crate::run::watch::Watch;
+use crate::run::watch::{Ran, Watch};
 use crate::statements::beside::{self, Beside};
 use crate::statements::plan_json::COLUMN;
 use crate::statements::{assigned, default, dml, merge, plan_json, using, ways};
@@ -68,20 +69,14 @@ pub(crate) async fn explain(
         append(&mut lines, "", &optimised.display_indent());
         lines.push(String::new());
     }
-    if context.instance.executor.is_native() {
-        let Preparation { native, refusals } = native::prepare(&context, &optimised).await?;
-        match native {
-            Some(native) => {
-                context.clock.planned();
-                lines.extend(native.explain());
-                if !analyze || analyze_native(&context, &native, verbose, &mut lines).await? {
-                    return shown(&context, lines);
-                }
-                lines
-                    .push("too little memory for this program; DataFusion runs it instead:".into());
-            }
-            None => lines.extend(native::told(&refusals)),
+    if context.instance.executor.is_native() || is_recursive(&optimised)? {
+        let prepared = native::prepare(&context, &optimised).await?;
+        context.clock.planned();
+        lines.extend(prepared.explain());
+        if analyze {
+            analyze_native(&context, &prepared, &mut lines).await?;
         }
+        return shown(&context, lines);
     }
     let physical = context.physical_of(&plan, &optimised).await?;
     context.clock.planned();
@@ -102,29 +97,21 @@ pub(crate) async fn explain(
     shown(&context, lines)
 }
 
-/// Runs a query on Atoll's own engine and appends what it did to `lines`; false, with nothing appended, if the engine
-/// cannot run it now.
+/// Runs a program and appends what it did to `lines`.
 async fn analyze_native(
     context: &StatementContext,
-    native: &NativePlan,
-    verbose: bool,
+    prepared: &Arc<Prepared>,
     lines: &mut Vec<String>,
-) -> Result<bool> {
-    let Outcome::Running(mut running) = native::run(context, native, None).await? else {
-        return Ok(false);
-    };
+) -> Result<()> {
+    let mut running = native::run(context, prepared, None).await?;
     let mut rows = 0;
     while let Some(batch) = running.rows.try_next().await? {
         rows += batch.num_rows();
     }
     drop(running.rows);
     lines.append(&mut running.profile.lock());
-    if let Some(rest) = running.rest {
-        let display = DisplayableExecutionPlan::with_metrics(rest.as_ref());
-        append(lines, "  ", &display.indent(verbose));
-    }
     lines.extend(summary_of(rows, context));
-    Ok(true)
+    Ok(())
 }
 
 /// Appends the lines of `text` to `lines`, each behind `margin`.
@@ -245,13 +232,13 @@ impl Change {
         let mut lines = vec![self.title];
         match seen {
             None => lines.push("no plan: the rows are given, found by a key, or all".into()),
-            Some(mut ran) => {
+            Some(Ran::Engine(mut ran)) => {
                 lines.append(&mut ran.plan);
                 lines.append(&mut ran.profile.lock());
-                if let Some(rest) = ran.rest {
-                    let display = DisplayableExecutionPlan::with_metrics(rest.as_ref());
-                    append(&mut lines, "  ", &display.indent(self.verbose));
-                }
+            }
+            Some(Ran::DataFusion(plan)) => {
+                let display = DisplayableExecutionPlan::with_metrics(plan.as_ref());
+                append(&mut lines, "  ", &display.indent(self.verbose));
             }
         }
         let memory = memory(&instance.budget);

@@ -23,11 +23,10 @@ use crate::frontend::row_values::Given;
 use crate::frontend::transfer::{Transfer, What};
 use crate::frontend::verb::verb;
 use crate::names::written;
-use crate::resources::operators;
 use crate::run::generic_plans::{GenericPlan, GenericRun};
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
-use crate::run::query::Asked;
+use crate::run::query::{self, Asked};
 use crate::run::shared_plans;
 use crate::run::stream::AnswerStream;
 use crate::scan::read_once;
@@ -447,8 +446,7 @@ fn copied(
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let rows = read_once::table(schema, rows.map_err(DataFusionError::from).boxed())?;
         let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
-        let physical = context.physical(&plan).await?;
-        let rows = operators::rows(physical, context.task())?;
+        let rows = query::rows(&mut context, &plan).await?;
         let rows = rows.map_err(Error::from);
         let (writing, count) =
             references::append(&mut context, writing, &table, rows, width).await?;

@@ -17,12 +17,13 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::messages::plain;
+use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
 use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
-use crate::run::native::{self, NativePlan};
+use crate::run::native;
 use crate::run::watch::{Profiled, Ran};
 
 /// What the only column of an explanation is called, as in PostgreSQL.
@@ -37,24 +38,16 @@ pub(crate) async fn explain(
     analyze: bool,
 ) -> Result<Answer> {
     let optimised = rules::logical(&context.state, plan)?;
-    let mut refusals = Vec::new();
-    if context.instance.executor.is_native() {
+    if context.instance.executor.is_native() || is_recursive(&optimised)? {
         let prepared = native::prepare(&context, &optimised).await?;
-        refusals = prepared.refusals;
-        if let Some(native) = prepared.native {
-            context.clock.planned();
-            let ran = RanOn {
-                on: native.ran_on(),
-                refusals: &refusals,
-            };
-            if !analyze {
-                return shown(&context, titled_by(title, planned(&native)), None, ran);
-            }
-            if let Some(profiled) = native::profiled(&context, &native).await? {
-                let rows = profiled.rows;
-                return shown(&context, run(profiled), Some(rows), ran);
-            }
+        context.clock.planned();
+        if !analyze {
+            let root = stages(&prepared.outline(), &[], None);
+            return shown(&context, titled_by(title, root), None, "algebra");
         }
+        let profiled = native::profiled(&context, &prepared).await?;
+        let rows = profiled.rows;
+        return shown(&context, run(&profiled), Some(rows), "algebra");
     }
     let physical = context.physical_of(plan, &optimised).await?;
     context.clock.planned();
@@ -68,18 +61,7 @@ pub(crate) async fn explain(
         rows = Some(count);
     }
     let root = titled_by(title, operator(physical.as_ref()));
-    let ran = RanOn {
-        on: "datafusion",
-        refusals: &refusals,
-    };
-    shown(&context, root, rows, ran)
-}
-
-/// What ran a statement.
-struct RanOn<'r> {
-    on: &'r str,
-    /// Why the engine did not run all of it.
-    refusals: &'r [String],
+    shown(&context, root, rows, "datafusion")
 }
 
 /// What a statement did that writes and has run: `seen` is what ran its rows, of which it has changed `rows`.
@@ -92,19 +74,15 @@ pub(crate) fn changed(
     rows: u64,
     (statistics, governed): (&Statistics, Vec<String>),
 ) -> Result<String> {
-    let root = seen.map(|ran| match ran.rest.clone() {
-        Some(rest) if ran.plan.is_empty() => operator(rest.as_ref()),
-        _ => ran.profiled(rows).map_or(Value::Null, run),
+    let root = seen.map(|ran| match ran {
+        Ran::Engine(ran) => run(&ran.profiled(rows)),
+        Ran::DataFusion(plan) => operator(plan.as_ref()),
     });
     let root = match root {
         Some(root) => titled_by(Some(title), root),
         None => json!({ "Node Type": title }),
     };
-    let ran = RanOn {
-        on: statistics.ran_on,
-        refusals: &[],
-    };
-    text(root, Some(rows), ran, (statistics, governed))
+    text(root, Some(rows), statistics.ran_on, (statistics, governed))
 }
 
 /// The node `root` below one of a statement that writes.
@@ -120,10 +98,10 @@ fn shown(
     context: &StatementContext,
     root: Value,
     rows: Option<u64>,
-    ran: RanOn<'_>,
+    ran_on: &str,
 ) -> Result<Answer> {
     let governed = context.instance.work.report(context.clock.started());
-    let text = text(root, rows, ran, (&context.clock.statistics(), governed))?;
+    let text = text(root, rows, ran_on, (&context.clock.statistics(), governed))?;
     let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
     Answer::of_columns(vec![(COLUMN, column)], &context.clock)
 }
@@ -132,17 +110,12 @@ fn shown(
 fn text(
     root: Value,
     rows: Option<u64>,
-    ran: RanOn<'_>,
+    ran_on: &str,
     (statistics, governed): (&Statistics, Vec<String>),
 ) -> Result<String> {
     let mut whole = Map::new();
     whole.insert("Plan".into(), root);
-    whole.insert("Ran On".into(), ran.on.into());
-    if !ran.refusals.is_empty() {
-        let told = ran.refusals.iter().map(|why| plain::message(why));
-        let told: Vec<String> = told.collect();
-        whole.insert("Not In Engine".into(), json!(told));
-    }
+    whole.insert("Ran On".into(), ran_on.into());
     whole.insert(
         "Planning Time".into(),
         milliseconds(statistics.planning_seconds),
@@ -167,41 +140,9 @@ fn milliseconds(seconds: f64) -> Value {
     json!((seconds * 1e6).round() / 1e3)
 }
 
-/// A plan that has not run.
-fn planned(native: &NativePlan) -> Value {
-    match native {
-        NativePlan::Whole(prepared) => stages(&prepared.outline(), &[], None),
-        NativePlan::Hybrid(hybrid) => {
-            let parts = hybrid.subplans.iter();
-            let parts = parts.map(|subplan| stages(&subplan.prepared.outline(), &[], None));
-            with_parts(logical(&hybrid.plan), parts)
-        }
-    }
-}
-
-/// A plan that has run.
-fn run(profiled: Profiled) -> Value {
-    let Profiled { rows, parts, rest } = profiled;
-    let whole = rest.is_none().then_some(rows);
-    let mut parts = parts
-        .into_iter()
-        .map(|(outline, records)| stages(&outline, &records, whole));
-    match rest {
-        Some(rest) => with_parts(operator(rest.as_ref()), parts),
-        None => parts.next().unwrap_or(Value::Null),
-    }
-}
-
-/// The node `root` with the parts that ran before it.
-fn with_parts(mut root: Value, parts: impl Iterator<Item = Value>) -> Value {
-    let parts = parts.enumerate().map(|(number, mut part)| {
-        part["Parent Relationship"] = "InitPlan".into();
-        part["Subplan Name"] = format!("part {}", number + 1).into();
-        part
-    });
-    let parts: Vec<Value> = parts.collect();
-    add(&mut root, parts);
-    root
+/// A program that has run.
+fn run(profiled: &Profiled) -> Value {
+    stages(&profiled.stages, &profiled.records, Some(profiled.rows))
 }
 
 /// Adds nodes below `node`, and their time to its own.
@@ -353,14 +294,6 @@ fn operator(plan: &dyn ExecutionPlan) -> Value {
     }
     let below = plan.children().into_iter();
     let below = below.map(|child| operator(child.as_ref())).collect();
-    add(&mut node, below);
-    node
-}
-
-/// A logical node with those below it.
-fn logical(plan: &LogicalPlan) -> Value {
-    let mut node = titled(&plan.display().to_string());
-    let below = plan.inputs().into_iter().map(logical).collect();
     add(&mut node, below);
     node
 }

@@ -269,8 +269,7 @@ fn check(sets: u64, queries: u64) {
     eprintln!("queries by what became of them: {counts:?}");
     let all: usize = counts.values().sum();
     let share = |kind: &str| counts.get(kind).copied().unwrap_or(0) as f64 / all as f64;
-    assert!(share("algebra") >= 0.80, "{counts:?}");
-    assert!(share("algebra") + share("both") >= 0.85, "{counts:?}");
+    assert!(share("algebra") >= 0.85, "{counts:?}");
     assert!(
         share("both fail") <= 0.10,
         "the queries are bad: {counts:?}"
@@ -285,10 +284,8 @@ fn answers_are_those_of_datafusion() {
 }
 
 #[test]
-fn what_is_not_ours_runs_over_the_rows_of_what_is() {
+fn the_engine_runs_what_datafusion_once_ran() {
     let database = Database::new(1, WAYS[0]);
-    // A condition of a join that differs each time is none of the engine's.
-    let joined = "select x.rid, y.rid, z.rid from blocks x join few y on x.rid = y.rid + 1 left join few z on z.rid = y.rid and random() >= 0";
     let ran = |text: &str, wanted: &str| match (database.ours(text), database.theirs(text)) {
         (Outcome::Rows { rows, ran_on, .. }, Outcome::Rows { rows: expected, .. }) => {
             assert_eq!(difference(&rows, &expected, &[]), None, "{text}");
@@ -297,20 +294,22 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
         }
         other => panic!("{text}: {other:?}"),
     };
-    ran(joined, "both");
-    // A bare scan is no part.
+    // Conditions of joins that differ each time.
+    ran(
+        "select x.rid, y.rid, z.rid from blocks x join few y on x.rid = y.rid + 1 left join few z on z.rid = y.rid and random() >= 0",
+        "algebra",
+    );
     ran(
         "select x.rid, z.rid from blocks x left join few z on z.rid = x.rid and random() >= 0",
-        "datafusion",
+        "algebra",
     );
-    // Windows are.
     let inner = "select rid, rank() over (order by rid % 3) r, sum(rid) over (order by rid rows 2 preceding) s from blocks";
     ran(inner, "algebra");
     ran(
         &format!(
             "select r, s, z.rid from ({inner}) t left join few z on z.rid = r and random() >= 0"
         ),
-        "both",
+        "algebra",
     );
     ran(
         "select x.rid, y.rid, bit_and(y.rid) over (order by y.rid) from blocks x join few y on x.rid = y.rid + 1",
@@ -342,21 +341,6 @@ fn what_is_not_ours_runs_over_the_rows_of_what_is() {
         "select * from (values (1, 'a'), (2, null)) t (a, b) join few on a = rid",
         "algebra",
     );
-    let explained = |text: &str| match database.ours(&format!("explain {text}")) {
-        Outcome::Rows { rows, .. } => format!("{rows:?}"),
-        other => panic!("{other:?}"),
-    };
-    let shown = explained(joined);
-    for part in [
-        "part 1, run by the algebra",
-        "the rest, run by datafusion",
-        "Left Join",
-        "TableScan: part 1",
-    ] {
-        assert!(shown.contains(part), "{part} is missing: {shown}");
-    }
-    let analysed = explained(&format!("analyze {joined}"));
-    assert!(analysed.contains("rows: 40"), "{analysed}");
 }
 
 /// Both engines have rows for a query, the same, and ours found them by itself.
@@ -529,9 +513,6 @@ fn answers_to_ten_thousand_queries_are_those_of_duckdb() {
     }
     eprintln!("queries by what became of them: {counts:?}");
     let all: usize = counts.values().sum();
-    let same = ["algebra", "both", "datafusion"]
-        .iter()
-        .filter_map(|kind| counts.get(kind))
-        .sum::<usize>();
+    let same = counts.get("algebra").copied().unwrap_or_default();
     assert!(same as f64 >= 0.75 * all as f64, "{counts:?}");
 }

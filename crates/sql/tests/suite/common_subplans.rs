@@ -186,21 +186,3 @@ fn other_subplans_are_computed_each() {
         database.expect(query, *scans, &[]);
     }
 }
-
-/// Parts with the same rows run once, and the rest reads them under the names that it knows.
-#[test]
-fn equal_parts_of_a_plan_run_once() {
-    let database = Database::new();
-    let query = "with v as (select w, i, sum(p) a, count(*) b from s group by w, i), \
-        n as (select i, w, a, b, percent_rank() over (partition by w order by i) r from v) \
-        select sum(x.a), sum(y.b), count(*) from n x join n y on x.w = y.w and x.r < y.r where y.i > 2";
-    let plan = database.lines(&format!("explain {query}")).join("\n");
-    if plan.contains("run by datafusion") {
-        assert!(
-            plan.contains("part 1, run by the algebra, read 2 times:"),
-            "{plan}"
-        );
-        assert!(!plan.contains("part 2"), "{plan}");
-    }
-    assert_eq!(database.lines(query).len(), 1);
-}

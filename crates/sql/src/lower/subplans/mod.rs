@@ -283,23 +283,6 @@ impl<'p> Subplans<'p> {
         Some((plan, Readers { distinct, readers }))
     }
 
-    /// `plan` with all columns of `other`, which has the same rows; `None` if it cannot have them.
-    pub(crate) fn with_columns_of(
-        &mut self,
-        plan: &LogicalPlan,
-        other: &LogicalPlan,
-    ) -> Option<Arc<LogicalPlan>> {
-        let nodes = &self.numbering.nodes;
-        let (own, node) = (nodes.get(&address(plan))?, nodes.get(&address(other))?);
-        if own.relation != node.relation {
-            return None;
-        }
-        let wanted = own.columns.iter().chain(&node.columns).copied().collect();
-        let wide = self.numbering.widened(plan, &wanted)?;
-        self.widened.push(Arc::clone(&wide));
-        Some(wide)
-    }
-
     /// Whether the distinct rows of `from` are shared, or all; `None` if it is not worth it for these readers.
     fn form(&self, from: &Candidate<'_>, readers: &[(Candidate<'_>, Vec<usize>)]) -> Option<bool> {
         let all = |is: fn(&Reader) -> bool| readers.iter().all(|(other, _)| is(&other.reader));
