@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -37,10 +37,11 @@ pub(super) struct Compiled {
     pub schema: SchemaRef,
 }
 
-/// `e` with columns in the places of its subqueries, which `found` gets with these columns.
+/// `e` with columns in the places of its subqueries, which `found` gets with these columns. They are found before, whether a row needs
+/// them or not.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for a subquery that gives no value, and one within a `case`.
+/// [`Error::Unsupported`] for a subquery that gives no value.
 fn parameters_of(e: &Sql, found: &mut Vec<(Arc<Field>, Subquery)>) -> Result<Sql> {
     let replaced = e.clone().transform_down(|e| match e {
         Sql::ScalarSubquery(subquery) => {
@@ -50,18 +51,11 @@ fn parameters_of(e: &Sql, found: &mut Vec<(Arc<Field>, Subquery)>) -> Result<Sql
             found.push((Arc::new(Field::new(&name, data, true)), subquery));
             Ok(Transformed::yes(Sql::Column(Column::from_name(name))))
         }
-        Sql::Case(case) => Ok(Transformed::new(
-            Sql::Case(case),
-            false,
-            TreeNodeRecursion::Jump,
-        )),
         other => Ok(Transformed::no(other)),
     });
     let replaced = replaced.map_err(failed)?.data;
     if has_subquery(&replaced) {
-        return Err(Error::Unsupported(
-            "a subquery that a row may not need".into(),
-        ));
+        return Err(Error::Unsupported("a subquery that gives no value".into()));
     }
     Ok(replaced)
 }
@@ -360,8 +354,7 @@ impl Lowering<'_> {
         self.call_with(e, &data, scope, vec![])
     }
 
-    /// `e` as a call over the columns that it reads and the values of the subqueries in it, which are found before. None of those that
-    /// a row may not need: finding them could fail.
+    /// `e` as a call over the columns that it reads and the values of the subqueries in it, which are found before.
     fn call_of_subqueries(&mut self, e: &Sql, scope: Scope<'_>) -> Result<Expr> {
         let data = type_of(e, scope.schema).map_err(failed)?;
         let mut subqueries = Vec::new();
@@ -387,7 +380,7 @@ impl Lowering<'_> {
     /// found before.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a subquery that a row may not need.
+    /// [`Error::Unsupported`] for a subquery that gives no value.
     pub(super) fn compiled(&mut self, all: &[&Sql], scope: Scope<'_>) -> Result<Compiled> {
         let mut subqueries = Vec::new();
         let mut replaced = Vec::with_capacity(all.len());

@@ -129,6 +129,8 @@ const WHOLE: &[&str] = &[
     "select s.id, x.c from staff s, lateral (select count(*) as c from unnest(s.skills) as k) as x",
     "select count(distinct (name, dept)) from staff",
     "values (gen_random_uuid(), 1), (gen_random_uuid(), 2)",
+    "select id, case when id <= (select max(id) from room) then 'yes' else 'no' end from staff",
+    "select id, case when active then (select max(title) from room) when id > 5 then name else (select min(title) from room) end from staff",
     "select relname from pg_class",
     "select relname from pg_class limit 3 offset 1",
     "select * from staff a left join staff b on a.id = b.id and random() < 0.5",
