@@ -1,9 +1,9 @@
-//! The frame of optimizer rules that look at one node of a plan at a time, those below first.
+//! What looks at one node of a plan at a time: the frame of optimizer rules that do, those below first, and a question about all nodes.
 
 use std::fmt;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
@@ -40,4 +40,24 @@ impl OptimizerRule for EachNode {
             None => Transformed::no(plan),
         })
     }
+}
+
+/// Whether some node of `plan`, or of a subquery in it, is one that is looked for.
+///
+/// # Errors
+/// The first that `is` gives.
+pub(crate) fn any_node(
+    plan: &LogicalPlan,
+    mut is: impl FnMut(&LogicalPlan) -> Result<bool>,
+) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        found = is(node)?;
+        Ok(if found {
+            TreeNodeRecursion::Stop
+        } else {
+            TreeNodeRecursion::Continue
+        })
+    })?;
+    Ok(found)
 }

@@ -7,13 +7,15 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, Sort as SortKey};
 use datafusion::logical_expr::{
     Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias,
 };
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::optimize::each_node::any_node;
 
 /// The analyzer rule. It must come first: others would not find what a query in `from` is.
 #[derive(Debug)]
@@ -35,16 +37,7 @@ impl AnalyzerRule for Orders {
 
 /// Whether a node of a plan sorts.
 fn is_sorted_within(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        found |= matches!(node, LogicalPlan::Sort(_));
-        Ok(if found {
-            TreeNodeRecursion::Stop
-        } else {
-            TreeNodeRecursion::Continue
-        })
-    })?;
-    Ok(found)
+    any_node(plan, |node| Ok(matches!(node, LogicalPlan::Sort(_))))
 }
 
 /// `plan` without the sorts that nobody can see. `wanted` says whether somebody sees the order of its rows.

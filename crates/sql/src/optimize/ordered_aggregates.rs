@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -19,6 +19,8 @@ use datafusion::logical_expr::{
     Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::optimize::each_node::any_node;
 
 use crate::functions::lists::names::STRUCT;
 use crate::functions::lists::ordered::{ITEMS, TEXT, TEXTS, VALUES, spelled};
@@ -49,18 +51,12 @@ impl AnalyzerRule for OrderedAggregates {
 
 /// Whether the plan has such aggregates: most have none.
 fn has_gathering(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::Aggregate(aggregate) = node {
-            found |= aggregate.aggr_expr.iter().any(|e| gathering(e).is_some());
+    any_node(plan, |node| match node {
+        LogicalPlan::Aggregate(aggregate) => {
+            Ok(aggregate.aggr_expr.iter().any(|e| gathering(e).is_some()))
         }
-        Ok(if found {
-            TreeNodeRecursion::Stop
-        } else {
-            TreeNodeRecursion::Continue
-        })
-    })?;
-    Ok(found)
+        _ => Ok(false),
+    })
 }
 
 /// The aggregate that an expression of a group is, if it gathers values in an order, distinct ones, or with other texts between

@@ -7,6 +7,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
 
 use crate::error::Error;
+use crate::optimize::each_node::any_node;
 use crate::optimize::working_table::WorkTable;
 
 /// Refuses aggregates over the rows of the round before, and outer joins that would keep rows without any of them: they have a row
@@ -59,27 +60,18 @@ fn refused(node: &LogicalPlan, name: &str) -> Result<Option<String>> {
 /// # Errors
 /// Those of looking at it.
 pub(crate) fn is_recursive(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        found |= matches!(node, LogicalPlan::RecursiveQuery(_));
-        Ok(if found {
-            TreeNodeRecursion::Stop
-        } else {
-            TreeNodeRecursion::Continue
-        })
-    })?;
-    Ok(found)
+    any_node(plan, |node| {
+        Ok(matches!(node, LogicalPlan::RecursiveQuery(_)))
+    })
 }
 
 /// Whether `plan` reads the table of a recursive query.
 fn reads(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::TableScan(scan) = node {
-            let provider = source_as_provider(&scan.source)?;
-            found |= provider.downcast_ref::<WorkTable>().is_some();
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(found)
+    any_node(plan, |node| {
+        let LogicalPlan::TableScan(scan) = node else {
+            return Ok(false);
+        };
+        let provider = source_as_provider(&scan.source)?;
+        Ok(provider.downcast_ref::<WorkTable>().is_some())
+    })
 }
