@@ -150,12 +150,13 @@ fn vector(array: &ArrayRef, ty: &Type) -> Result<Vector> {
     Vector::from_arrow(array, ty)
 }
 
-/// Whether `vector` keeps the promises of its type. Placeholders of NULLs are set to a value within the bounds.
+/// Whether `vector` keeps the promises of its type. Placeholders of NULLs are set to a value within the bounds: to zero where it is
+/// one, as kernels that look at no NULLs overflow with the least value of a type.
 fn kept(vector: &mut Vector, ty: &Type) -> bool {
     if vector.valid.is_some() && !ty.nullable {
         return false;
     }
-    fn within<T: Copy + PartialOrd + TryFrom<i128>>(
+    fn within<T: Copy + Default + Ord + TryFrom<i128>>(
         values: &mut [T],
         valid: Option<&[bool]>,
         (low, high): (i128, i128),
@@ -165,10 +166,11 @@ fn kept(vector: &mut Vector, ty: &Type) -> bool {
             return true;
         };
         if let Some(valid) = valid {
+            let placeholder = T::default().max(low).min(high);
             let pairs = values.iter_mut().zip(valid);
             pairs
                 .filter(|(_, valid)| !**valid)
-                .for_each(|(v, _)| *v = low);
+                .for_each(|(v, _)| *v = placeholder);
         }
         values
             .iter()
@@ -185,7 +187,8 @@ fn kept(vector: &mut Vector, ty: &Type) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Decimal128Array, Int32Array, Int64Array};
+    use arrow::array::{Decimal128Array, Int32Array, Int64Array, Time64MicrosecondArray};
+    use arrow::datatypes::TimeUnit;
 
     fn ty(data: DataType) -> Type {
         Type::of(&data, true).unwrap()
@@ -205,10 +208,22 @@ mod tests {
     #[test]
     fn what_is_null_lies_within_the_bounds() {
         let array: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(8)]));
-        let ty = ty(DataType::Int32).within((7, 8));
-        let mut vector = vector(&array, &ty).unwrap();
-        assert!(kept(&mut vector, &ty));
+        let narrow = ty(DataType::Int32).within((7, 8));
+        let mut vector = vector(&array, &narrow).unwrap();
+        assert!(kept(&mut vector, &narrow));
         assert!(matches!(vector.values, Values::Int(v) if v == [7, 8]));
+        // Elsewhere it is zero, which arrow may multiply.
+        let clock = DataType::Time64(TimeUnit::Microsecond);
+        let array: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![None, Some(8)]));
+        let vector = Arrived {
+            rows: 2,
+            columns: vec![(0, array)],
+            name: "clock".into(),
+        };
+        let found = vector
+            .read(0, &ty(clock.clone()), &Rows::Run(0..2))
+            .unwrap();
+        assert!(matches!(found.unwrap().values, Values::Int(v) if v == [0, 8]));
     }
 
     #[test]
