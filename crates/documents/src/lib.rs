@@ -21,5 +21,5 @@ mod strings;
 mod walk;
 
 pub use paths::{Form, Paths};
-pub use strings::{BadEscape, characters, inner, unescaped};
+pub use strings::{BadEscape, characters, inner, text_of, unescaped};
 pub use walk::Walk;

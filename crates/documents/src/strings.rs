@@ -1,6 +1,9 @@
 //! Strings as they are written, and their characters.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use memchr::memchr;
 
 use crate::walk::Walk;
 
@@ -31,6 +34,22 @@ pub fn characters(string: &str) -> Result<String, BadEscape> {
         string: string.trim().to_string(),
         why: e.to_string(),
     })
+}
+
+/// What `->>` gives of a value, which has no blanks around it: the characters of a string, `None` of `null`, and others as they are
+/// written.
+///
+/// # Errors
+/// For escapes that stand for no character.
+pub fn text_of(value: &str) -> Result<Option<Cow<'_, str>>, BadEscape> {
+    match value.as_bytes() {
+        [b'"', .., b'"'] => match memchr(b'\\', value.as_bytes()) {
+            None => Ok(Some(Cow::Borrowed(inner(value)))),
+            Some(_) => Ok(Some(Cow::Owned(characters(value)?))),
+        },
+        [b'n', ..] => Ok(None),
+        _ => Ok(Some(Cow::Borrowed(value))),
+    }
 }
 
 /// What stands between the quotes of a string.

@@ -83,8 +83,8 @@ pub use expr::build::{alike, and, call, case, compare, in_set, is_null, not, or}
 pub use expr::extreme::extreme;
 pub use expr::ranged::{of_float, ranged};
 pub use expr::{
-    Arithmetic, Call, Calls, DateField, Expr, Extreme, FloatFunction, Literal, Node, PerLabel,
-    Ranged, WholeFunction, is_fallible,
+    Arithmetic, Call, CalledPart, Calls, DateField, Expr, Extreme, FloatFunction, Literal, Node,
+    PerLabel, Ranged, WholeFunction, is_fallible,
 };
 pub use logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
 pub use logical::aggregate_call::AggregateCall;
@@ -93,6 +93,7 @@ pub use logical::opening::{Opening, WorkingRows};
 pub use logical::parts::{Merged, Part};
 pub use logical::relation::{AsOf, Column, Output, Query, Rel, Scan};
 pub use logical::row_function::{Made, MadeRows, RowFunction, RowPieces};
+pub use logical::scan::ScannedPart;
 pub use logical::window::{
     Distance, FrameBounds, FrameEdge, FrameExclusion, FrameRow, FrameUnits, WindowFold,
     WindowFunction,

@@ -90,6 +90,7 @@ fn scan(query: &mut Query, name: &str, table: &Arc<Table>) -> (Rel, usize, usize
         table: table.clone(),
         alias: name.into(),
         columns: vec![(key, 0), (value, 1)],
+        parts: vec![],
         row_ids: None,
         filters: vec![],
         shown: vec![],

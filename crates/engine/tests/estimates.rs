@@ -41,6 +41,7 @@ fn scan(query: &mut Query, table: &Arc<Table>) -> (Rel, Vec<usize>) {
         table: Arc::clone(table),
         alias: table.definition().name.clone(),
         columns,
+        parts: vec![],
         row_ids: None,
         filters: vec![],
         shown: vec![],

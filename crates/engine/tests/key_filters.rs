@@ -67,6 +67,7 @@ fn run(
         table: table.clone(),
         alias: "t".into(),
         columns: vec![(a, 0), (own, column)],
+        parts: vec![],
         row_ids: None,
         filters: vec![],
         shown: vec![],

@@ -124,6 +124,7 @@ fn scan(query: &mut Query, table: &Arc<table::Table>, filters: Vec<Filter>) -> (
         table: table.clone(),
         alias: "t".into(),
         columns: vec![(a, 0)],
+        parts: vec![],
         row_ids: Some(row),
         shown: filters.iter().map(|_| "a filter".into()).collect(),
         filters,

@@ -98,6 +98,7 @@ fn relation(query: &mut Query, of: &Stored, is_stored: bool, expected: f64) -> (
             table: of.table.clone(),
             alias: of.name.into(),
             columns: vars.iter().copied().zip(0..).collect(),
+            parts: vec![],
             row_ids: None,
             filters: vec![],
             shown: vec![],

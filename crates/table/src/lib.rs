@@ -62,12 +62,12 @@ pub use catalog::table::Table;
 pub use catalog::tables::{Catalog, Materialized, Tables, has_roles, has_schemas, has_views};
 pub use dictionary::{Dictionary, MOST_LABELS};
 pub use error::{Error, Result};
-pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Zone};
+pub use format::block::{BLOCK_ROWS, Block, Encoding, Matrix, Page, Shred, ShredForm, Zone};
 pub use format::row_id::ROW_COLUMN;
 pub use index::{KeyMap, KeySet, Keys};
 pub use scan::{
-    BATCH_ROWS, Cursor, Filter, Form, Gauge, LabelHits, Mask, Morsel, Rows, Scan, Test, ints_of,
-    wides_of,
+    BATCH_ROWS, Cursor, DocumentPart, Filter, Form, Gauge, LabelHits, Mask, Morsel, PartValues,
+    Rows, Scan, Test, ints_of, wides_of,
 };
 pub use schema::{
     Acl, Action, Check, Column, Comments, DOMAIN, Deferral, Definition, Domain, EnumType,

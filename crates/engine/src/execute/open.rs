@@ -13,10 +13,11 @@ use crate::execute::claim_order::order_pieces;
 use crate::execute::query_state::QueryState;
 use crate::execute::share::InstanceShare;
 use crate::logical::opening::Opening;
-use crate::logical::relation::Key;
+use crate::logical::relation::{self as logical, Key};
 use crate::memory::spill::Spilled;
 use crate::operators::external_scan::OpenExternal;
 use crate::operators::join_table::JoinTable;
+use crate::operators::source::ScanVars;
 use crate::options::NumaPolicy;
 use crate::physical::program::Source;
 use crate::vector::rows::Materialized;
@@ -30,10 +31,7 @@ pub(crate) enum OpenSource {
     Scan {
         scan: Scan,
         filters: Vec<table::Filter>,
-        /// One per column of `scan`.
-        vars: Vec<Var>,
-        /// The vector of the row ids, if `scan` gives them.
-        row_ids: Option<Var>,
+        vars: ScanVars,
         pieces: Vec<Box<[Morsel]>>,
         morsels: Morsels,
     },
@@ -107,9 +105,8 @@ impl QueryState {
         let block = self.execution.block_rows.unwrap_or(PIECE_ROWS);
         Ok(match source {
             Source::Scan(scan) => {
-                let columns = scan.columns.iter().map(|(_, column)| *column).collect();
-                let vars = scan.columns.iter().map(|(var, _)| *var).collect();
-                let inner = Scan::new(scan.table.clone(), columns, scan.row_ids.is_some());
+                let vars = ScanVars::of(scan);
+                let inner = stored(scan);
                 let nodes = self.runtime.nearness.nodes();
                 let chunks = self.execution.block_rows.unwrap_or(0) / table::BLOCK_ROWS;
                 let mut pieces = grouped(inner.morsels(), nodes, chunks.max(1));
@@ -126,7 +123,6 @@ impl QueryState {
                     scan: inner,
                     filters: scan.filters.clone(),
                     vars,
-                    row_ids: scan.row_ids,
                     pieces: pieces.into_iter().map(|(_, piece)| piece).collect(),
                 }
             }
@@ -172,6 +168,17 @@ impl QueryState {
             }
         })
     }
+}
+
+/// What a scan reads of its table.
+fn stored(scan: &logical::Scan) -> Scan {
+    let columns = scan.columns.iter().map(|(_, column)| *column).collect();
+    let own = Scan::new(scan.table.clone(), columns, scan.row_ids.is_some());
+    if scan.parts.is_empty() {
+        return own;
+    }
+    let parts = scan.parts.iter().map(|own| own.part.clone());
+    own.with_parts(parts.collect())
 }
 
 /// The queue of a piece that lies on node `home`; `None` if another instance takes the piece.

@@ -170,8 +170,8 @@ impl Hold {
             Hold::Whole(task) => task,
         };
         match (self, &task.source) {
-            (Hold::Scan(chunk), OpenSource::Scan { vars, row_ids, .. }) => {
-                ColumnReader::Scan(&chunk.cursor, vars, *row_ids)
+            (Hold::Scan(chunk), OpenSource::Scan { vars, .. }) => {
+                ColumnReader::Scan(&chunk.cursor, vars)
             }
             (_, OpenSource::Materialized { rows, .. }) => ColumnReader::Materialized(rows),
             (_, OpenSource::Marked { table, row, .. }) => ColumnReader::JoinTable(table, *row),
@@ -203,7 +203,7 @@ impl Chunk {
             return Err(Error::internal("a piece of what is no table"));
         };
         let pool = scan.table().snapshot().pool();
-        let filters = task.sink_factory.filters(filters, scan, vars);
+        let filters = task.sink_factory.filters(filters, scan, &vars.columns);
         let opened = scan.open(pool, morsel, &filters, traffic, node).await?;
         Ok(opened.map(|cursor| Chunk {
             // SAFETY: the cursor borrows from the scan and its table's pool, which `task` owns on the heap, and

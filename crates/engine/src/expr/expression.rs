@@ -134,10 +134,36 @@ pub trait Call: Any + Send + Sync + fmt::Debug {
         None
     }
 
+    /// Which part of a document it depends on, if it takes one document, depends on nothing else of it, and does not fail: a scan may
+    /// have the part without the document.
+    fn part(&self) -> Option<CalledPart<'_>> {
+        None
+    }
+
+    /// What it gives of documents of which a scan has the [part](Call::part): a text per row, NULL where there is none.
+    ///
+    /// # Errors
+    /// If it does not take a part.
+    fn of_parts(
+        &self,
+        _parts: &ArrayRef,
+    ) -> std::result::Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>> {
+        Err("parts of documents for a function of something else".into())
+    }
+
     /// Whether it may do something, or give something else, each time it is called: then it is called for rows of the answer only.
     fn is_volatile(&self) -> bool {
         false
     }
+}
+
+/// The part of a document that a function depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct CalledPart<'c> {
+    /// The keys that lead to it, through objects.
+    pub keys: &'c [String],
+    /// Whether it depends on the text of the part, as `->>` gives it, or on the part as it is written.
+    pub as_text: bool,
 }
 
 /// Several functions of one argument that are computed at once.

@@ -14,7 +14,8 @@ pub(crate) mod ranged;
 pub(crate) mod whole;
 
 pub use expression::{
-    Arithmetic, Call, Calls, Expr, Extreme, Literal, Node, PerLabel, Ranged, is_fallible,
+    Arithmetic, Call, CalledPart, Calls, Expr, Extreme, Literal, Node, PerLabel, Ranged,
+    is_fallible,
 };
 pub use kernel::FloatFunction;
 pub use whole::{DateField, WholeFunction};

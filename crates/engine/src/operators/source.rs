@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use algebra::VECTOR_ROWS;
-use table::{Cursor, Rows};
+use table::{Cursor, PartValues, Rows};
 
 use crate::error::{Error, Result};
+use crate::logical::scan::{Scan, ScannedPart};
 use crate::operators::external_scan::Arrived;
 use crate::vector::batch::Batch;
 use crate::vector::rows::Materialized;
@@ -60,11 +61,59 @@ impl Selection {
     }
 }
 
+/// The vectors of a scan.
+#[derive(Debug)]
+pub(crate) struct ScanVars {
+    /// One per column.
+    pub columns: Vec<Var>,
+    /// One per part of documents.
+    pub parts: Vec<ScannedPart>,
+    /// That of the row ids, if it gives them.
+    pub row_ids: Option<Var>,
+}
+
+impl ScanVars {
+    /// Those of `scan`.
+    pub fn of(scan: &Scan) -> ScanVars {
+        ScanVars {
+            columns: scan.columns.iter().map(|(var, _)| *var).collect(),
+            parts: scan.parts.clone(),
+            row_ids: scan.row_ids,
+        }
+    }
+
+    /// The values of `var` at `rows`; `None` if the scan does not have it.
+    fn read(
+        &self,
+        cursor: &Cursor<'_>,
+        var: Var,
+        ty: &Type,
+        rows: &Rows<'_>,
+    ) -> Result<Option<Vector>> {
+        if self.row_ids == Some(var) {
+            return row_ids(cursor, ty, rows).map(Some);
+        }
+        if let Some(column) = self.columns.iter().position(|own| *own == var) {
+            return read(cursor, column, ty, rows).map(Some);
+        }
+        let part = self.parts.iter().position(|own| own.var == var);
+        let Some(number) = part else {
+            return Ok(None);
+        };
+        let call = &self.parts[number].call;
+        let found = match cursor.part(number, rows)? {
+            PartValues::Parts(parts) => call.of_parts(&parts),
+            PartValues::Documents(documents) => call.call(&[documents], rows.len()),
+        };
+        Vector::from_arrow(&found.map_err(Error::Call)?, ty).map(Some)
+    }
+}
+
 /// Reads columns that are not in a batch yet.
 #[derive(Clone, Copy)]
 pub(crate) enum ColumnReader<'a, 'p> {
-    /// The columns of a scan, with their vectors, and the vector of its row ids.
-    Scan(&'a Cursor<'p>, &'a [Var], Option<Var>),
+    /// The columns of a scan.
+    Scan(&'a Cursor<'p>, &'a ScanVars),
     /// Materialised rows.
     Materialized(&'a Materialized),
     /// Rows received from an external source.
@@ -83,13 +132,12 @@ impl ColumnReader<'_, '_> {
         batch: &mut Batch,
     ) -> Result<()> {
         let vector = match self {
-            ColumnReader::Scan(cursor, _, Some(row)) if *row == var => {
-                row_ids(cursor, ty, &selection.rows())?
+            ColumnReader::Scan(cursor, vars) => {
+                match vars.read(cursor, var, ty, &selection.rows())? {
+                    Some(vector) => vector,
+                    None => return Ok(()),
+                }
             }
-            ColumnReader::Scan(cursor, vars, _) => match vars.iter().position(|v| *v == var) {
-                Some(column) => read(cursor, column, ty, &selection.rows())?,
-                None => return Ok(()),
-            },
             ColumnReader::Materialized(stored) => match stored.columns.get(&var) {
                 Some(vector) => at(vector, &selection.rows())?,
                 None => return Ok(()),

@@ -9,6 +9,7 @@ pub(crate) mod build_side;
 pub(crate) mod classes;
 pub(crate) mod copies;
 pub(crate) mod distinct_values;
+pub(crate) mod document_parts;
 pub(crate) mod early_groups;
 pub(crate) mod explain;
 pub(crate) mod first_groups;

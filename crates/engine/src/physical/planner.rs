@@ -17,8 +17,8 @@ use crate::physical::program::{
 use crate::physical::statistics::expected_after_all;
 use crate::physical::transfer::transfer;
 use crate::physical::{
-    distinct_values, early_groups, join_order, outer_join, semi_join, shifted_sums, together,
-    wide_keys,
+    distinct_values, document_parts, early_groups, join_order, outer_join, semi_join, shifted_sums,
+    together, wide_keys,
 };
 use crate::vector::value::Var;
 
@@ -56,7 +56,9 @@ pub(crate) fn plan(query: &mut Query, root: Rel, output: &Output) -> Result<Prog
         }
     }
     for stage in &mut planner.stages {
+        let sink = stage.sink.reads(false);
         for pipeline in &mut stage.pipelines {
+            document_parts::scanned(planner.query, pipeline, &sink);
             together::computed(planner.query, &mut pipeline.operators);
         }
     }

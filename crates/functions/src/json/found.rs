@@ -5,19 +5,21 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanBuilder, ByteView, StringViewArray, StringViewBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, ByteView, StringViewArray,
+    StringViewBuilder,
+};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
-use documents::Paths;
-use memchr::memchr;
+use documents::{Paths, text_of};
 use table::{JsonKind, json_kind};
 
 use crate::json::contained::Contained;
 use crate::json::get::{STEPS, STEPS_TEXT};
 use crate::json::value::{of_texts, texts};
-use crate::json::walk::{characters, form, looked_at, told};
+use crate::json::walk::{form, looked_at, told};
 
 /// A part of a document.
 #[derive(Clone, Debug)]
@@ -63,6 +65,34 @@ impl fmt::Display for Part {
 }
 
 impl Part {
+    /// The keys that lead to it, and whether it is its text that matters, as `->>` gives it; `None` if it takes more than the part
+    /// to tell what is wanted.
+    pub fn kept(&self) -> Option<(&[String], bool)> {
+        match self.wanted {
+            _ if self.keys.is_empty() => None,
+            Wanted::Json => Some((&self.keys, false)),
+            Wanted::Text | Wanted::Among(_) => Some((&self.keys, true)),
+            Wanted::Containing(_) => None,
+        }
+    }
+
+    /// What is wanted of the part of each document of `jsonb`, by what is [kept](Part::kept) of it.
+    ///
+    /// # Errors
+    /// Of no such texts.
+    pub fn of_kept(&self, parts: &ArrayRef) -> Result<ArrayRef> {
+        let texts = parts.as_string_view();
+        match &self.wanted {
+            Wanted::Json => of_texts(JsonKind::Normal, texts.clone()),
+            Wanted::Among(among) => {
+                let is_one = |text: &str| among.binary_search_by(|own| (**own).cmp(text)).is_ok();
+                let truths = texts.iter().map(|text| text.map(is_one));
+                Ok(Arc::new(truths.collect::<BooleanArray>()))
+            }
+            _ => Ok(Arc::clone(parts)),
+        }
+    }
+
     /// The paths whose ends tell what is wanted: the first is that of the part, unless that is the document and its members tell.
     fn paths(&self) -> Vec<Vec<String>> {
         let own = || self.keys.clone();
@@ -271,12 +301,12 @@ impl<'w> Values<'w> {
         let part = found.first().copied().flatten();
         match self {
             Values::Json(values) => values.append(part.map(Cow::Borrowed), within)?,
-            Values::Texts(values) => values.append(text_of(part)?, within)?,
+            Values::Texts(values) => values.append(characters_of(part)?, within)?,
             Values::Truths(texts, values) => {
                 let is_one = |found: Cow<'_, str>| {
                     texts.binary_search_by(|own| (**own).cmp(&*found)).is_ok()
                 };
-                values.append_option(text_of(part)?.map(is_one));
+                values.append_option(characters_of(part)?.map(is_one));
             }
             Values::Contain {
                 constant,
@@ -369,19 +399,10 @@ impl Views {
     }
 }
 
-/// What `->>` gives of a part, which has no blanks around it.
-fn text_of(part: Option<&str>) -> Result<Option<Cow<'_, str>>> {
-    let Some(part) = part else {
-        return Ok(None);
-    };
-    match part.as_bytes() {
-        [b'"', .., b'"'] => match memchr(b'\\', part.as_bytes()) {
-            None => Ok(part.get(1..part.len() - 1).map(Cow::Borrowed)),
-            Some(_) => Ok(Some(Cow::Owned(characters(part)?))),
-        },
-        [b'n', ..] => Ok(None),
-        _ => Ok(Some(Cow::Borrowed(part))),
-    }
+/// What `->>` gives of a part.
+fn characters_of(part: Option<&str>) -> Result<Option<Cow<'_, str>>> {
+    let text = part.map(text_of).transpose().map_err(told)?;
+    Ok(text.flatten())
 }
 
 /// Whether parts of documents of type `data` are found without errors.

@@ -1,6 +1,9 @@
 //! The form of `jsonb`.
 
+use std::borrow::Cow;
+
 use datafusion::common::{Result, exec_err};
+use documents::{Walk, inner};
 use messages::Error;
 use serde::de::IgnoredAny;
 
@@ -87,31 +90,28 @@ impl<'t> Reader<'t> {
         comes
     }
 
-    /// The string or the scalar that comes next, as it is written.
-    fn token(&mut self) -> &'t str {
-        let first = self.peek();
-        let start = self.at;
-        let mut rest = self.text.as_bytes()[start..].iter().skip(1);
-        self.at += 1;
-        while let Some(byte) = rest.next() {
-            match (first, byte) {
-                (Some(b'"'), b'\\') => {
-                    rest.next();
-                    self.at += 2;
-                    continue;
-                }
-                (Some(b'"'), b'"') => {
-                    self.at += 1;
-                    break;
-                }
-                (Some(b'"'), _) => {}
-                (_, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r') => break,
-                _ => {}
-            }
-            self.at += 1;
+    /// The string or the scalar that comes next, as it is written, and whether there are escapes in it.
+    fn token(&mut self) -> (&'t str, bool) {
+        self.peek();
+        let mut walk = Walk::new(&self.text[self.at..]);
+        let token = match walk.peek() {
+            Some(b'"') => walk.string(),
+            _ => walk.value().map(|scalar| (scalar, false)),
+        };
+        let Some((token, escaped)) = token else {
+            self.at = self.text.len();
+            return ("", false);
+        };
+        self.at += token.len();
+        (token, escaped)
+    }
+
+    /// The characters of the string that comes next.
+    fn string(&mut self) -> Result<Cow<'t, str>> {
+        match self.token() {
+            (string, false) => Ok(Cow::Borrowed(inner(string))),
+            (string, true) => held(cut::characters(string)?).map(Cow::Owned),
         }
-        self.at = self.at.min(self.text.len());
-        &self.text[start..self.at]
     }
 
     /// Appends the value that comes next.
@@ -131,11 +131,11 @@ impl<'t> Reader<'t> {
             Some(b'{') => stacker::maybe_grow(RED_ZONE, STACK, || self.object(depth - 1, out)),
             Some(b'[') => stacker::maybe_grow(RED_ZONE, STACK, || self.array(depth - 1, out)),
             Some(b'"') => {
-                quote(&held(cut::characters(self.token())?)?, out);
+                quote(&self.string()?, out);
                 Ok(())
             }
             _ => {
-                let token = self.token();
+                let (token, _) = self.token();
                 if Kind::of(token) != Kind::Number {
                     out.push_str(token);
                     return Ok(());
@@ -149,14 +149,14 @@ impl<'t> Reader<'t> {
     }
 
     fn object(&mut self, depth: usize, out: &mut String) -> Result<()> {
-        let mut members = Vec::new();
+        let (mut members, mut values) = (Vec::new(), String::new());
         self.eat(b'{');
         while !self.eat(b'}') && self.peek().is_some() {
-            let key = held(cut::characters(self.token())?)?;
+            let key = self.string()?;
             self.eat(b':');
-            let mut value = String::new();
-            self.value(depth, &mut value)?;
-            members.push((key, value));
+            let start = values.len();
+            self.value(depth, &mut values)?;
+            members.push((key, start..values.len()));
             self.eat(b',');
         }
         // Of equal keys the last one stays, and a stable order leaves it last.
@@ -169,7 +169,7 @@ impl<'t> Reader<'t> {
             out.push_str(if at > 0 { ", " } else { "" });
             quote(key, out);
             out.push_str(": ");
-            out.push_str(value);
+            out.push_str(&values[value.clone()]);
         }
         out.push('}');
         Ok(())
@@ -203,6 +203,12 @@ fn held(text: String) -> Result<String> {
 /// Appends a string as PostgreSQL writes it.
 pub(super) fn quote(text: &str, out: &mut String) {
     out.push('"');
+    let is_plain = |byte: u8| (byte >= b' ') & (byte != b'"') & (byte != b'\\');
+    if text.bytes().fold(true, |all, byte| all & is_plain(byte)) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -225,6 +231,15 @@ const MOST_BEHIND: i64 = 16_383;
 
 /// Appends a number without its exponent, with all its digits.
 fn number(text: &str, out: &mut String) -> Result<()> {
+    /// Digits that fit on either side of the point.
+    const FEW: usize = 1_000;
+    let is_nonzero = |byte: &u8| matches!(byte, b'1'..=b'9');
+    let is_zero = || !text.as_bytes().iter().any(is_nonzero);
+    let negative_zero = text.starts_with('-') && is_zero();
+    if text.len() <= FEW && !text.contains(['e', 'E']) && !negative_zero {
+        out.push_str(text);
+        return Ok(());
+    }
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (negative, digits) = match digits.strip_prefix('-') {
         Some(digits) => (true, digits),

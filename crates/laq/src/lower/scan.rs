@@ -87,6 +87,7 @@ impl Lowering<'_> {
         let mut rel = Rel::Scan(Scan {
             alias: table.definition().name.clone(),
             columns: vars.iter().map(|(column, var)| (*var, *column)).collect(),
+            parts: vec![],
             row_ids: None,
             table,
             filters,

@@ -4,13 +4,13 @@ use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, ExprSchema};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr as Sql;
 use datafusion::logical_expr::expr::ScalarFunction;
-use engine::{Call, Calls, Expr, Result};
+use engine::{Call, CalledPart, Calls, Expr, Result};
 use table::json_kind;
 
 use crate::functions::json::found::{Part, Parts, compared, is_sure, part};
@@ -41,6 +41,15 @@ impl Call for PartOf {
         self.part.to_string().trim_start().to_string()
     }
 
+    fn part(&self) -> Option<CalledPart<'_>> {
+        let (keys, as_text) = self.part.kept().filter(|_| self.is_sure)?;
+        Some(CalledPart { keys, as_text })
+    }
+
+    fn of_parts(&self, parts: &ArrayRef) -> std::result::Result<ArrayRef, Failure> {
+        Ok(self.part.of_kept(parts)?)
+    }
+
     fn together(&self, calls: &[Arc<dyn Call>]) -> Option<Arc<dyn Calls>> {
         let part = |call: &Arc<dyn Call>| {
             let call: &dyn Any = &**call;
@@ -63,7 +72,7 @@ impl Calls for PartsOf {
 }
 
 /// Parts of documents that an expression reads as columns, each with its column.
-pub(super) type PartColumns = Vec<(Column, Expr)>;
+type PartColumns = Vec<(Column, Expr)>;
 
 impl Lowering<'_> {
     /// The part of a document that `function` takes out of it, of type `data`; `None` for other functions, and keys that are no
@@ -115,12 +124,35 @@ impl Lowering<'_> {
         engine::call(vec![document], Arc::new(call), data).map(Some)
     }
 
+    /// Puts columns in the place of parts of documents in `e`, and adds the values of those that are not there yet to `more`.
+    ///
+    /// # Errors
+    /// Those of lowering the parts.
+    pub(super) fn part_values(
+        &mut self,
+        e: &mut Sql,
+        scope: Scope<'_>,
+        more: &mut Vec<(Arc<Field>, Expr)>,
+    ) -> Result<()> {
+        let Some((changed, parts)) = self.with_parts_as_columns(e, scope)? else {
+            return Ok(());
+        };
+        *e = changed;
+        for (part, value) in parts {
+            if more.iter().all(|(field, _)| *field.name() != part.name) {
+                let field = Field::new(&part.name, value.ty.data.clone(), true);
+                more.push((Arc::new(field), value));
+            }
+        }
+        Ok(())
+    }
+
     /// `e` with columns in the place of parts of documents that are columns themselves, if there are any. The parts are found before
     /// `e` is evaluated, so these are of `jsonb`, where that cannot fail.
     ///
     /// # Errors
     /// Those of lowering the parts.
-    pub(super) fn with_parts_as_columns(
+    fn with_parts_as_columns(
         &mut self,
         e: &Sql,
         scope: Scope<'_>,

@@ -387,7 +387,10 @@ impl Lowering<'_> {
         for e in all {
             replaced.push(parameters_of(e, &mut subqueries)?);
         }
-        let more = self.values_of(subqueries)?;
+        let mut more = self.values_of(subqueries)?;
+        for e in &mut replaced {
+            self.part_values(e, scope, &mut more)?;
+        }
         let replaced: Vec<&Sql> = replaced.iter().collect();
         self.compiled_with(&replaced, scope, more)
     }
@@ -403,22 +406,13 @@ impl Lowering<'_> {
         if has_subquery(e) || e.is_volatile() {
             return Err(Error::Unsupported(format!("the expression {e}")));
         }
-        let found = self.with_parts_as_columns(e, scope)?;
-        let e = match &found {
-            None => e,
-            Some((e, parts)) => {
-                more.extend(parts.iter().map(|(part, value)| {
-                    let field = Field::new(&part.name, value.ty.data.clone(), true);
-                    (Arc::new(field), value.clone())
-                }));
-                e
-            }
-        };
+        let mut e = e.clone();
+        self.part_values(&mut e, scope, &mut more)?;
         let Compiled {
             args,
             exprs,
             schema,
-        } = self.compiled_with(&[e], scope, more)?;
+        } = self.compiled_with(&[&e], scope, more)?;
         let [expr] = &exprs[..] else {
             return Err(Error::Unsupported(format!("the expression {e}")));
         };

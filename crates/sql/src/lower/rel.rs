@@ -406,6 +406,7 @@ impl Lowering<'_> {
             table,
             alias: scan.table_name.table().to_string(),
             columns,
+            parts: vec![],
             row_ids,
             filters,
             shown,

@@ -183,26 +183,86 @@ fn answers(executor: sql::Executor, statements: &[String]) -> Vec<String> {
     statements.iter().map(run).collect()
 }
 
-#[test]
-fn parts_of_random_documents_are_those_that_are_found_one_by_one() {
-    let mut rng = Rng::with_seed(7);
-    let mut rows = Vec::new();
-    for id in 0..400 {
+/// Tables of random documents, in 400 rows.
+fn tables(rng: &mut Rng, name: &str) -> Vec<String> {
+    let row = |id| {
         let document = if rng.usize(0..20) == 0 {
             "null".to_string()
         } else {
-            format!("'{}'", value(&mut rng, 4))
+            format!("'{}'", value(rng, 4))
         };
-        rows.push(format!("({id}, {document}, {document})"));
-    }
-    let mut statements = vec![
-        "create table t (id int, j jsonb, k json)".to_string(),
-        format!("insert into t values {}", rows.join(", ")),
-    ];
-    statements.extend((0..100).map(|_| query(&mut rng)));
-    let own = answers(sql::Executor::Fused, &statements);
-    let other = answers(sql::Executor::DataFusion, &statements);
-    for ((own, other), statement) in own.iter().zip(&other).zip(&statements) {
+        format!("({id}, {document}, {document})")
+    };
+    let rows: Vec<String> = (0..400).map(row).collect();
+    vec![
+        format!("create table {name} (id int, j jsonb, k json)"),
+        format!("insert into {name} values {}", rows.join(", ")),
+    ]
+}
+
+/// That the executors find the same.
+fn compare(statements: &[String]) {
+    let own = answers(sql::Executor::Fused, statements);
+    let other = answers(sql::Executor::DataFusion, statements);
+    for ((own, other), statement) in own.iter().zip(&other).zip(statements) {
         assert_eq!(own, other, "{statement}");
     }
+}
+
+#[test]
+fn parts_of_random_documents_are_those_that_are_found_one_by_one() {
+    let mut rng = Rng::with_seed(7);
+    let mut statements = tables(&mut rng, "t");
+    statements.extend((0..100).map(|_| query(&mut rng)));
+    compare(&statements);
+}
+
+/// In a block, which keeps parts apart, with rows behind it that are in none.
+#[test]
+fn parts_that_are_kept_apart_are_those_of_the_documents() {
+    let mut rng = Rng::with_seed(11);
+    let mut statements = tables(&mut rng, "few");
+    statements.push("create table t (id int, j jsonb, k json)".into());
+    statements.push(
+        "insert into t select id + 400 * n, j, k from few, generate_series(0, 40) as s(n)".into(),
+    );
+    statements.push("insert into t select id + 16400, k::jsonb, k from few".into());
+    statements.push("delete from t where id % 3 = 0".into());
+    statements.extend((0..30).map(|_| query(&mut rng)));
+    compare(&statements);
+}
+
+/// A query of parts that are kept apart does not read the documents; one of the documents does, and so does one of parts that few have.
+#[test]
+fn documents_are_not_read_for_what_is_kept_apart() {
+    let statements = [
+        "create table t (j jsonb)",
+        "insert into t select jsonb_build_object('kind', 'k' || n % 5, 'at', n, 'text', repeat('long ', 50)) from generate_series(1, 20000) as s(n)",
+        "explain select j ->> 'kind', max((j ->> 'at')::int) from t where j -> 'at' <> '7' group by 1",
+        "explain select j from t where j ->> 'kind' = 'k1'",
+        "explain select j ->> 'text' from t",
+        "explain select j ->> 'kind' from t as o where exists (select 1 from t as i where i.j ->> 'at' = o.j ->> 'at')",
+    ];
+    let statements = statements.map(str::to_owned);
+    let found = answers(sql::Executor::Fused, &statements);
+    let scans = |plan: &str| -> Vec<String> {
+        let lines = plan.lines().map(str::trim);
+        let scans = lines.filter(|line| line.starts_with("scan"));
+        scans.map(str::to_owned).collect()
+    };
+    assert_eq!(
+        scans(&found[2]),
+        ["scan t (j -> 'at', j ->> 'kind', j ->> 'at')"]
+    );
+    let whole = scans(&found[3]);
+    assert_eq!(whole, ["scan t (j, j ->> 'kind' in ('k1'))"]);
+    assert_eq!(scans(&found[4]), ["scan t (j)"], "half of the bytes");
+    let both = scans(&found[5]);
+    assert!(
+        both.len() == 2
+            && both
+                .iter()
+                .all(|scan| !scan.contains("(j,") && !scan.contains("(j)")),
+        "{both:?}"
+    );
 }

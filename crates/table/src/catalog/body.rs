@@ -38,14 +38,8 @@ pub(crate) fn body(
     let page_size = snapshot.pool().page_size();
     let columns = definition.columns.len();
     let decode_block = |bytes: &[u8]| {
-        let block: Block = postcard::from_bytes(bytes).ok()?;
-        let sound = block.rows > 0
-            && block.columns.len() == columns
-            && block
-                .columns
-                .iter()
-                .all(|m| m.is_sound(block.rows, page_size));
-        sound.then_some(block)
+        let block = Block::read(bytes)?;
+        block.is_sound(columns, page_size).then_some(block)
     };
     let old_blocks = before.map_or(&[][..], |b| &b.blocks);
     let blocks = records(snapshot, space, key::BLOCK, old_blocks, decode_block)

@@ -3,14 +3,13 @@
 use buffer::PageId;
 
 use crate::catalog::table::Table;
-use crate::format::block::Matrix;
 use crate::format::key;
 use crate::format::run::Run;
 
 /// What some pages of a table hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Values and validity of this column, of all blocks.
+    /// Values, validity and shreds of this column, of all blocks.
     Column(usize),
     /// The labels of this column's dictionary.
     Dictionary(usize),
@@ -31,11 +30,9 @@ impl Table {
     pub fn parts(&self) -> Vec<(Part, Vec<PageId>)> {
         let body = &self.body;
         let column = |column: usize| {
-            let matrices = body.blocks.iter().map(|block| &block.value.columns[column]);
-            (
-                Part::Column(column),
-                matrices.flat_map(Matrix::page_ids).collect(),
-            )
+            let blocks = body.blocks.iter();
+            let pages = blocks.flat_map(|block| block.value.pages_of(column));
+            (Part::Column(column), pages.collect())
         };
         let dictionaries = body.dictionaries.iter().enumerate();
         let dictionaries = dictionaries.filter_map(|(column, slot)| {

@@ -6,11 +6,14 @@
 use buffer::PageId;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
+use crate::format::record::{self, damaged};
+
 /// Most rows of one block.
 pub const BLOCK_ROWS: usize = 65_536;
 
 /// Rows of one block, column by column.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// Rows, 1 ..= [`BLOCK_ROWS`].
     pub rows: u32,
@@ -18,6 +21,33 @@ pub struct Block {
     pub bucket: u8,
     /// One matrix per column of the table, in order.
     pub columns: Vec<Matrix>,
+    /// What is kept of documents beside them, each path of a column once.
+    pub shreds: Vec<Shred>,
+}
+
+/// The values that lie at one path of the documents of a column of `jsonb`, as a column of their own: a shredded column.
+/// NULL where a document has none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shred {
+    /// The position of the documents' column.
+    pub column: u32,
+    /// The keys that lead to the values, through objects only.
+    pub keys: Vec<String>,
+    /// What the matrix holds of the values.
+    pub form: ShredForm,
+    /// One per row of the block.
+    pub matrix: Matrix,
+}
+
+/// What is kept of the values at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ShredForm {
+    /// All are strings: their characters.
+    Strings,
+    /// All are whole numbers of 64 bits, written as these are: the numbers.
+    Numbers,
+    /// The values as they are written in the documents.
+    Written,
 }
 
 /// One column of one block: a column chunk.
@@ -115,9 +145,87 @@ impl Zone {
 }
 
 impl Block {
+    /// The block of a record of table `name`.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`](crate::Error::Damaged).
+    pub(crate) fn decode(bytes: &[u8], name: &str) -> Result<Block> {
+        Block::read(bytes).ok_or_else(|| damaged(name, "the record of a block"))
+    }
+
+    /// The block of a record; `None` if it is damaged. The shreds stand behind the columns, if there are any: versions up to 0.1
+    /// read over them.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Block> {
+        let ((rows, bucket, columns), rest) = postcard::take_from_bytes(bytes).ok()?;
+        let shreds = match rest {
+            [] => vec![],
+            rest => postcard::from_bytes(rest).ok()?,
+        };
+        Some(Block {
+            rows,
+            bucket,
+            columns,
+            shreds,
+        })
+    }
+
+    /// The record of the block, which is one of table `name`.
+    ///
+    /// # Errors
+    /// Of no block that there is.
+    pub(crate) fn encode(&self, name: &str) -> Result<Vec<u8>> {
+        let mut bytes = record::encode(&(self.rows, self.bucket, &self.columns), name)?;
+        if !self.shreds.is_empty() {
+            bytes.extend(record::encode(&self.shreds, name)?);
+        }
+        Ok(bytes)
+    }
+
+    /// Whether the record is one that this program could have written for a table of so many columns.
+    pub(crate) fn is_sound(&self, columns: usize, page_size: usize) -> bool {
+        let is_column = |shred: &Shred| (shred.column as usize) < columns;
+        let matrices = self.shreds.iter().map(|shred| &shred.matrix);
+        let mut matrices = self.columns.iter().chain(matrices);
+        self.rows > 0
+            && self.columns.len() == columns
+            && self.shreds.iter().all(is_column)
+            && matrices.all(|matrix| matrix.is_sound(self.rows, page_size))
+    }
+
+    /// What is kept at this path of the documents of a column.
+    pub fn shred<K: AsRef<str>>(&self, column: usize, keys: &[K]) -> Option<&Shred> {
+        self.shreds_of(column).find(|shred| {
+            let same = |(own, key): (&String, &K)| own == key.as_ref();
+            shred.keys.len() == keys.len() && shred.keys.iter().zip(keys).all(same)
+        })
+    }
+
+    /// What is kept of the documents of a column.
+    pub fn shreds_of(&self, column: usize) -> impl Iterator<Item = &Shred> {
+        let is_of = move |shred: &&Shred| shred.column as usize == column;
+        self.shreds.iter().filter(is_of)
+    }
+
     /// All pages.
     pub(crate) fn page_ids(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.columns.iter().flat_map(Matrix::page_ids)
+        let shreds = self.shreds.iter().map(|shred| &shred.matrix);
+        self.columns.iter().chain(shreds).flat_map(Matrix::page_ids)
+    }
+
+    /// The pages of a column, those of its shreds included.
+    pub(crate) fn pages_of(&self, column: usize) -> impl Iterator<Item = PageId> + '_ {
+        let shreds = self.shreds_of(column).map(|shred| &shred.matrix);
+        let own = self.columns.get(column).into_iter();
+        own.chain(shreds).flat_map(Matrix::page_ids)
+    }
+
+    /// Removes a column with its shreds; those behind it have the number before.
+    pub(crate) fn remove(&mut self, column: usize) {
+        self.columns.remove(column);
+        self.shreds.retain(|shred| shred.column as usize != column);
+        for shred in &mut self.shreds {
+            shred.column -= u32::from(shred.column as usize > column);
+        }
     }
 }
 

@@ -70,7 +70,7 @@ impl<'a> Stock<'a> {
             .snapshot
             .get(self.space, &key::numbered(key::BLOCK, number));
         let block = match bytes {
-            Some(bytes) => Some(decode::<Block>(&bytes, &self.definition.name)?),
+            Some(bytes) => Some(Block::decode(&bytes, &self.definition.name)?),
             None => None,
         };
         let page_size = self.snapshot.pool().page_size();

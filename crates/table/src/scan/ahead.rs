@@ -8,6 +8,7 @@ use buffer::{PageId, Pool};
 use crate::catalog::table::Table;
 use crate::format::block::{Block, Matrix};
 use crate::scan::filter::Filter;
+use crate::scan::parts::DocumentPart;
 
 /// Blocks of the largest window, as far as the pool allows so many.
 const MOST: usize = 32;
@@ -76,21 +77,25 @@ impl Ahead {
         table: &Table,
         opened: usize,
         filters: &[Filter],
-        columns: &[usize],
+        (columns, parts): (&[usize], &[DocumentPart]),
     ) {
         let blocks = &table.body.blocks;
         let seen = self.front.load(Ordering::Relaxed);
         let Some((from, end)) = self.turn(opened, blocks.len()) else {
             return;
         };
-        let columns = if self.all_columns() { columns } else { &[] };
+        let wanted = if self.all_columns() {
+            (columns, parts)
+        } else {
+            (&[][..], &[][..])
+        };
         let most = (pool.frames() / SHARE).max(1);
         let (mut pages, mut reached) = (Vec::new(), from);
         for stored in &blocks[from..end] {
             if pages.len() >= most {
                 break;
             }
-            add_pages(&stored.value, filters, columns, &mut pages);
+            add_pages(&stored.value, filters, wanted, &mut pages);
             reached += 1;
         }
         // One block may have more than the pool can spare: the rest is loaded when it is opened. Beside
@@ -108,13 +113,24 @@ impl Ahead {
     }
 }
 
-/// Adds the pages of a block that are read for `filters` and of `columns`.
-fn add_pages(block: &Block, filters: &[Filter], columns: &[usize], pages: &mut Vec<PageId>) {
+/// Adds the pages of a block that are read for `filters`, and of columns and parts of documents.
+fn add_pages(
+    block: &Block,
+    filters: &[Filter],
+    (columns, parts): (&[usize], &[DocumentPart]),
+    pages: &mut Vec<PageId>,
+) {
     if filters.iter().any(|filter| filter.excludes(block)) {
         return;
     }
     let filtered = filters.iter().flat_map(|filter| &filter.columns);
     let mut columns: Vec<usize> = filtered.chain(columns).copied().collect();
+    for part in parts {
+        match part.place(block) {
+            place if place.form.is_some() => pages.extend(all_pages(place.matrix)),
+            _ => columns.push(part.column),
+        }
+    }
     columns.sort_unstable();
     columns.dedup();
     for column in columns {

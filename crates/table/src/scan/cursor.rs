@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::format::row_id::RowId;
 use crate::scan::chunk::PinnedChunk;
 use crate::scan::decode::decode;
+use crate::scan::parts::PartChunk;
 use crate::scan::rows::{BATCH_ROWS, Rows};
 
 /// An opened morsel, which hands out the rows that its filters left: as batches ([`Cursor::next`]), or
@@ -21,6 +22,8 @@ pub struct Cursor<'p> {
     pub(crate) schema: &'p SchemaRef,
     /// Whether row ids are their last column.
     pub(crate) row_ids: bool,
+    /// How many columns of the table stand before the documents of parts and the row ids.
+    pub(crate) columns: usize,
     pub(crate) state: State<'p>,
 }
 
@@ -38,6 +41,8 @@ pub(crate) struct OpenBlock<'p> {
     pub key: u32,
     /// One per column of the scan.
     pub chunks: Vec<PinnedChunk<'p>>,
+    /// One per part of documents.
+    pub parts: Vec<PartChunk<'p>>,
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
     /// Rows that are left after the filters.
     pub rows: usize,

@@ -11,6 +11,7 @@
 //! | `mask`, `rows` | rows of a block, as bits and as positions |
 //! | `chunk` | a column of a block with its pages pinned |
 //! | `decode` | stored values back into Arrow arrays |
+//! | `parts` | parts of documents, from where they are kept apart |
 //! | `cursor`, `vectors` | the rows that are left, as batches and column by column |
 
 mod ahead;
@@ -21,6 +22,7 @@ mod filter;
 mod integers;
 mod mask;
 mod open;
+mod parts;
 mod read;
 mod rows;
 mod sample;
@@ -31,4 +33,5 @@ pub use filter::{Filter, Form, Gauge, LabelHits, Test};
 pub use integers::{ints_of, wides_of};
 pub use mask::Mask;
 pub use open::{Morsel, Scan};
+pub use parts::{DocumentPart, PartValues};
 pub use rows::{BATCH_ROWS, Rows};

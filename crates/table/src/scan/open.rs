@@ -22,6 +22,7 @@ use crate::scan::cursor::{Cursor, OpenBlock, State, batch};
 use crate::scan::filter::Filter;
 use crate::scan::filter::apply::{FilteredBlock, apply};
 use crate::scan::mask::Mask;
+use crate::scan::parts::{DocumentPart, PartChunk};
 
 /// What to read of a table: some of its columns, in pieces ([`Scan::morsels`]) that may be opened
 /// in any order and by any thread.
@@ -29,6 +30,8 @@ use crate::scan::mask::Mask;
 pub struct Scan {
     table: Arc<Table>,
     columns: Vec<usize>,
+    /// Parts of documents that it reads besides.
+    parts: Vec<DocumentPart>,
     /// Absent if it reads nothing ahead.
     ahead: Option<Arc<Ahead>>,
     row_ids: bool,
@@ -82,10 +85,27 @@ impl Scan {
         Scan {
             table,
             columns,
+            parts: vec![],
             ahead,
             row_ids,
             schema,
         }
+    }
+
+    /// The same scan, which reads parts of documents, too: see [`Cursor::part`]. Its rows come as positions only
+    /// ([`Cursor::next_rows`]).
+    #[must_use]
+    pub fn with_parts(mut self, parts: Vec<DocumentPart>) -> Scan {
+        let stored = self.table.schema();
+        let documents = parts
+            .iter()
+            .map(|part| stored.fields()[part.column].clone());
+        let (own, row_ids) = self.schema.fields().split_at(self.columns.len());
+        let all = own.iter().cloned().chain(documents);
+        let all: Vec<_> = all.chain(row_ids.iter().cloned()).collect();
+        self.schema = Arc::new(Schema::new(all));
+        self.parts = parts;
+        self
     }
 
     /// The rows of a piece that the scan may deliver; `None` if all may be.
@@ -183,11 +203,9 @@ impl Scan {
                 Some(keep) => arrow::compute::and(&keep, &hits)?,
             });
         }
-        let mut columns: Vec<ArrayRef> = self
-            .columns
-            .iter()
-            .map(|c| batch.column(*c).clone())
-            .collect();
+        let documents = self.parts.iter().map(|part| &part.column);
+        let columns = self.columns.iter().chain(documents);
+        let mut columns: Vec<ArrayRef> = columns.map(|c| batch.column(*c).clone()).collect();
         if self.row_ids {
             columns.push(Arc::new(chunk.value.ids(chunk.key)));
         }
@@ -212,7 +230,13 @@ impl Scan {
             return Ok(None);
         }
         if let Some(ahead) = &self.ahead {
-            ahead.read(pool, &self.table, index, filters, &self.columns);
+            ahead.read(
+                pool,
+                &self.table,
+                index,
+                filters,
+                (&self.columns, &self.parts),
+            );
         }
         let mut wanted = self.wanted(stored);
         if wanted.is_none() {
@@ -238,10 +262,10 @@ impl Scan {
         for column in &self.columns {
             chunks.push(filtered.take_chunk(*column));
         }
-        let missing: Vec<_> = chunks
-            .iter()
-            .flat_map(|(_, chunk)| chunk.missing(&wanted))
-            .collect();
+        let mut parts = self.part_chunks(pool, block);
+        let needed = chunks.iter().map(|(_, chunk)| chunk);
+        let needed = needed.chain(parts.iter().map(|part| &part.chunk));
+        let missing: Vec<_> = needed.flat_map(|chunk| chunk.missing(&wanted)).collect();
         let waits = filtered.waits || missing.iter().any(|page| !pool.is_resident(*page));
         let held: usize = chunks.iter().map(|(_, chunk)| chunk.held()).sum();
         self.opened(block, waits, held + missing.len());
@@ -251,10 +275,14 @@ impl Scan {
             chunk.hold(&wanted).await?;
             dictionaries.push(self.table.dictionary(*column).await?);
         }
+        for part in &mut parts {
+            part.chunk.hold(&wanted).await?;
+        }
         let rows = wanted.count();
         let open = OpenBlock {
             key: stored.key,
             chunks: chunks.into_iter().map(|(_, chunk)| chunk).collect(),
+            parts,
             dictionaries,
             rows,
             picks: (rows < block.rows as usize).then(|| wanted.positions()),
@@ -263,6 +291,13 @@ impl Scan {
             here,
         };
         Ok(Some(self.cursor(State::Block(open))))
+    }
+
+    /// The chunks of the parts of documents, of which nothing is pinned yet.
+    fn part_chunks<'p>(&'p self, pool: &'p Arc<Pool>, block: &'p Block) -> Vec<PartChunk<'p>> {
+        let table = &self.table.body.definition.name;
+        let parts = self.parts.iter();
+        parts.map(|part| part.chunk(table, pool, block)).collect()
     }
 
     /// The rows of a block that are not deleted, and that it may deliver.
@@ -293,14 +328,17 @@ impl Scan {
         if waits {
             ahead.waited();
         }
-        let pages = |column: &usize| block.columns[*column].pages.len();
-        ahead.needed(needed, self.columns.iter().map(pages).sum());
+        let columns = self.columns.iter().map(|column| &block.columns[*column]);
+        let parts = self.parts.iter().map(|part| part.place(block).matrix);
+        let offered = columns.chain(parts).map(|matrix| matrix.pages.len());
+        ahead.needed(needed, offered.sum());
     }
 
     fn cursor<'p>(&'p self, state: State<'p>) -> Cursor<'p> {
         Cursor {
             schema: &self.schema,
             row_ids: self.row_ids,
+            columns: self.columns.len(),
             state,
         }
     }

@@ -16,6 +16,7 @@ use crate::format::row_id::RowId;
 use crate::scan::cursor::{Cursor, OpenBlock, State};
 use crate::scan::decode::{decode, floats_into, numbers_into};
 use crate::scan::integers::{ints_of, wides_of};
+use crate::scan::parts::PartValues;
 use crate::scan::rows::Rows;
 
 impl<'p> Cursor<'p> {
@@ -188,6 +189,24 @@ impl<'p> Cursor<'p> {
         }
     }
 
+    /// The values of part `number` of the scan at `rows`, or their documents where no values are kept.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn part(&self, number: usize, rows: &Rows<'_>) -> Result<PartValues> {
+        match &self.state {
+            State::Tail(batch, _) => {
+                let documents = at(batch.column(self.columns + number), rows)?;
+                Ok(PartValues::Documents(documents))
+            }
+            State::Block(block) => {
+                let documents = self.schema.field(self.columns + number).data_type();
+                let mut tally = block.tally();
+                block.parts[number].values(rows, documents, &mut tally)
+            }
+        }
+    }
+
     /// Appends the row ids of `rows`, the values of [`crate::ROW_COLUMN`], to `out`. Only for scans that have row ids.
     ///
     /// # Errors
@@ -230,7 +249,6 @@ impl<'p> OpenBlock<'p> {
     }
 }
 
-/// Some rows of an array of the tail.
 /// Appends the floats of an Arrow array, in double precision.
 fn floats_of(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
     match array.data_type() {
@@ -246,6 +264,7 @@ fn floats_of(array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
     Ok(())
 }
 
+/// Some rows of an array of the tail.
 fn at(array: &ArrayRef, rows: &Rows<'_>) -> Result<ArrayRef> {
     Ok(match rows {
         Rows::Run(run) => array.slice(run.start, run.len()),

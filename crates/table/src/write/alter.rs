@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::format::block::Block;
 use crate::format::definition::DefinitionRecord;
 use crate::format::dictionary::DictionaryRecord;
-use crate::format::record::{damaged, decode, encode};
+use crate::format::record::{damaged, decode};
 use crate::format::{key, tail};
 use crate::index::maintain;
 use crate::index::settle::Place;
@@ -200,7 +200,7 @@ pub fn add_column(
     let page_size = tx.base().pool().page_size();
     let rows_of = |rows: usize| take(value, &UInt32Array::from(vec![0; rows]), None);
     for (entry, bytes) in tx.prefix(space, key::BLOCK).collect::<Vec<_>>() {
-        let mut block: Block = decode(&bytes, name)?;
+        let mut block = Block::decode(&bytes, name)?;
         let values = rows_of(block.rows as usize)?;
         let alone = Definition {
             columns: vec![own.clone()],
@@ -221,7 +221,7 @@ pub fn add_column(
             encode::encode(&own.name, values, dictionary.as_ref(), page_size, sink)
         })?;
         block.columns.push(matrix);
-        tx.put(space, &entry, &encode(&block, name)?);
+        tx.put(space, &entry, &block.encode(name)?);
     }
     if let Some(dictionary) = &dictionary {
         let position = before.columns.len();
@@ -277,13 +277,13 @@ pub fn drop_column(tx: &mut Transaction, name: &str, column: &str) -> Result<()>
     }
     let space = space(tx, name)?;
     for (entry, bytes) in tx.prefix(space, key::BLOCK).collect::<Vec<_>>() {
-        let mut block: Block = decode(&bytes, name)?;
+        let mut block = Block::decode(&bytes, name)?;
         if gone >= block.columns.len() {
             return Err(damaged(name, "the record of a block"));
         }
-        let matrix = block.columns.remove(gone);
-        matrix.page_ids().for_each(|page| tx.free_page(page));
-        tx.put(space, &entry, &encode(&block, name)?);
+        block.pages_of(gone).for_each(|page| tx.free_page(page));
+        block.remove(gone);
+        tx.put(space, &entry, &block.encode(name)?);
     }
     if let Some(bytes) = tx.get(space, &key::dictionary(gone)) {
         let record: DictionaryRecord = decode(&bytes, name)?;

@@ -21,7 +21,6 @@ use crate::catalog::space;
 use crate::error::Result;
 use crate::format::block::{Block, Zone};
 use crate::format::key;
-use crate::format::record::decode;
 use crate::schema::{Definition, ForeignKey};
 
 /// The fewest blocks of a parent by whose keys blocks are placed.
@@ -74,7 +73,7 @@ impl CoPartitioning {
         let space = space::space(tx, &parent.name)?;
         let mut blocks = Vec::new();
         for (_, bytes) in tx.prefix(space, key::BLOCK) {
-            let block: Block = decode(&bytes, &parent.name)?;
+            let block = Block::decode(&bytes, &parent.name)?;
             let Some(Zone::Int { min, max }) = block.columns[position].zone else {
                 return Ok(None);
             };

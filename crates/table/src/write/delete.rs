@@ -8,7 +8,7 @@ use store::Transaction;
 use crate::catalog::space::{changed, definition, space};
 use crate::error::{Error, Result};
 use crate::format::block::Block;
-use crate::format::record::{damaged, decode};
+use crate::format::record::damaged;
 use crate::format::row_id::RowId;
 use crate::format::{key, tail};
 use crate::index::maintain;
@@ -66,7 +66,7 @@ fn delete_in_block(
     let name = &definition.name;
     let entry = key::numbered(key::BLOCK, number);
     let bytes = tx.get(space, &entry).ok_or_else(|| unknown_row(name))?;
-    let block: Block = decode(&bytes, name)?;
+    let block = Block::decode(&bytes, name)?;
     if gone.max().is_some_and(|row| row >= block.rows) {
         return Err(unknown_row(name));
     }

@@ -12,15 +12,16 @@ use store::{Kind, Transaction};
 use crate::catalog::space::{self, changed};
 use crate::dictionary::DictionaryBuilder;
 use crate::error::{Error, Result};
-use crate::format::block::{BLOCK_ROWS, Block, Matrix};
+use crate::format::block::{BLOCK_ROWS, Block, Matrix, Shred};
 use crate::format::dictionary::DictionaryRecord;
 use crate::format::key;
-use crate::format::record::{damaged, decode, encode};
+use crate::format::record::{damaged, decode};
 use crate::index::gather::Gather;
 use crate::index::maintain;
 use crate::index::settle::{Place, settle};
 use crate::schema::{Definition, normalise};
 use crate::write::co_partition::CoPartitioning;
+use crate::write::encode::shreds::{self, documents};
 use crate::write::encode::{self, Sink};
 
 /// Appends blocks to one table, within one transaction, from many threads at once.
@@ -54,6 +55,8 @@ pub struct OpenBlock {
     cuts: Vec<usize>,
     /// Those that were written.
     columns: Mutex<Vec<Option<Matrix>>>,
+    /// What was written of their documents.
+    shreds: Mutex<Vec<Shred>>,
 }
 
 impl OpenBlock {
@@ -190,6 +193,7 @@ impl Loader {
             number,
             bucket,
             columns: Mutex::new(vec![None; batch.num_columns()]),
+            shreds: Mutex::default(),
             batch,
             cuts,
         }))
@@ -210,6 +214,28 @@ impl Loader {
             encode::encode(name, column, dictionary, self.page_size, sink)
         })?;
         block.columns.lock()[position] = Some(matrix);
+        self.shreds(block, position)
+    }
+
+    /// Encodes and writes the paths that most matter of the documents of a column, if it has documents.
+    fn shreds(&self, block: &OpenBlock, position: usize) -> Result<()> {
+        let Some(documents) = documents(block.batch.column(position))? else {
+            return Ok(());
+        };
+        let name = &self.definition.columns[position].name;
+        for paths in shreds::paths(&documents).chunks(shreds::AT_ONCE) {
+            for (keys, form, values) in shreds::values(&documents, paths)? {
+                let matrix = write_matrix(&self.tx, block.bucket, |sink| {
+                    encode::encode(name, &values, None, self.page_size, sink)
+                })?;
+                block.shreds.lock().push(Shred {
+                    column: position as u32,
+                    keys,
+                    form,
+                    matrix,
+                });
+            }
+        }
         Ok(())
     }
 
@@ -227,10 +253,13 @@ impl Loader {
                 what: "a block some columns of which were not written".into(),
             });
         };
+        let mut shreds = std::mem::take(&mut *block.shreds.lock());
+        shreds.sort_by(|a, b| (a.column, &a.keys).cmp(&(b.column, &b.keys)));
         let record = Block {
             rows: block.batch.num_rows() as u32,
             bucket: block.bucket,
             columns,
+            shreds,
         };
         self.rows
             .fetch_add(u64::from(record.rows), Ordering::Relaxed);
@@ -270,7 +299,7 @@ impl Loader {
             ..
         } = self;
         for (number, block) in done.into_inner() {
-            let bytes = encode(&block, &definition.name)?;
+            let bytes = block.encode(&definition.name)?;
             tx.put(space, &key::numbered(key::BLOCK, number), &bytes);
         }
         for (position, dictionary) in dictionaries.iter().enumerate() {

@@ -7,7 +7,7 @@ use store::Transaction;
 use crate::catalog::space::{definition, space};
 use crate::error::Result;
 use crate::format::block::Block;
-use crate::format::record::{damaged, decode};
+use crate::format::record::damaged;
 use crate::format::row_id::RowId;
 use crate::format::{key, tail};
 use crate::schema::Definition;
@@ -37,7 +37,7 @@ pub fn last_rows(tx: &Transaction, name: &str, count: u64) -> Result<Vec<u64>> {
         if left == 0 {
             break;
         }
-        let block: Block = decode(bytes, name)?;
+        let block = Block::decode(bytes, name)?;
         let number = key::number(entry).ok_or_else(|| damaged(name, "the number of a block"))?;
         let first = RowId::Block {
             key: number,

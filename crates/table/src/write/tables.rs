@@ -118,7 +118,7 @@ pub fn take_over(tx: &mut Transaction, name: &str, from: &str) -> Result<()> {
 /// Frees every page of a table and removes its rows.
 fn clear(tx: &mut Transaction, name: &str, space: u32) -> Result<()> {
     for (entry, bytes) in tx.prefix(space, key::BLOCK).collect::<Vec<_>>() {
-        let block: Block = decode(&bytes, name)?;
+        let block = Block::decode(&bytes, name)?;
         block.page_ids().for_each(|page| tx.free_page(page));
         tx.delete(space, &entry);
     }

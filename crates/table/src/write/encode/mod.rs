@@ -3,6 +3,7 @@
 mod floats;
 mod integers;
 mod pages;
+pub(crate) mod shreds;
 mod texts;
 
 use arrow::array::*;
