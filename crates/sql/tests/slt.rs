@@ -1,10 +1,11 @@
 //! The `.slt` files in `tests/slt`, each on a store of its own.
 //!
 //! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
-//! opened again after each statement that leaves no transaction in progress; by DataFusion and by Atoll's own engine,
-//! which in one of the runs is asked for each query several times, so that the last ones go by the plan that was kept.
+//! opened again after each statement that leaves no transaction in progress; by each executor of Atoll's own engine,
+//! which in one of the runs is asked for each query several times, so that the last ones go by the plan that was kept;
+//! and by DataFusion's operators.
 //! Each `connection` of a file is a session. `UPDATE_SLT=1 cargo test -p sql --test
-//! slt live` rewrites the expected results from what the engine answers: read the difference before committing it.
+//! slt fused_on_four_nodes` rewrites the expected results from what the engine answers: read the difference before committing it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -352,19 +353,15 @@ fn run_on(new: impl Fn() -> Database) {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
+/// By the operators of another engine: what they say is a second opinion.
 #[test]
 fn live() {
     run("live", false, sql::Executor::DataFusion);
 }
 
 #[test]
-fn four_nodes() {
-    run("4x1", false, sql::Executor::DataFusion);
-}
-
-#[test]
 fn reopened_after_each_statement() {
-    run("live", true, sql::Executor::DataFusion);
+    run("live", true, sql::Executor::Fused);
 }
 
 #[test]
