@@ -32,6 +32,7 @@ pub(crate) mod grouping_sets;
 pub(crate) mod hex;
 mod json_keys;
 pub(crate) mod keys;
+pub(crate) mod known_arguments;
 pub(crate) mod known_limits;
 pub(crate) mod lengths;
 pub(crate) mod likes;

@@ -36,7 +36,7 @@ impl StatementContext {
         &mut self,
         plan: &'p LogicalPlan,
     ) -> Result<Cow<'p, LogicalPlan>> {
-        let plan = match self.with_counts(plan).await? {
+        let plan = match self.with_known(plan).await? {
             Cow::Borrowed(plan) => self.with_shared(plan).await?,
             Cow::Owned(plan) => Cow::Owned(self.with_shared(&plan).await?.into_owned()),
         };

@@ -19,7 +19,7 @@ use workers::Workers;
 
 use crate::error::Result;
 use crate::frontend::ctes::ONCE;
-use crate::optimize::known_limits;
+use crate::optimize::{known_arguments, known_limits};
 use crate::scan::provider::Provider;
 use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
@@ -277,8 +277,11 @@ pub(super) fn is_lasting(plan: &LogicalPlan, parameters: bool) -> Result<bool> {
                     }
                     Expr::AggregateFunction(call) => {
                         call.func.signature().volatility == Volatility::Immutable
+                            && !known_arguments::is_wanted(expr)?
                     }
                     Expr::ScalarVariable(..) => false,
+                    // It is computed before the rest is.
+                    Expr::WindowFunction(_) if known_arguments::is_wanted(expr)? => false,
                     Expr::Placeholder(_) => parameters,
                     _ => true,
                 };

@@ -57,7 +57,10 @@ impl StatementContext {
             }
             let value = match &expr {
                 Expr::Literal(value, _) => value.clone(),
-                other => self.value_of_clause(clause, other).await?,
+                other => {
+                    check(clause, other)?;
+                    self.value_of(other).await?
+                }
             };
             let is_written = matches!(expr, Expr::Literal(..));
             let count = count(clause, &value, is_written)?;
@@ -67,13 +70,15 @@ impl StatementContext {
     }
 
     /// The value of an expression without columns.
-    async fn value_of_clause(&mut self, clause: Clause, expr: &Expr) -> Result<ScalarValue> {
-        check(clause, expr)?;
+    ///
+    /// # Errors
+    /// Those of computing it.
+    pub(super) async fn value_of(&mut self, expr: &Expr) -> Result<ScalarValue> {
         let plan = LogicalPlanBuilder::empty(true)
-            .project(vec![expr.clone().alias("count")])?
+            .project(vec![expr.clone().alias("value")])?
             .build()?;
         let mut rows = Box::pin(query::rows(self, &plan)).await?;
-        let mut value = ScalarValue::Null;
+        let mut value = ScalarValue::try_from(plan.schema().field(0).data_type())?;
         while let Some(batch) = rows.try_next().await? {
             if let Some(column) = batch.columns().first()
                 && !column.is_empty()

@@ -31,6 +31,7 @@ mod inserted;
 pub(crate) mod instance;
 pub(crate) mod kept_plans;
 mod kept_values;
+mod known_arguments;
 mod limit_counts;
 mod merged;
 pub(crate) mod modifiers;

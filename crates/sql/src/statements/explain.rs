@@ -57,7 +57,7 @@ pub(crate) async fn explain(
     let plan = if analyze {
         context.with_ctes(&plan).await?.into_owned()
     } else {
-        let plan = context.with_counts(&plan).await?.into_owned();
+        let plan = context.with_known(&plan).await?.into_owned();
         shared_plans::in_brief(plan)?
     };
     if json {
