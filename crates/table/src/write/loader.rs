@@ -224,13 +224,14 @@ impl Loader {
         };
         let name = &self.definition.columns[position].name;
         for paths in shreds::paths(&documents).chunks(shreds::AT_ONCE) {
-            for (keys, form, values) in shreds::values(&documents, paths)? {
+            for (keys, values) in paths.iter().zip(shreds::values(&documents, paths)?) {
+                let (form, values) = shreds::column(&values);
                 let matrix = write_matrix(&self.tx, block.bucket, |sink| {
                     encode::encode(name, &values, None, self.page_size, sink)
                 })?;
                 block.shreds.lock().push(Shred {
                     column: position as u32,
-                    keys,
+                    keys: keys.clone(),
                     form,
                     matrix,
                 });

@@ -170,14 +170,14 @@ impl Counted {
     }
 }
 
-/// The values at these paths, in what form they are kept, those of paths that a document has.
+/// The values at these paths, as they are written, one per document.
 ///
 /// # Errors
 /// [`Error::Test`] for documents that are not those of `jsonb`.
-pub(crate) fn values(
-    documents: &StringViewArray,
+pub(crate) fn values<'d>(
+    documents: &'d StringViewArray,
     paths: &[Vec<String>],
-) -> Result<Vec<(Vec<String>, ShredForm, ArrayRef)>> {
+) -> Result<Vec<Vec<Option<&'d str>>>> {
     let walks = Paths::new(paths);
     let mut found = vec![None; paths.len()];
     let mut all = vec![Vec::with_capacity(documents.len()); paths.len()];
@@ -189,22 +189,14 @@ pub(crate) fn values(
         } else {
             found.fill(None);
         }
-        all.iter_mut()
-            .zip(&found)
-            .for_each(|(all, one)| all.push(*one));
+        let both = all.iter_mut().zip(&found);
+        both.for_each(|(all, one)| all.push(*one));
     }
-    let kept = paths.iter().zip(all);
-    let kept = kept.filter(|(_, values)| values.iter().any(Option::is_some));
-    Ok(kept
-        .map(|(path, values)| {
-            let (form, values) = column(&values);
-            (path.clone(), form, values)
-        })
-        .collect())
+    Ok(all)
 }
 
 /// Values in the form that says most of them.
-fn column(values: &[Option<&str>]) -> (ShredForm, ArrayRef) {
+pub(crate) fn column(values: &[Option<&str>]) -> (ShredForm, ArrayRef) {
     if let Some(numbers) = numbers(values) {
         return (ShredForm::Numbers, Arc::new(numbers));
     }
