@@ -26,7 +26,8 @@ pub const BASE_BYTES: u64 = 128 << 20;
 pub struct Options {
     /// Worker threads; by default one for each cpu that this process may use, and one for each node at least.
     pub threads: Option<usize>,
-    /// Bytes of the buffer pool; by default a quarter of the memory that this process may use.
+    /// Bytes of the buffer pool; by default a quarter of the memory that this process may use, and of a limit a third, or half if
+    /// that leaves statements 512 MiB.
     pub pool_bytes: Option<u64>,
     /// Bytes that pool and statements may use together; by default three quarters of the memory that this
     /// process may use. Sorts and aggregates that need more spill to disk, joins fail.
@@ -126,7 +127,9 @@ impl Options {
                 "a memory limit of {limit} bytes is too small; raise --memory-limit to {LEAST_BYTES} at least"
             )));
         }
-        let pool = self.pool_bytes.unwrap_or((available / 4).min(limit / 3));
+        let pool = self
+            .pool_bytes
+            .unwrap_or((available / 4).min(pool_within(limit)));
         if pool > available {
             return Err(Error::Options(format!(
                 "a pool of {pool} bytes is larger than the {available} bytes of memory this process may use; lower --pool"
@@ -140,6 +143,16 @@ impl Options {
         Ok(Sizes { pool, limit })
     }
 }
+
+/// The pool's part of a limit: half of it, but no more than leaves statements two thirds or [`STATEMENTS`]. A working set that does not
+/// fit is read and decompressed again by each query, while few statements come near to their part.
+fn pool_within(limit: u64) -> u64 {
+    let half = limit / 2;
+    (limit / 3).max(half.min(limit.saturating_sub(STATEMENTS)))
+}
+
+/// Bytes that statements have beside a pool of half of the limit.
+const STATEMENTS: u64 = 512 << 20;
 
 /// What [`Options::sizes`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,6 +180,15 @@ mod tests {
             ..Options::default()
         };
         assert_eq!(limited.sizes(4 << 30).unwrap().pool, 100 << 20);
+        for (limit, pool) in [
+            (512, 170),
+            (768, 256),
+            (900, 388),
+            (1024, 512),
+            (2048, 1024),
+        ] {
+            assert_eq!(pool_within(limit << 20) >> 20, pool, "{limit} MiB");
+        }
     }
 
     #[test]
