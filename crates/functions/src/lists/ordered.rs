@@ -81,7 +81,8 @@ struct Gathered<'a> {
     lists: &'a ListArray,
     /// The fields of the items, or these.
     columns: Vec<ArrayRef>,
-    keys: Rows,
+    /// What the items are ordered by; `None` if they stay as they are.
+    keys: Option<Rows>,
 }
 
 /// The order of each key, from the constant that says so.
@@ -126,7 +127,11 @@ impl<'a> Gathered<'a> {
             SortField::new_with_options(key.data_type().clone(), options)
         };
         let fields = keys.iter().zip(options).map(field).collect();
-        let keys = RowConverter::new(fields)?.convert_columns(keys)?;
+        // Of no columns there are no rows.
+        let keys = match keys {
+            [] => None,
+            keys => Some(RowConverter::new(fields)?.convert_columns(keys)?),
+        };
         Ok(Gathered {
             lists,
             columns,
@@ -138,7 +143,9 @@ impl<'a> Gathered<'a> {
     fn order(&self, row: usize) -> Vec<u32> {
         let positions = range(self.lists, row).filter_map(|at| u32::try_from(at).ok());
         let mut positions: Vec<u32> = positions.collect();
-        positions.sort_by(|a, b| self.keys.row(*a as usize).cmp(&self.keys.row(*b as usize)));
+        if let Some(keys) = &self.keys {
+            positions.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
+        }
         positions
     }
 

@@ -373,7 +373,12 @@ impl Lowering<'_> {
         let lowered = LoweredAggregateBuilder::new(e, own, schema, props, &context).build();
         let lowered = lowered.map_err(failed)?;
         // There are functions that are only there for some types, or never in this form.
-        lowered.aggregate.create_accumulator().map_err(failed)?;
+        let made = lowered.aggregate.create_accumulator();
+        made.map_err(|e| match e {
+            // An error of ours, for an argument that is none.
+            DataFusionError::External(own) => engine::Error::Call(own),
+            e => failed(e),
+        })?;
         Ok((lowered.aggregate, lowered.filter))
     }
 

@@ -130,7 +130,11 @@ fn refused<T>(offset: Option<&Sql>, side: &str) -> Result<T> {
     }
 }
 
-fn wrong<T>(code: &'static str, message: String) -> Result<T> {
+/// The error of a value that a window does not take.
+///
+/// # Errors
+/// This one.
+pub(super) fn wrong<T>(code: &'static str, message: String) -> Result<T> {
     let e = crate::error::Error::coded(code, message);
     Err(Error::Call(Box::new(e)))
 }

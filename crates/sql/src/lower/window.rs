@@ -472,7 +472,11 @@ fn numbered(name: &str, args: &[Sql], data: &DataType) -> Result<Option<(WindowF
         ("cume_dist", []) => (WindowFunction::CumeDist, 0),
         ("ntile", [buckets]) => match number(buckets).map(u64::try_from) {
             Some(Ok(buckets @ 1..)) => (WindowFunction::Ntile(buckets), buckets.into()),
-            _ => return unsupported("such an `ntile`"),
+            Some(_) => {
+                let message = "argument of ntile must be greater than zero";
+                return frames::wrong("22014", message.into());
+            }
+            None => return unsupported("such an `ntile`"),
         },
         _ => return Ok(None),
     };
@@ -485,7 +489,11 @@ fn numbered(name: &str, args: &[Sql], data: &DataType) -> Result<Option<(WindowF
 fn nth_row(nth: &Sql) -> Result<FrameRow> {
     match number(nth).map(u64::try_from) {
         Some(Ok(nth @ 1..)) => Ok(FrameRow::Nth(nth)),
-        _ => unsupported("such an `nth_value`"),
+        Some(_) => frames::wrong(
+            "22016",
+            "argument of nth_value must be greater than zero".into(),
+        ),
+        None => unsupported("such an `nth_value`"),
     }
 }
 
