@@ -177,10 +177,10 @@ def engine(name, options, data, stores):
     return (Atoll if name in ("atoll", "before") else Peer)(name, options, data, stores)
 
 
-LOADED = ("atoll", "before", "duckdb", "chdb")  # those that have a store to build
-NAMES = ("atoll", "before", "duckdb", "duckdb-parquet", "datafusion", "polars", "chdb")
+LOADED = ("atoll", "before", "duckdb", "hyper", "chdb")  # those that have a store to build
+NAMES = ("atoll", "before", "duckdb", "duckdb-parquet", "hyper", "datafusion", "polars", "chdb")
 TITLES = {"atoll": "Atoll", "before": "Atoll, built before", "duckdb": "DuckDB", "duckdb-parquet": "DuckDB, Parquet", "datafusion": "DataFusion, Parquet",
-          "polars": "Polars, in memory", "chdb": "chDB, MergeTree"}
+          "polars": "Polars, in memory", "chdb": "chDB, MergeTree", "hyper": "Hyper"}
 
 
 def generate(scale, folder):

@@ -8,10 +8,10 @@ from engines import TITLES
 STYLE = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1c2230; --faint: #667085; --line: #d5dae3; --panel: #f6f7f9;
   --good: #14784a; --bad: #b42318; --atoll: #0b7285; --before: #868e96; --duckdb: #d69e00; --duckdb-parquet: #a97c10; --datafusion: #5b5bd6;
-  --polars: #c2255c; --chdb: #868e96; }
+  --polars: #c2255c; --chdb: #868e96; --hyper: #2b8a3e; }
 @media (prefers-color-scheme: dark) { :root { --ground: #12151c; --text: #e4e7ee; --faint: #98a2b3; --line: #333a48;
   --panel: #1a1f29; --good: #4cc38a; --bad: #ff8a7a; --atoll: #3bc9db; --before: #adb5bd; --duckdb: #ffd43b; --duckdb-parquet: #c9a227;
-  --datafusion: #9d9dff; --polars: #f06595; --chdb: #adb5bd; } }
+  --datafusion: #9d9dff; --polars: #f06595; --chdb: #adb5bd; --hyper: #8ce99a; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 70rem; padding: 1rem; background: var(--ground); color: var(--text);
   font: 15px/1.5 system-ui, sans-serif; }

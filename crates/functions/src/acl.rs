@@ -6,7 +6,7 @@ use arrow::array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringVie
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::names::CATALOG;
 use messages::numbers::role_number;

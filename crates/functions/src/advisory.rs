@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use datafusion::common::Result;
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use messages::Error;

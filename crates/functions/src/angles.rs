@@ -3,7 +3,7 @@
 
 use arrow::array::{ArrayRef, AsArray, Float64Array};
 use arrow::datatypes::{DataType, Float64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 
 use std::sync::Arc;

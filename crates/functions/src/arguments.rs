@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
-use datafusion::logical_expr::{ScalarUDF, TypeSignature};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::type_coercion::functions::fields_with_udf;
+use datafusion_expr::{ScalarUDF, TypeSignature};
 use messages::types::type_name;
 
 /// The time zone in which timestamps with a time zone are stored.

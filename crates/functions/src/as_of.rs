@@ -1,7 +1,7 @@
 //! The mark of an `asof join`, which the planner takes away.
 
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 
 use crate::lists::names::AS_OF;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int32Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use datafusion::common::{Result, plan_err};
-use datafusion::error::DataFusionError;
+use datafusion_common::DataFusionError;
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_err, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF};
+use datafusion_common::{Result, exec_err, plan_err};
+use datafusion_expr::{Expr, ScalarUDF};
 
 use crate::arguments::{TEXT, is_text, strings};
 use crate::own::Own;

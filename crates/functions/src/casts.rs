@@ -10,8 +10,8 @@ use arrow::datatypes::{
     DataType, Date32Type, Float64Type, Int64Type, TimeUnit, TimestampNanosecondType,
 };
 use chrono::{DateTime, Utc};
-use datafusion::common::{Result, exec_err, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, exec_err, plan_err};
+use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use table::Infinity;
@@ -154,7 +154,7 @@ impl ScalarUDFImpl for To {
         let found = self.date(&values)?;
         if constant {
             Ok(ColumnarValue::Scalar(
-                datafusion::common::ScalarValue::try_from_array(&found, 0)?,
+                datafusion_common::ScalarValue::try_from_array(&found, 0)?,
             ))
         } else {
             Ok(ColumnarValue::Array(found))

@@ -6,7 +6,7 @@ use arrow::array::builder::{Int32Builder, Int64Builder, ListBuilder, StringViewB
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::names::{CATALOG, quoted};
 use messages::numbers::{table_number, type_named, type_title};

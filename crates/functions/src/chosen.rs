@@ -8,8 +8,8 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::nullif;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::ColumnarValue;
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::ColumnarValue;
 use table::{JsonKind, json_kind};
 
 use crate::intervals::has_length;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::{StringViewArray, TimestampMicrosecondArray};
 use arrow::datatypes::DataType;
 use chrono::{DateTime, Utc};
-use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
@@ -120,7 +120,7 @@ impl ScalarUDFImpl for Now {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        datafusion::common::internal_err!(
+        datafusion_common::internal_err!(
             "{}() is replaced by a constant before rows are read",
             self.name
         )

@@ -8,10 +8,10 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{cast, is_null, nullif};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::TreeNode;
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::{
     Cast, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };

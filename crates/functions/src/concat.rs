@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 
 use crate::arguments::{TEXT, is_text, strings};
 use crate::convert::to_texts;

@@ -9,8 +9,8 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
 use arrow::datatypes::{DataType, Field, Fields, Float64Type, UInt16Type};
-use datafusion::common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{ExprSchema, Result, ScalarValue, exec_err, plan_err};
+use datafusion_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 
 use crate::arguments::{TEXT, is_text, strings};
 use crate::own::Own;

@@ -13,7 +13,7 @@ use arrow::datatypes::{
 };
 use chrono::format::{Item, StrftimeItems};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, Timelike};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use table::Infinity;
 

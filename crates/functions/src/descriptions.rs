@@ -11,8 +11,8 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int64Type};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 

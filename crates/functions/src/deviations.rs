@@ -8,14 +8,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature,
-};
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature};
 use messages::Error;
+
+use crate::known::Known;
 
 /// What is made of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,9 +58,9 @@ const fn variance(of_sample: bool, is_root: bool) -> Found {
 }
 
 /// All of them.
-pub(super) fn all(state: &SessionState) -> Vec<Arc<AggregateUDF>> {
+pub(super) fn all(known: &Known) -> Vec<Arc<AggregateUDF>> {
     let all = ALL.iter().filter_map(|(name, found)| {
-        let inner = Arc::clone(state.aggregate_functions().get(*name)?);
+        let inner = Arc::clone(known.aggregates().get(*name)?);
         let found = *found;
         Some(Arc::new(AggregateUDF::from(Deviation { inner, found })))
     });

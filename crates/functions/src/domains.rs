@@ -11,9 +11,9 @@ use arrow::datatypes::{
     DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, DecimalType, Float64Type,
     Int32Type, Int64Type, i256,
 };
-use datafusion::common::{Result, plan_err};
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion_common::DataFusionError;
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::ScalarUDF;
 use messages::Error;
 use table::NotFinite;
 

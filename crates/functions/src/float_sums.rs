@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Float64Builder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 /// What changes no float that is added to it, zeros of both signs included.
 const NONE: f64 = -0.0;

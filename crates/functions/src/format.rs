@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
-use datafusion::error::DataFusionError;
+use datafusion_common::DataFusionError;
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::keywords::identifier;
 

@@ -11,8 +11,8 @@ use arrow::datatypes::{
     DataType, Decimal128Type, Float64Type, Int64Type, IntervalMonthDayNano,
     IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{Expr, ScalarUDF};
 use messages::Error;
 
 use crate::arguments::{is_text, nanoseconds};

@@ -10,7 +10,7 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal256Type, Float32Type, Float64Type};
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 use messages::Error;
 use messages::types::type_name;
 use table::{decimal_text, enum_type, is_enum, json_kind};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewBuilder};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::types::type_name;
 

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue};
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature};
 
 use crate::arguments::strings;
+use crate::known::Known;
 
 /// What becomes of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,14 +22,14 @@ enum Way {
 }
 
 /// DataFusion's functions, but for texts with letters beyond ASCII.
-pub(super) fn all(state: &SessionState) -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
     let all = [
         ("upper", Way::Upper),
         ("lower", Way::Lower),
         ("initcap", Way::Initial),
     ];
     let all = all.map(|(name, way)| {
-        let inner = Arc::clone(state.scalar_functions().get(name)?);
+        let inner = Arc::clone(known.scalar(name)?);
         Some(Arc::new(ScalarUDF::from(Letters { inner, way })))
     });
     all.into_iter().flatten()
@@ -143,7 +141,7 @@ fn lower(letter: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::functions::string;
+    use datafusion_functions::string;
 
     /// Values of PostgreSQL 15 without ICU.
     #[test]

@@ -1,8 +1,8 @@
 //! SQL's functions beside DataFusion's, and instead of some of them: scalar functions, aggregates and functions of windows.
 //!
 //! All are functions of DataFusion, which Atoll's own engine calls as any other, so that all executors give the same
-//! answers. A scalar function is a name, types, and a plain function over arrays (`own`). [`register()`] makes them known to a
-//! planner; those that stand for operators are found by [`special`].
+//! answers. A scalar function is a name, types, and a plain function over arrays (`own`). [`Known`] are all of them,
+//! by their names; those that stand for operators are found by [`special`].
 //!
 //! A function gets arrays and no context. It knows no plan, no catalog and no session: what it asks of these it asks of a
 //! trait, which whoever plans a statement implements: [`sequences::Numbers`], [`descriptions::Descriptions`],
@@ -29,7 +29,7 @@
 //! use arrow::datatypes::{DataType, Int64Type};
 //! use functions::convert::convert;
 //!
-//! # fn main() -> datafusion::common::Result<()> {
+//! # fn main() -> datafusion_common::Result<()> {
 //! // Numbers that float are rounded half to even, as in PostgreSQL.
 //! let halves: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 1.5, 2.5]));
 //! let whole = convert(&halves, &DataType::Int64)?;
@@ -70,6 +70,7 @@ mod format;
 pub mod intervals;
 mod items;
 pub mod json;
+mod known;
 mod lengthened;
 mod letters;
 pub mod like;
@@ -120,4 +121,5 @@ pub mod widened;
 pub mod windows;
 mod wrapped;
 
-pub use register::{json_key, register, special};
+pub use known::Known;
+pub use register::{json_key, special};

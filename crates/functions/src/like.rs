@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, StringViewArray};
 use arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion_common::Result;
 use messages::Error;
 
 use crate::arguments::TEXT;

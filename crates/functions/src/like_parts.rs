@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{Expr, ScalarUDF, lit};
 use messages::Error;
 
 use crate::arguments::{is_text, strings};

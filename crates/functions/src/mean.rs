@@ -10,14 +10,14 @@ use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type,
     Field, FieldRef, Int64Type, i256,
 };
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::functions_aggregate::average::Avg;
-use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::AggregateOrderSensitivity;
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::AggregateOrderSensitivity;
+use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
 };
+use datafusion_functions_aggregate::average::Avg;
+use datafusion_functions_aggregate::count::count_udaf;
 use messages::Error;
 
 use crate::decimals::operators::{by_digits, has_digits, quick};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BinaryArray, Int32Array};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue};
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use messages::Error;
 
 use crate::arguments::{accepted, is_bytea};
+use crate::known::Known;
 
 /// How long some bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ enum Measure {
 }
 
 /// DataFusion's functions of that kind, which take bytes for texts, or refuse them.
-pub(super) fn all(state: &SessionState) -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
     let all = [
         ("length", Measure::Bytes),
         ("octet_length", Measure::Bytes),
@@ -33,7 +33,7 @@ pub(super) fn all(state: &SessionState) -> impl Iterator<Item = Arc<ScalarUDF>> 
         ("character_length", Measure::None),
     ];
     let all = all.map(|(name, measure)| {
-        let inner = state.scalar_functions().get(name)?;
+        let inner = known.scalar(name)?;
         Some(Arc::new(ScalarUDF::from(Measured {
             name,
             measure,

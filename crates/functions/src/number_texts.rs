@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 
 use crate::arguments::{is_text, strings};
@@ -43,7 +43,7 @@ pub(super) fn types(number: &DataType) -> Vec<DataType> {
     vec![own, DataType::Utf8]
 }
 
-fn wrong(message: String) -> datafusion::error::DataFusionError {
+fn wrong(message: String) -> datafusion_common::DataFusionError {
     if message.contains("not supported") {
         Error::unsupported(message).into()
     } else if message.contains("overflow") {

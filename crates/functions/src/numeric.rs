@@ -10,7 +10,7 @@ use arrow::datatypes::{
     DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float64Type, Int32Type,
     Int64Type, i256,
 };
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use table::{NotFinite, infinity_at};
 

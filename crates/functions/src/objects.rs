@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 

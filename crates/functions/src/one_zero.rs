@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
-use datafusion::common::plan_err;
-use datafusion::logical_expr::{Expr, ScalarUDF};
+use datafusion_common::plan_err;
+use datafusion_expr::{Expr, ScalarUDF};
 use messages::types::type_name;
 
 use crate::own::Own;

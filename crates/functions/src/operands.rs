@@ -3,8 +3,8 @@
 //! [digits](crate::decimals::operators).
 
 use arrow::datatypes::{DataType, i256};
-use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
 use table::decimal_text;
 
 use crate::decimals::exponents;

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, internal_err};
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, internal_err};
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
@@ -198,7 +198,7 @@ impl ScalarUDFImpl for Own {
         };
         if constant {
             Ok(ColumnarValue::Scalar(
-                datafusion::common::ScalarValue::try_from_array(&found, 0)?,
+                datafusion_common::ScalarValue::try_from_array(&found, 0)?,
             ))
         } else {
             Ok(ColumnarValue::Array(found))

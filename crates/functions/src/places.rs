@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type, Int32Type};
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 

@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::{DataFusionError, Result, config_err};
+use datafusion_common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion_common::{DataFusionError, Result, config_err};
 use engine::Stop;
 use memory::Budget;
 use messages::Error;

@@ -11,15 +11,13 @@ use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int16Type,
     Int32Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
 };
-use datafusion::common::utils::SingleRowListArrayBuilder;
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::format_state_name;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility,
-};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Literal;
+use datafusion_common::utils::SingleRowListArrayBuilder;
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::format_state_name;
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Literal;
 use messages::Error;
 
 use crate::aggregates::compared;

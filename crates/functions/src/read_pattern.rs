@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Date32Array, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType, Date32Type};
 use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 
 use crate::arguments::{UTC, is_text};

@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 
 use crate::arguments::{TEXT, is_text};
@@ -191,7 +191,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn refused(code: &'static str, message: impl Into<String>) -> datafusion::error::DataFusionError {
+fn refused(code: &'static str, message: impl Into<String>) -> datafusion_common::DataFusionError {
     Error::coded(code, message).into()
 }
 

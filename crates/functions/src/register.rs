@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use datafusion::common::{Result, internal_err};
-use datafusion::execution::{FunctionRegistry, SessionState};
-use datafusion::logical_expr::{Expr, ScalarUDF, ScalarUDFImpl};
+use datafusion_common::{Result, internal_err};
+use datafusion_expr::{Expr, ScalarUDF, ScalarUDFImpl};
 
+use crate::known::Known;
 use crate::lists::names::MAKE;
 use crate::own::Own;
 use crate::{
@@ -17,19 +17,18 @@ use crate::{
     truncate, unknown, widened, windows, wrapped,
 };
 
-/// Makes all functions of this crate known to the planner, some in the place of DataFusion's, and takes away two of
-/// DataFusion's.
-pub fn register(state: &mut SessionState) -> Result<()> {
+/// Adds all functions of this crate, some in the place of DataFusion's, and takes away two of DataFusion's.
+pub(crate) fn register(known: &mut Known) {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);
     system::begin();
-    let truncate = state.scalar_functions().get("date_trunc").cloned();
+    let truncate = known.scalar("date_trunc").cloned();
     let alike = ["coalesce", "nullif", "greatest", "least"];
-    let alike = alike.map(|name| state.scalar_functions().get(name).cloned());
-    let rounding = places::NAMES.map(|name| state.scalar_functions().get(name).cloned());
+    let alike = alike.map(|name| known.scalar(name).cloned());
+    let rounding = places::NAMES.map(|name| known.scalar(name).cloned());
     let rounding: Vec<_> = rounding.iter().flatten().map(places::rounding).collect();
-    let measured = measured::all(state).chain(wrapped::all(state));
-    let measured: Vec<_> = measured.chain(letters::all(state)).collect();
+    let measured = measured::all(known).chain(wrapped::all(known));
+    let measured: Vec<_> = measured.chain(letters::all(known)).collect();
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -80,25 +79,24 @@ pub fn register(state: &mut SessionState) -> Result<()> {
         .chain(structs::named())
         .chain([lists::records::function()]);
     for function in scalars {
-        state.register_udf(function)?;
+        known.add(function);
     }
     // They are for DataFusion's own reader of files.
     for name in ["file_row_index", "input_file_name"] {
-        state.deregister_udf(name)?;
+        known.remove(name);
     }
-    register_aggregates(state)
+    register_aggregates(known);
 }
 
-fn register_aggregates(state: &mut SessionState) -> Result<()> {
+fn register_aggregates(known: &mut Known) {
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
-    let aggregates = aggregates.chain(deviations::all(state));
+    let aggregates = aggregates.chain(deviations::all(known));
     for function in aggregates.chain([sum::sum(), mean::mean(), between_values::quantile()]) {
-        state.register_udaf(function)?;
+        known.add_aggregate(function);
     }
-    for function in windows::shifts::all(state) {
-        state.register_udwf(function)?;
+    for function in windows::shifts::all(known) {
+        known.add_window(function);
     }
-    Ok(())
 }
 
 /// A function of this crate as one of DataFusion's.

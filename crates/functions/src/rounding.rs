@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int64Type, IntervalUnit, TimeUnit};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{Expr, ScalarUDF, lit};
 use messages::Error;
 use messages::types::type_name;
 use table::{timetz_type, to_second_digits};

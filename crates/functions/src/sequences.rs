@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::TreeNode;
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use messages::Error;
@@ -139,7 +139,7 @@ pub fn calls(expr: &Expr) -> Result<usize> {
         if let Expr::ScalarFunction(call) = part {
             count += usize::from(is_one(&call.func));
         }
-        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
     })?;
     Ok(count)
 }

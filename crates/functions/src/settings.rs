@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
 use arrow::datatypes::{DataType, Int32Type};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use messages::Error;

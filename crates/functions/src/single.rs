@@ -4,13 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::format_state_name;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility,
-};
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::format_state_name;
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility};
 use messages::Error;
 
 /// The value of the only row, NULL if there is none. Statements cannot name the function.

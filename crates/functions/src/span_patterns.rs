@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{IntervalMonthDayNano, IntervalMonthDayNanoType};
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 use messages::Error;
 
 use crate::arguments::strings;

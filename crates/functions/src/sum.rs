@@ -14,15 +14,15 @@ use arrow::datatypes::{
     Field, FieldRef, i256,
 };
 use arrow::error::ArrowError;
-use datafusion::common::{Result, ScalarValue};
-use datafusion::functions_aggregate::sum::Sum;
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::AggregateOrderSensitivity;
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::AggregateOrderSensitivity;
+use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, Expr, GroupsAccumulator, ReversedUDAF,
     Signature,
 };
+use datafusion_functions_aggregate::sum::Sum;
 
 use crate::float_sums::{FloatSum, FloatSums};
 
@@ -385,11 +385,11 @@ impl Accumulator for SlidingDistinct {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        datafusion::common::internal_err!("moving window frames have no partial states")
+        datafusion_common::internal_err!("moving window frames have no partial states")
     }
 
     fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        datafusion::common::internal_err!("moving window frames have no partial states")
+        datafusion_common::internal_err!("moving window frames have no partial states")
     }
 
     fn supports_retract_batch(&self) -> bool {

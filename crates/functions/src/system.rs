@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use arrow::datatypes::DataType;
 use chrono::Utc;
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::names::{CATALOG, SCHEMA};
 use messages::types::{standard_name, type_name};
 

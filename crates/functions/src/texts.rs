@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use md5::{Digest, Md5};
 use messages::Error;
 use messages::keywords::identifier;

@@ -10,8 +10,8 @@ use arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
 use chrono::{Datelike, NaiveDate};
-use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use messages::Error;

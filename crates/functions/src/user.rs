@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 

@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray, FixedSizeBinaryBuilder, StringArray};
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::{Result, exec_err};
-use datafusion::functions::string;
-use datafusion::logical_expr::ScalarFunctionArgs;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{Result, exec_err};
+use datafusion_expr::ScalarFunctionArgs;
+use datafusion_functions::string;
 
 /// A new uuid, as an array of one.
 ///

@@ -3,13 +3,13 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::Result;
-use datafusion::functions::unicode;
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use datafusion_functions::unicode;
 use messages::Error;
 use messages::types::type_name;
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 use messages::Error;
 use table::has_infinite;
+
+use crate::known::Known;
 
 /// What is otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,9 +38,9 @@ const ALL: [(&str, Change); 9] = [
 ];
 
 /// All of them.
-pub(super) fn all(state: &SessionState) -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
     let all = ALL.map(|(name, change)| {
-        let inner = Arc::clone(state.scalar_functions().get(name)?);
+        let inner = Arc::clone(known.scalar(name)?);
         let wrapped = Wrapped {
             name,
             change,

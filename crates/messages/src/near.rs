@@ -1,6 +1,6 @@
 //! Names that come close to one.
 
-use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion_common::utils::datafusion_strsim::levenshtein;
 
 /// Names among `names` that a person may have meant by `name`, nearest first, at most three.
 pub(crate) fn nearest(name: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {

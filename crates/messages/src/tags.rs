@@ -3,7 +3,7 @@
 //! PostgreSQL lets two output columns share a name, the planner does not. Where a name would clash it is given a tag: a
 //! control character and the number of the column. Tags come off where rows, plans and errors leave for people.
 
-use datafusion::sql::sqlparser::ast::Ident;
+use sqlparser::ast::Ident;
 
 /// Separates a name from the number of its tag. No column of a stored table has it in its name.
 const TAG: char = '\u{1f}';

@@ -7,9 +7,10 @@
 use std::collections::HashSet;
 
 use arrow::error::ArrowError;
-use datafusion::common::{Column, SchemaError};
-use datafusion::error::DataFusionError;
-use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion_common::DataFusionError;
+use datafusion_common::{Column, SchemaError};
+use parquet::errors::ParquetError;
+use sqlparser::parser::ParserError;
 
 use crate::calls;
 use crate::codes;
@@ -70,8 +71,6 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
         }
         DataFusionError::External(inner) => external(inner.as_ref()),
         DataFusionError::ArrowError(inner, _) => arrow(inner),
-        DataFusionError::ParquetError(inner) => failed(parquet(inner)),
-        DataFusionError::ObjectStore(inner) => object_store(inner),
         DataFusionError::IoError(inner) => match inner.get_ref() {
             Some(cause) => external(cause),
             None => failed(inner.to_string()),
@@ -103,9 +102,9 @@ pub(crate) fn translate(e: &DataFusionError) -> Error {
             message: tidy(message),
         },
         DataFusionError::Plan(message) | DataFusionError::Configuration(message) => plan(message),
-        DataFusionError::Execution(message)
-        | DataFusionError::Substrait(message)
-        | DataFusionError::Ffi(message) => execution(message),
+        DataFusionError::Execution(message) => execution(message),
+        // Of parts of DataFusion that are not in the program.
+        other => execution(&other.to_string()),
     }
 }
 
@@ -119,6 +118,9 @@ pub(crate) fn external(e: &(dyn std::error::Error + Send + Sync + 'static)) -> E
     }
     if let Some(inner) = e.downcast_ref::<ArrowError>() {
         return arrow(inner);
+    }
+    if let Some(inner) = e.downcast_ref::<ParquetError>() {
+        return failed(tidy(strip(&inner.to_string(), "Parquet error: ")));
     }
     execution(&e.to_string())
 }
@@ -188,30 +190,6 @@ fn unreadable(message: &str) -> Option<String> {
             ))
         }
         _ => Some(format!("invalid input syntax for type {title}: \"{text}\"")),
-    }
-}
-
-fn parquet(e: &parquet::errors::ParquetError) -> String {
-    tidy(strip(&e.to_string(), "Parquet error: "))
-}
-
-fn object_store(e: &datafusion::object_store::Error) -> Error {
-    use datafusion::object_store::Error as E;
-    match e {
-        E::NotFound { path, .. } => Error::File {
-            path: rooted(path),
-            message: "no such file".into(),
-        },
-        other => failed(tidy(&other.to_string())),
-    }
-}
-
-/// Object store paths come without their leading slash.
-fn rooted(path: &str) -> std::path::PathBuf {
-    if path.starts_with('/') {
-        path.into()
-    } else {
-        format!("/{path}").into()
     }
 }
 

@@ -71,6 +71,7 @@ mod lower;
 mod modes;
 mod names;
 mod optimize;
+mod planner;
 mod resources;
 mod rights;
 mod run;

@@ -1,9 +1,9 @@
 //! Names of tables and columns as statements write them.
 
-use datafusion::common::TableReference;
-use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use datafusion_common::TableReference;
+use datafusion_sql::planner::object_name_to_table_reference;
 use ingest::{Compression, Format};
+use sqlparser::ast::{Ident, ObjectName};
 use table::{ROW_COLUMN, within};
 
 use crate::error::{Error, Result, WITHIN};

@@ -15,7 +15,7 @@ struct Fixture {
 
 impl Fixture {
     fn new(memory: u64) -> Fixture {
-        Fixture::by(sql::Executor::DataFusion, memory)
+        Fixture::by(sql::Executor::Fused, memory)
     }
 
     fn by(executor: sql::Executor, memory: u64) -> Fixture {
@@ -243,7 +243,6 @@ fn long_queries_of_our_engine_are_cancelled() {
         "select count(distinct x.a + y.a) from t x join t y on x.b = y.b",
         "select x.b from t x full join t y on x.b = y.b and x.a + y.a < 0",
         "select count(*) from t x where not exists (select 1 from t y where y.b = x.b and y.a + x.a < 0)",
-        // What DataFusion runs over our rows.
         "select max(n) from (select count(*) over (order by b groups 1 preceding) n from (select x.b, x.a from t x join t y on x.b = y.b and x.a < y.a - 199990)) where n < 0 and (select count(*) from t x, t y where x.a * y.a = -1) > 0",
     ];
     for text in long {
@@ -262,7 +261,7 @@ fn long_functions_are_cancelled() {
         "select max(length(to_char(now() + a * interval '1 second', repeat('YYYY ', 4000)))) from t",
         "select array_agg(a) @> array_agg(a + 1) from t",
     ];
-    for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
+    for executor in [sql::Executor::Fused, sql::Executor::Staged] {
         let f = Fixture::by(executor, 4 << 30);
         filled(&f, 200_000);
         for text in long {

@@ -2,8 +2,7 @@
 //!
 //! Every file runs on this machine's topology, on a synthetic machine of four nodes, and with the store closed and
 //! opened again after each statement that leaves no transaction in progress; by each executor of Atoll's own engine,
-//! which in one of the runs is asked for each query several times, so that the last ones go by the plan that was kept;
-//! and by DataFusion's operators.
+//! which in one of the runs is asked for each query several times, so that the last ones go by the plan that was kept.
 //! Each `connection` of a file is a session. `UPDATE_SLT=1 cargo test -p sql --test
 //! slt fused_on_four_nodes` rewrites the expected results from what the engine answers: read the difference before committing it.
 
@@ -284,11 +283,7 @@ impl sqllogictest::DB for Connection {
     }
 
     fn engine_name(&self) -> &str {
-        // What only the engine does stands behind `skipif datafusion`.
-        match self.database.lock().unwrap().executor {
-            sql::Executor::DataFusion => "datafusion",
-            _ => "atoll",
-        }
+        "atoll"
     }
 }
 
@@ -351,12 +346,6 @@ fn run_on(new: impl Fn() -> Database) {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
-}
-
-/// By the operators of another engine: what they say is a second opinion.
-#[test]
-fn live() {
-    run("live", false, sql::Executor::DataFusion);
 }
 
 #[test]

@@ -45,21 +45,9 @@ pub struct Execution {
 impl Execution {
     /// An option that was given but has no effect with the chosen executor, and the executors that it is for.
     pub fn idle(&self) -> Option<(&'static str, &'static str)> {
-        use Executor::{Datafusion, Staged, Stream};
+        use Executor::{Staged, Stream};
         let (stream, staged) = (self.executor == Stream, self.executor == Staged);
         let options = [
-            (
-                self.plan.is_some(),
-                self.executor != Datafusion,
-                "--plan",
-                "fused, stream or staged",
-            ),
-            (
-                self.block.is_some(),
-                self.executor != Datafusion,
-                "--block",
-                "fused, stream or staged",
-            ),
             (self.ring.is_some(), staged, "--ring", "staged"),
             (
                 !self.tasks.is_empty(),
@@ -118,8 +106,6 @@ pub enum Reuse {
 /// What runs queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Executor {
-    /// DataFusion's operators over Atoll's scans
-    Datafusion,
     /// Atoll's own algebra, each worker taking rows through a whole pipeline
     #[default]
     Fused,
@@ -156,7 +142,6 @@ pub fn options(
     }
     let mut options = resources::options(resources, read_only);
     options.executor = match execution.executor {
-        Executor::Datafusion => atoll::Executor::DataFusion,
         Executor::Fused => atoll::Executor::Fused,
         Executor::Stream => atoll::Executor::Stream,
         Executor::Staged => atoll::Executor::Staged,

@@ -6,8 +6,8 @@ use arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal256Array, UInt32Array
 use arrow::compute::{CastOptions, take};
 use arrow::datatypes::{DataType, Decimal256Type, i256};
 use arrow::error::ArrowError;
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{Expr, ScalarUDF};
 use table::{NotFinite, not_finite, only_numbers, rescaled};
 
 use crate::own::Own;

@@ -4,8 +4,8 @@
 use arrow::array::{ArrayRef, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::{Cast, Expr, ExprSchemable};
 use messages::Error;
 use table::json_kind;
 

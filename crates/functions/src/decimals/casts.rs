@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, StringArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Decimal256Type, Float64Type, i256};
-use datafusion::common::{Result, ScalarValue, plan_err};
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::{
+use datafusion_common::DataFusionError;
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use messages::Error;

@@ -13,7 +13,7 @@ use arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, DecimalType, Float32Type, Float64Type, i256,
 };
 use arrow::error::ArrowError;
-use datafusion::common::{Result, exec_err, internal_err};
+use datafusion_common::{Result, exec_err, internal_err};
 use table::decimal_text;
 
 /// Digits of a double, and of a `real`, that count, as in PostgreSQL.

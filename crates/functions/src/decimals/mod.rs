@@ -20,8 +20,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array};
 use arrow::datatypes::{DataType, Decimal256Type};
-use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::{Expr, ScalarUDF, lit};
 use messages::Error;
 use table::NotFinite;
 

@@ -13,12 +13,12 @@ use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, i256,
 };
 use arrow::error::ArrowError;
-use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
-use datafusion::logical_expr::{
+use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use datafusion::physical_expr_common::datum::apply;
+use datafusion_physical_expr_common::datum::apply;
 use table::NotFinite;
 
 use crate::decimals::arithmetic::{Operation, computed};

@@ -1,8 +1,8 @@
 //! Products of decimals: digits enough before the point, and as many behind it as are left.
 
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
-use datafusion::common::DFSchema;
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
+use datafusion_common::DFSchema;
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
 
 use crate::decimals::operators::digits;
 

@@ -9,7 +9,7 @@ use arrow::datatypes::{
     ArrowNativeType, ArrowNativeTypeOp, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION,
     DataType, Decimal128Type, Decimal256Type, DecimalType, Int64Type,
 };
-use datafusion::common::{Result, internal_err};
+use datafusion_common::{Result, internal_err};
 use messages::Error;
 
 /// Which way digits go.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array};
 use arrow::datatypes::{DataType, Decimal256Type, FieldRef, i256};
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 use table::{NotFinite, only_numbers};

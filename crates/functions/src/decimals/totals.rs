@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal256Array, UInt8Array};
 use arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, UInt8Type};
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature,
 };
 use table::{NotFinite, only_numbers};

@@ -1,6 +1,6 @@
 //! `update t set j['a'][1] = '2'`: the value of a `jsonb` with another part, as PostgreSQL assigns to subscripts.
 
-use datafusion::common::Result;
+use datafusion_common::Result;
 use messages::Error;
 
 use crate::json::change::{array, object};

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, MapArray, StringArray};
 use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{DataType, Fields, TimeUnit, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::types::type_name;
 use table::{Infinity, JsonKind, cast_moments, infinity_at, json_kind, json_type, jsonb_type};
 

@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use table::{JsonKind, jsonb_type};
 
@@ -150,7 +150,7 @@ fn delete(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
 /// An object without members of these keys, or an array without strings.
 fn without(text: &str, keys: &[&str]) -> Result<String> {
     let wanted = |text: &str| {
-        Ok::<_, datafusion::error::DataFusionError>(keys.contains(&&cut::characters(text)?[..]))
+        Ok::<_, datafusion_common::DataFusionError>(keys.contains(&&cut::characters(text)?[..]))
     };
     match Kind::of(text) {
         Kind::Object => {

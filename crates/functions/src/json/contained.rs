@@ -1,6 +1,6 @@
 //! A constant that many documents are asked to contain, as `@>` does: what is to stand at the ends of paths of keys.
 
-use datafusion::common::Result;
+use datafusion_common::Result;
 
 use crate::json::cut::{self, Kind};
 use crate::json::holds::{contains, digits};

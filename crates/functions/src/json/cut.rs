@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use datafusion::common::Result;
+use datafusion_common::Result;
 
 use crate::json::walk;
 use crate::present;

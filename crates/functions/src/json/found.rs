@@ -10,9 +10,9 @@ use arrow::array::{
     StringViewBuilder,
 };
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue, exec_err};
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion_common::{Result, ScalarValue, exec_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{BinaryExpr, Expr, Operator};
 use documents::{Paths, text_of};
 use table::{JsonKind, json_kind};
 

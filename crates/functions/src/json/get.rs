@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray, StringViewBuilder};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::simplify::ExprSimplifyResult;
-use datafusion::logical_expr::{Expr, ScalarUDF};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::simplify::ExprSimplifyResult;
+use datafusion_expr::{Expr, ScalarUDF};
 use messages::types::type_name;
 use table::{JsonKind, json_kind};
 

@@ -1,6 +1,6 @@
 //! Whether one value of `jsonb` equals another, or contains it.
 
-use datafusion::common::Result;
+use datafusion_common::Result;
 
 use crate::json::cut::{self, Kind};
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 use documents::{Walk, inner};
 use messages::Error;
 use serde::de::IgnoredAny;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, StringViewBuilder};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use table::jsonb_type;
 
 use crate::json::cut::{self, Kind};

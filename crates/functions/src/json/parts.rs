@@ -9,7 +9,7 @@ use arrow::array::{
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 use table::{JsonKind, json_kind};
 
 use crate::json::cut::{self, Kind};

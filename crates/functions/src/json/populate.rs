@@ -9,7 +9,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::{Result, exec_err, internal_err, plan_err};
+use datafusion_common::{Result, exec_err, internal_err, plan_err};
 use messages::types::type_name;
 use table::json_kind;
 

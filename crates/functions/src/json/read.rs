@@ -1,7 +1,7 @@
 //! JSON from texts.
 
 use arrow::array::{ArrayRef, StringViewArray};
-use datafusion::common::Result;
+use datafusion_common::Result;
 use table::JsonKind;
 
 use crate::json::normal;

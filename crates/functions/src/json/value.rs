@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringViewArray, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::types::type_name;
 use table::{JsonKind, json_kind, json_type, jsonb_type};
 

@@ -3,7 +3,7 @@
 //!
 //! Texts are valid JSON; of others some part is found, or none.
 
-use datafusion::common::{DataFusionError, Result};
+use datafusion_common::{DataFusionError, Result};
 use documents::{BadEscape, Form, Walk, inner};
 use table::JsonKind;
 

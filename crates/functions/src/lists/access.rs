@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::numbers::is_vector;
 use messages::types::type_name;
@@ -163,7 +163,7 @@ fn trim(args: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
             let items = range(own, row);
             let count = usize::try_from(counts.value(row)).ok();
             let Some(count) = count.filter(|count| *count <= items.len()) else {
-                return datafusion::common::exec_err!(
+                return datafusion_common::exec_err!(
                     "number of elements to trim must be between 0 and {}",
                     items.len()
                 );

@@ -3,7 +3,7 @@
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::types::type_name;
 use table::{JsonKind, jsonb_type};

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 
 use crate::lists::compare::comparator;
 use crate::lists::make::Taker;

@@ -9,7 +9,7 @@ use arrow::array::{
 };
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, FieldRef, Fields, Float32Type, Float64Type};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use table::{JsonKind, json_kind};
 
 use crate::intervals::lengths;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringViewArray};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::Result;
+use datafusion_common::Result;
 
 use crate::lists::make::Taker;
 use crate::lists::names::{ORDINALS, VALUES};

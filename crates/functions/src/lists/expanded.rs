@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, Int64Array, ListArray, StructArray, UInt64Ar
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::Result;
+use datafusion_common::Result;
 
 use crate::lists::names::EXPANDED;
 use crate::lists::types::{count, item, list_argument, list_of, lists, range};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListBuilder, StringViewBuilder};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 
 use crate::arguments::{TEXT, is_text, strings};

@@ -8,7 +8,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use messages::types::type_name;
 

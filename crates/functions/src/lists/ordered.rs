@@ -7,8 +7,8 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, cast, take};
 use arrow::datatypes::{DataType, Field};
 use arrow::row::{RowConverter, Rows, SortField};
-use datafusion::common::{Result, internal_err, plan_err};
-use datafusion::logical_expr::SortExpr;
+use datafusion_common::{Result, internal_err, plan_err};
+use datafusion_expr::SortExpr;
 
 use crate::lists::types::{fields, item, list_of, lists, range};
 use crate::own::Own;

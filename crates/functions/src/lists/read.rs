@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, ListArray, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 
 use crate::items::from_texts;
 use crate::lists::types::{base, dimensions, fields, is_list, is_map, list_of};

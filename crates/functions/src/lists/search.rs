@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array};
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 
 use crate::lists::compare::{comparator, compared};
 use crate::lists::make::Taker;

@@ -13,8 +13,8 @@ use arrow::datatypes::{
     DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Field, Int64Type, IntervalMonthDayNano,
     IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
-use datafusion::common::{Result, exec_err, plan_err};
-use datafusion::error::DataFusionError;
+use datafusion_common::DataFusionError;
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use messages::numbers::is_vector;
 use messages::types::type_name;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListBuilder, StringViewArray, StringViewBuilder};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 
 use crate::arguments::is_text;
 use crate::items::to_texts;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::binary::type_union_resolution;
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::binary::type_union_resolution;
 use messages::types::type_name;
 use table::{is_enum, json_kind, map_parts, map_type, timetz_type, uuid_type};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use arrow::compute::cast;
-use datafusion::common::Result;
+use datafusion_common::Result;
 use messages::numbers::is_vector;
 
 use crate::items::to_texts;

@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::types::type_name;
 use table::{map_parts, map_type};
 

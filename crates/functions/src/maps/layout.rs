@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, MapArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, internal_err};
+use datafusion_common::{Result, internal_err};
 
 /// Maps of type `to` of their parts. Whether keys come twice is not looked at.
 ///

@@ -8,7 +8,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{cast, interleave, take};
 use arrow::datatypes::{DataType, Field};
 use arrow::row::{RowConverter, SortField};
-use datafusion::common::{Result, plan_err};
+use datafusion_common::{Result, plan_err};
 use messages::Error;
 use messages::types::type_name;
 use table::{is_map_key, map_type};

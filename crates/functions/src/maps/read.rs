@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
-use datafusion::common::Result;
+use datafusion_common::Result;
 use messages::Error;
 use messages::types::type_name;
 use table::{JsonKind, is_enum, json_kind, map_parts};
@@ -33,7 +33,7 @@ pub(crate) fn read(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
     from_json(&texts.iter().collect::<Vec<_>>(), to)
 }
 
-fn wrong(text: &str, to: &DataType) -> datafusion::error::DataFusionError {
+fn wrong(text: &str, to: &DataType) -> datafusion_common::DataFusionError {
     let message = format!(
         "invalid input syntax for type {}: \"{text}\"",
         type_name(to)

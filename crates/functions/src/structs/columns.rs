@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray};
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };

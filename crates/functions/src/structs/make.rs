@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
-use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };

@@ -10,7 +10,7 @@ pub(crate) mod text;
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::ScalarUDF;
+use datafusion_expr::ScalarUDF;
 
 use crate::own::Own;
 

@@ -1,6 +1,6 @@
 //! Structs as texts: `(1,"x y",)`, as PostgreSQL reads and writes them.
 
-use datafusion::common::{Result, exec_err};
+use datafusion_common::{Result, exec_err};
 
 /// Appends a field, in quotes where it would be read as something else. A field that is NULL is nothing.
 pub(crate) fn quoted(text: &str, out: &mut String) {

@@ -8,7 +8,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
 };
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use messages::types::standard_name;
 use table::timetz_type;

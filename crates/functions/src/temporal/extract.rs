@@ -10,10 +10,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Field, FieldRef, Float64Type, Int32Type, Int64Type, IntervalUnit,
 };
-use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
-use datafusion::logical_expr::preimage::PreimageResult;
-use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion_expr::preimage::PreimageResult;
+use datafusion_expr::simplify::SimplifyContext;
+use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility, lit,
 };
@@ -59,7 +59,7 @@ fn is_infinite(text: &Expr) -> bool {
 fn function(exact: bool) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Extract {
         exact,
-        inner: datafusion::functions::datetime::date_part(),
+        inner: datafusion_functions::datetime::date_part(),
         signature: Signature::user_defined(Volatility::Immutable),
     }))
 }

@@ -9,8 +9,8 @@ use arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
     TimestampMicrosecondType,
 };
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF};
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF};
 use messages::Error;
 use table::{Infinity, finite_part};
 

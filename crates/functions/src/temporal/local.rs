@@ -6,8 +6,8 @@
 use std::any::Any;
 use std::cell::Cell;
 
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
-use datafusion::common::{Result, config_err};
+use datafusion_common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion_common::{Result, config_err};
 
 use crate::temporal::zones::{self, Zone};
 

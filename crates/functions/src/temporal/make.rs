@@ -10,7 +10,7 @@ use arrow::datatypes::{
     DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
     TimestampMicrosecondType,
 };
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use table::Infinity;
 

@@ -10,14 +10,14 @@ use arrow::compute::kernels::numeric::{add, sub};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::{Result, internal_err};
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
-use datafusion::logical_expr::{
+use datafusion_common::DataFusionError;
+use datafusion_common::{Result, internal_err};
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion_expr::{
     BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
-use datafusion::physical_expr_common::datum::apply;
+use datafusion_physical_expr_common::datum::apply;
 use messages::Error;
 use table::{finite_part, has_infinite, infinity_at};
 
@@ -178,7 +178,7 @@ impl ScalarUDFImpl for Guarded {
         let rows = if constant { 1 } else { args.number_rows };
         let found = self.of_all(&left.to_array(rows)?, &right.to_array(rows)?)?;
         if constant {
-            let found = datafusion::common::ScalarValue::try_from_array(&found, 0)?;
+            let found = datafusion_common::ScalarValue::try_from_array(&found, 0)?;
             return Ok(ColumnarValue::Scalar(found));
         }
         Ok(ColumnarValue::Array(found))

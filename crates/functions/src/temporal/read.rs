@@ -10,7 +10,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
-use datafusion::common::{Result, internal_err};
+use datafusion_common::{Result, internal_err};
 use messages::types::standard_name;
 use table::{Infinity, timetz_type};
 

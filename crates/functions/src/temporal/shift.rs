@@ -10,7 +10,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion_common::{Result, exec_err, plan_err};
 use messages::Error;
 use table::{Infinity, finite_part, timetz_type};
 

@@ -11,8 +11,8 @@ use arrow::datatypes::{
     DataType, Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
     TimeUnit,
 };
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{Expr, ScalarUDF, cast as as_type};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{Expr, ScalarUDF, cast as as_type};
 use messages::Error;
 use messages::types::standard_name;
 use table::{Infinity, timetz_type};

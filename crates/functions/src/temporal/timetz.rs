@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryBuilder};
-use datafusion::common::Result;
+use datafusion_common::Result;
 
 use crate::temporal::calendar;
 

@@ -1,6 +1,6 @@
 //! Why a text is no date, time or interval, with PostgreSQL's words and codes.
 
-use datafusion::error::DataFusionError;
+use datafusion_common::DataFusionError;
 use messages::Error;
 
 /// Why a text is none.

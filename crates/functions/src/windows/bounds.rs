@@ -10,7 +10,7 @@ use arrow::datatypes::{
     DataType, Decimal128Type, Float64Type, Int64Type, IntervalMonthDayNano,
     IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
-use datafusion::common::{Result, internal_err};
+use datafusion_common::{Result, internal_err};
 use messages::Error;
 use table::{cast_moments, finite_part};
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_empty_array};
 use arrow::compute::{cast, filter, prep_null_mask_filter, take};
 use arrow::datatypes::{DataType, FieldRef, Int64Type, Schema};
-use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::function::AccumulatorArgs;
-use datafusion::logical_expr::{Accumulator, AggregateUDF, PartitionEvaluator};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::function::AccumulatorArgs;
+use datafusion_expr::{Accumulator, AggregateUDF, PartitionEvaluator};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::{Column, Literal};
 use messages::Error;
 
 use crate::present;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use datafusion::logical_expr::AggregateUDF;
+use datafusion_expr::AggregateUDF;
 
 /// What is computed over a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -12,10 +12,10 @@ pub(super) mod shifts;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit};
-use datafusion::common::{Result, internal_err, plan_err};
-use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
-use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
-use datafusion::logical_expr::{PartitionEvaluator, Signature, Volatility, WindowUDFImpl};
+use datafusion_common::{Result, internal_err, plan_err};
+use datafusion_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion_expr::type_coercion::functions::fields_with_udf;
+use datafusion_expr::{PartitionEvaluator, Signature, Volatility, WindowUDFImpl};
 use messages::Error;
 use messages::types::type_name;
 

@@ -8,20 +8,17 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::Result;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::function::{
-    ExpressionArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs,
-};
-use datafusion::logical_expr::{
-    LimitEffect, PartitionEvaluator, Signature, WindowUDF, WindowUDFImpl,
-};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion_common::Result;
+use datafusion_expr::function::{ExpressionArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion_expr::{LimitEffect, PartitionEvaluator, Signature, WindowUDF, WindowUDFImpl};
+use datafusion_physical_expr::PhysicalExpr;
+
+use crate::known::Known;
 
 /// Both functions.
-pub(crate) fn all(state: &SessionState) -> Vec<Arc<WindowUDF>> {
+pub(crate) fn all(known: &Known) -> Vec<Arc<WindowUDF>> {
     let all = ["lag", "lead"].into_iter().filter_map(|name| {
-        let inner = Arc::clone(state.window_functions().get(name)?);
+        let inner = Arc::clone(known.windows().get(name)?);
         Some(Arc::new(WindowUDF::new_from_impl(Shift { inner })))
     });
     all.collect()

@@ -1,8 +1,8 @@
 //! `drop` of kinds of things that there are none of here, such as functions, triggers, rules and operators: there can be no
 //! such thing, so `if exists` has nothing to do, and without it nothing of the name exists.
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
 use crate::frontend::dialect;

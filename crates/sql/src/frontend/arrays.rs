@@ -11,10 +11,10 @@
 //! ```
 
 use array::{Attribute, Compression, DataType, Decimal, Dimension, Layout, Scalar, Schema};
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{Ident, ObjectName};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect;
@@ -362,7 +362,7 @@ fn scalar(parser: &mut Parser<'_>) -> Parsed<Scalar> {
 mod tests {
     use super::*;
     use crate::frontend::dialect::DIALECT;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     fn read(text: &str) -> Result<ArrayStatement> {
         let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();

@@ -6,8 +6,8 @@
 //! reset {session authorization | session_authorization}
 //! ```
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
 use crate::frontend::words::{leading, need, word};

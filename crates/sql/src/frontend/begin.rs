@@ -1,7 +1,7 @@
 //! What is asked of transactions: `begin` and `start transaction` with modes, `set transaction`.
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
 use crate::frontend::dialect;

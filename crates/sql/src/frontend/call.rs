@@ -1,6 +1,6 @@
 //! Calls of functions, as the parser would have read them.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName,
 };

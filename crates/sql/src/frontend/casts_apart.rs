@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, Distinct, Expr, Function, GroupByExpr, NamedWindowDefinition, NamedWindowExpr,
     OrderBy, Query, Select, SelectItem, SetExpr, Statement as Sql, Value, Visit, VisitMut,
     VisitorMut, WindowType,
@@ -283,8 +283,8 @@ fn called(expr: &mut Expr, casts: Casts) {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::parser::Parser;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
 
     use super::*;
 

@@ -10,12 +10,12 @@
 //!        | what `identity` reads | what the parser reads
 //! ```
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation as Operation, ColumnOption, ColumnOptionDef, Ident,
     IndexColumn, Statement as Sql, TableConstraint,
 };
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use table::Deferral;
 
 use crate::error::{Error, Result};

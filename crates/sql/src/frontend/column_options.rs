@@ -1,8 +1,8 @@
 //! Options of columns that the parser has not: it keeps them as tokens, which their own grammars read later.
 
-use datafusion::sql::sqlparser::ast::ColumnOption;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::ColumnOption;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 use crate::frontend::words::is_word;
 

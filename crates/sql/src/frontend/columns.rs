@@ -1,7 +1,7 @@
 //! Columns of a `create table`: where their values come from, and their constraints.
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ColumnDef, ColumnOption, ColumnOptionDef, DataType as SqlType, GeneratedExpressionMode,
 };
 

@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, StructBracketKind, StructField, TimezoneInfo,
-};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, StructBracketKind, StructField, TimezoneInfo};
 use table::{Domain, Tables};
 
 use crate::error::{Error, Result};

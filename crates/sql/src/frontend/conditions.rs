@@ -1,9 +1,9 @@
 //! Conditions, with the mark that [the rewrite of a statement](crate::frontend::rewrite) has given them.
 
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
-use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::{Cast, Expr, ExprSchemable};
+use sqlparser::ast::BinaryOperator;
 
 use crate::error::Error;
 use crate::functions::lists::names::CONDITION;

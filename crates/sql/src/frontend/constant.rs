@@ -7,7 +7,7 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
+use sqlparser::ast::{Expr, UnaryOperator, Value};
 use table::{enum_type, is_enum};
 
 use crate::functions::uuid;

@@ -1,7 +1,7 @@
 //! `comment on constraint name on table is ...`, which the parser does not know: a comment on a column with a name that no column
 //! has.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::names::of_constraint;
 
@@ -59,7 +59,7 @@ pub(super) fn as_columns(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

@@ -1,11 +1,11 @@
 //! Constraints as `create table` and `alter table` declare them.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CheckConstraint, ColumnOption, ColumnOptionDef, ConstraintCharacteristics,
     ConstraintReferenceMatchKind, DeferrableInitial, Expr, ForeignKeyConstraint, Ident,
     IndexColumn, ReferentialAction, TableConstraint,
 };
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 use table::{Action, Deferral};
 
 use crate::error::{Error, Result};
@@ -361,7 +361,7 @@ mod tests {
         let Statement::Sql(sql) = parse(text).unwrap().remove(0).statement else {
             panic!()
         };
-        let datafusion::sql::sqlparser::ast::Statement::CreateTable(create) = *sql else {
+        let sqlparser::ast::Statement::CreateTable(create) = *sql else {
             panic!()
         };
         let all = create.constraints.iter().map(|own| of_table(own).unwrap());

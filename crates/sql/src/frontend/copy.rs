@@ -1,10 +1,10 @@
 //! The grammar of `copy`, which takes PostgreSQL's and DataFusion's spellings.
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use ingest::{Format, Options};
+use sqlparser::ast::{Ident, ObjectName, Query};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy_options::{FileOptions, Forced, HeaderLine, file_options, not_copied};

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Cte, Distinct, Expr, Ident, ObjectName, Query, Select, SetExpr, Statement as Sql, TableFactor,
     Visitor, VisitorMut,
 };

@@ -1,11 +1,9 @@
 //! Table definitions from the columns and constraints of `create table`.
 
 use arrow::datatypes::Schema;
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, ColumnDef, DataType, Statement as Sql, TableConstraint,
-};
+use datafusion_expr::planner::ContextProvider;
+use datafusion_sql::planner::SqlToRel;
+use sqlparser::ast::{ArrayElemTypeDef, ColumnDef, DataType, Statement as Sql, TableConstraint};
 use table::{
     Action, Check, Column, DOMAIN, Deferral, Definition, ForeignKey, Generated, Rule, Tables,
 };

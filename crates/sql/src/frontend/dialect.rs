@@ -6,11 +6,11 @@
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::ast::{ColumnOption, Expr, UnaryOperator, Value};
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
-use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{ColumnOption, Expr, UnaryOperator, Value};
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::frontend::call::call;
 use crate::frontend::extra::Infix;

@@ -7,13 +7,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, UnaryOperator, VisitMut, VisitorMut,
-};
-use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, VisitMut, VisitorMut};
+use sqlparser::dialect::{Dialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::frontend::walk::WalkMut;
 use crate::resources::guard;
@@ -274,13 +272,13 @@ mod tests {
         let Statement::Sql(sql) = parsed.statement else {
             panic!("{condition}");
         };
-        let datafusion::sql::sqlparser::ast::Statement::Query(query) = *sql else {
+        let sqlparser::ast::Statement::Query(query) = *sql else {
             panic!("{condition}");
         };
         let select = query.body.as_select().unwrap();
         match &select.projection[0] {
             // Its name comes from elsewhere.
-            datafusion::sql::sqlparser::ast::SelectItem::ExprWithAlias { expr, .. } => of(expr),
+            sqlparser::ast::SelectItem::ExprWithAlias { expr, .. } => of(expr),
             other => panic!("{other}"),
         }
     }

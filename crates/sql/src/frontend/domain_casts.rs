@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::logical_expr::ScalarUDF;
-use datafusion::sql::sqlparser::ast::{CastKind, Expr, Statement as Sql, Value, VisitorMut};
+use datafusion_expr::ScalarUDF;
+use sqlparser::ast::{CastKind, Expr, Statement as Sql, Value, VisitorMut};
 use table::Tables;
 
 use crate::error::{Error, Result};

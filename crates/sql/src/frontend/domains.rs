@@ -10,10 +10,10 @@
 //!
 //! Expressions are kept as the texts that they are written as.
 
-use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, DataType, Expr};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::ast::{ColumnDef, ColumnOption, DataType, Expr};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
@@ -304,7 +304,7 @@ fn drop(parser: &mut Parser<'_>) -> Result<DomainStatement> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::ast::CharacterLength;
+    use sqlparser::ast::CharacterLength;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! What `explain` says before the statement, and `explain merge`, whose statement the parser does not know.
 
-use datafusion::common::format::{ExplainFormat, ExplainStatementOptions};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion_common::format::{ExplainFormat, ExplainStatementOptions};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::words::{is_word, leading};

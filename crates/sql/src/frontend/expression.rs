@@ -1,8 +1,6 @@
 //! Expressions from the texts that tables [keep](crate::frontend::kept), and queries from texts of this program.
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Query, SelectItem, SetExpr, Statement as Sql, TableFactor,
-};
+use sqlparser::ast::{Expr, Query, SelectItem, SetExpr, Statement as Sql, TableFactor};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, parse};

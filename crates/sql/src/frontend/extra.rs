@@ -1,11 +1,11 @@
 //! PostgreSQL's expressions that the parser does not know: `a ^@ b`, `a # b`, `a isnull`, `a between symmetric b and c`,
 //! `trim(from a)`, `|/ a`, `||/ a`, `@ a`, `~ a`.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, TrimWhereField, UnaryOperator, Value,
 };
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 use crate::frontend::call::plain_call;
 

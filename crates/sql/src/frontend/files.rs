@@ -3,9 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::MAIN_SEPARATOR;
 
-use datafusion::sql::sqlparser::ast::{
-    ObjectName, ObjectNamePart, Statement as Sql, TableFactor, Visit, Visitor,
-};
+use sqlparser::ast::{ObjectName, ObjectNamePart, Statement as Sql, TableFactor, Visit, Visitor};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::ThroughWhat;

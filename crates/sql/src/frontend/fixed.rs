@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ArrayElemTypeDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Statement as Sql, TableFactor, Value, ValueWithSpan, Visitor, VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+use sqlparser::tokenizer::{Location, Span};
 use table::within;
 
 use crate::error::{Error, Result};

@@ -6,7 +6,7 @@
 
 use std::str::Chars;
 
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 
@@ -105,7 +105,7 @@ fn signs(token: &Token) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

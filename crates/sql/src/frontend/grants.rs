@@ -1,7 +1,7 @@
 //! The grammar of privileges, and of what they are of.
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 use table::Privileges;
 
 use crate::error::{Error, Result};

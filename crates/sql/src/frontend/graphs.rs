@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use graph::RankOptions;
+use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableFactor,
     UnaryOperator, Value, VisitorMut,
 };
-use graph::RankOptions;
 
 use crate::error::{Error, Result};
 use crate::frontend::readers::{text, value_of};
@@ -110,8 +110,8 @@ impl VisitorMut for Taking {
 }
 
 /// The alias of a call that has none.
-fn named(function: &str) -> datafusion::sql::sqlparser::ast::TableAlias {
-    datafusion::sql::sqlparser::ast::TableAlias {
+fn named(function: &str) -> sqlparser::ast::TableAlias {
+    sqlparser::ast::TableAlias {
         explicit: false,
         name: Ident::new(function),
         columns: Vec::new(),

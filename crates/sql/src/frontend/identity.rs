@@ -9,9 +9,9 @@
 //! option = an option of a sequence
 //! ```
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};
@@ -194,7 +194,7 @@ fn set(parser: &mut Parser<'_>) -> Result<IdentityChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     fn read(text: &str) -> Result<Option<AlterIdentity>> {
         let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();

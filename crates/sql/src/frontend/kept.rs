@@ -3,7 +3,7 @@
 //! They are taken out of a statement before it is rewritten, and parsed again, rewritten and checked wherever they are
 //! used. What stands in their place meanwhile is a string with their text.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnOption, ColumnOptionDef, Expr,
     Statement as Sql, TableConstraint, Value,
 };

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{ArrayRef, Date32Array, Decimal128Array};
 use arrow::datatypes::DataType;
 use chrono::{Datelike, NaiveDate};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement as Sql,
     TableAlias, TableFactor, Value, WildcardAdditionalOptions,
 };

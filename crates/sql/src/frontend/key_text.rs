@@ -4,8 +4,8 @@
 //! values with `and` between them. What is read here the parser reads alike, which a test sees to; anything that might be read
 //! otherwise, such as a word with a meaning of its own, is left to it.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::Token;
 use table::within;
 
 use crate::frontend::key_query::{KeyQuery, KeyValue};

@@ -2,7 +2,7 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     DataType as SqlType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
 };
 use table::{Column, uuid_type};

@@ -1,7 +1,7 @@
 //! The lengths of `varchar(n)` and `char(n)`: texts have one type, and a column's length is kept as a check of its own, which
 //! is called what no statement can call one.
 
-use datafusion::sql::sqlparser::ast::{CharacterLength, ColumnDef, DataType, ExactNumberInfo};
+use sqlparser::ast::{CharacterLength, ColumnDef, DataType, ExactNumberInfo};
 use table::{Check, Definition};
 
 /// What names of these checks begin with.

@@ -5,8 +5,8 @@
 //! part = all | comments | compression | constraints | defaults | generated | identity | indexes | statistics | storage
 //! ```
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, GroupByExpr, LimitClause, Query, SelectItem, SetExpr, Statement, Visitor,
 };
 

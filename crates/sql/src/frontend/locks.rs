@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, LimitClause, LockClause, LockType, NonBlock, ObjectName, ObjectNamePart, Query, SetExpr,
     Statement as Sql, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };

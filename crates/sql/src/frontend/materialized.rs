@@ -5,9 +5,9 @@
 //! refresh materialized view [concurrently] name [with [no] data]
 //! ```
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::IsOptional;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::IsOptional;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect;

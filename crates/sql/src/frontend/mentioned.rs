@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{AccessExpr, Expr, Ident, Visitor, VisitorMut};
-use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+use sqlparser::ast::{AccessExpr, Expr, Ident, Visitor, VisitorMut};
+use sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{self, DIALECT};

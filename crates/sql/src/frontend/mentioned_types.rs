@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType, Expr, Statement as Sql, Visitor,
-};
+use sqlparser::ast::{ArrayElemTypeDef, DataType, Expr, Statement as Sql, Visitor};
 
 use crate::error::Result;
 use crate::frontend::walk::Walk;

@@ -11,13 +11,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, JoinOperator, ObjectNamePart, Query, SelectItem,
     SetExpr, TableAlias, TableFactor, Visitor, VisitorMut,
 };
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::{IsOptional, Parser};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{IsOptional, Parser};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::merge_returning::{Returned, returned};
@@ -440,7 +440,7 @@ fn pairs(
         | JoinOperator::Right(constraint)
         | JoinOperator::Left(constraint)
         | JoinOperator::FullOuter(constraint) => {
-            use datafusion::sql::sqlparser::ast::JoinConstraint;
+            use sqlparser::ast::JoinConstraint;
             *constraint = JoinConstraint::On(on);
         }
         _ => return Err(lost()),

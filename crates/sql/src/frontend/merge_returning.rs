@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, ObjectNamePart, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, VisitorMut,
     WildcardAdditionalOptions,
 };

@@ -1,9 +1,9 @@
 //! The names that a statement reads rows by: data frames may stand behind those that no table has.
 
-use datafusion::common::TableReference;
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion_common::TableReference;
+use datafusion_sql::parser::Statement as Extended;
+use datafusion_sql::resolve::resolve_table_references;
+use sqlparser::ast::Statement as Sql;
 
 use crate::frontend::parse::Statement;
 

@@ -1,7 +1,7 @@
 //! Statements of PostgreSQL that the parser does not know and Atoll does not do: each is refused in one line, by the state of
 //! what is not supported.
 
-use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::tokenizer::TokenWithSpan;
 
 use crate::error::Error;
 use crate::frontend::words;

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use afl::OPERATORS;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     FunctionArg, FunctionArgExpr, Ident, ObjectName, Statement, TableAlias, TableFactor, VisitorMut,
 };
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use crate::error::{Error, Result};
 use crate::frontend::readers::text;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Delete, Expr, FromTable, Ident, ObjectName, Query, Select, SetExpr, Statement, TableFactor,
     TableWithJoins, VisitorMut,
 };

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
+use sqlparser::ast::{Expr, Query, Visit, VisitMut, Visitor, VisitorMut};
 
 use crate::frontend::walk::{Walk, WalkMut};
 

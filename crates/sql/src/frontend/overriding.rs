@@ -1,7 +1,7 @@
 //! `insert into t (...) overriding {system | user} value ...`, which the parser does not know.
 
-use datafusion::sql::sqlparser::ast::{Expr, Insert};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{Expr, Insert};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::frontend::words::is_word;
 

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_sql::parser::Statement as Extended;
+use sqlparser::ast::{
     CastKind, DataType as SqlType, Expr, LimitClause, Query, Statement as Sql, UnaryOperator,
     Value, Visitor,
 };
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use table::{NotFinite, is_enum, timetz_type, uuid_type};
 
 use crate::error::{Error, Result};

@@ -4,11 +4,11 @@
 //! [`guard`] before the recursive parser sees it. [`copy`](crate::frontend::copy) has a grammar of its own; everything
 //! else is parsed by DataFusion.
 
-use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
-use datafusion::sql::sqlparser::ast::{CreateView, Expr, Query, Statement as Sql};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion_sql::parser::{DFParserBuilder, ExplainStatement, Statement as Extended};
+use sqlparser::ast::{CreateView, Expr, Query, Statement as Sql};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::absent::DropAbsent;

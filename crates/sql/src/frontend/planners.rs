@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit};
-use datafusion::common::datatype::DataTypeExt;
-use datafusion::common::{Result, TableReference, plan_err};
-use datafusion::config::ConfigOptions;
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::planner::{ContextProvider, TypePlanner};
-use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
-use datafusion::sql::planner::SqlToRel;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_common::DataFusionError;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::datatype::DataTypeExt;
+use datafusion_common::{Result, TableReference, plan_err};
+use datafusion_expr::planner::{ContextProvider, TypePlanner};
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion_sql::planner::SqlToRel;
+use sqlparser::ast::{
     ArrayElemTypeDef, ColumnDef, DataType as SqlType, ExactNumberInfo, Ident, ObjectName,
     TimezoneInfo,
 };

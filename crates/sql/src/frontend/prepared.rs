@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, DataType, Expr, ObjectName, Query, Statement as Sql, UnaryOperator, Value,
     ValueWithSpan, Visitor, VisitorMut,
 };

@@ -1,6 +1,6 @@
 //! The place of the constant that an error is about.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position};
 use crate::frontend::dialect::DIALECT;

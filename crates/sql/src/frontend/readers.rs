@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use ingest::{Compression, Format, Options};
+use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
     Statement, TableFactor, UnaryOperator, Value, VisitorMut,
 };
-use ingest::{Compression, Format, Options};
 
 use crate::error::{Error, Result};
 use crate::frontend::walk::WalkMut;
@@ -254,10 +254,9 @@ pub(super) fn text(expr: &Expr) -> Option<String> {
     match value_of(expr)? {
         Value::SingleQuotedString(text)
         | Value::EscapedStringLiteral(text)
-        | Value::DollarQuotedString(datafusion::sql::sqlparser::ast::DollarQuotedString {
-            value: text,
-            ..
-        }) => Some(text.clone()),
+        | Value::DollarQuotedString(sqlparser::ast::DollarQuotedString { value: text, .. }) => {
+            Some(text.clone())
+        }
         _ => None,
     }
 }

@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, JoinConstraint, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
     Statement as Sql, TableFactor, TableWithJoins, Visitor,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+use sqlparser::tokenizer::{Location, Span};
 
 use crate::error::{Error, Result};
 use crate::frontend::fixed::{before, idents, replaced, span_of};

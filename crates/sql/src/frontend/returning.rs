@@ -1,7 +1,7 @@
 //! `returning`: a query over the rows that a statement writes.
 
-use datafusion::sql::parser::{DFParserBuilder, Statement as Extended};
-use datafusion::sql::sqlparser::ast::{
+use datafusion_sql::parser::{DFParserBuilder, Statement as Extended};
+use sqlparser::ast::{
     BinaryOperator, Expr, FromTable, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr,
     Statement, TableAlias, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind,
 };

@@ -1,7 +1,7 @@
 //! The tokens of a statement as the parser reads them: what it does not know is written otherwise, or marked.
 
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::TokenWithSpan;
 
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::{

@@ -1,7 +1,7 @@
 //! The options of a role, as `create role` and `alter role` have them.
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 use crate::error::Result;
 use crate::frontend::grammar::refused;

@@ -18,8 +18,8 @@
 //! set session authorization name (and its like)
 //! ```
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use table::Privileges;
 
 use crate::error::Result;

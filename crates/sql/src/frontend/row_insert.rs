@@ -6,9 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
-    Insert, ObjectName, Query, SetExpr, Statement as Sql, TableObject,
-};
+use sqlparser::ast::{Insert, ObjectName, Query, SetExpr, Statement as Sql, TableObject};
 use table::{Column, Definition};
 
 use crate::frontend::left_out::Defaults;

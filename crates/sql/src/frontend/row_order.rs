@@ -1,6 +1,6 @@
 //! `create table t (...) order by (a, b)`: the order in which rows lie that are written together.
 
-use datafusion::sql::sqlparser::ast::{Expr, OneOrManyWithParens};
+use sqlparser::ast::{Expr, OneOrManyWithParens};
 use table::Definition;
 
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 //! them.
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
     TypedString, UnaryOperator, Value,
 };

@@ -1,9 +1,9 @@
 //! Rows of tables as values, and fields of structs, as calls of functions.
 
-use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
-use datafusion::logical_expr::planner::RawBinaryExpr;
-use datafusion::logical_expr::{Expr, ExprSchemable};
-use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion_expr::planner::RawBinaryExpr;
+use datafusion_expr::{Expr, ExprSchemable};
+use sqlparser::ast::BinaryOperator;
 
 use crate::frontend::returning::NUMBER;
 use crate::functions::lists::names::{FIELD, STRUCT, WHOLE, WHOLE_OUTER};

@@ -4,7 +4,7 @@
 //! create schema ... {create table | create view | create sequence | create index | grant} ...
 //! ```
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::frontend::words::{is_word, leading};
 
@@ -48,7 +48,7 @@ fn begins(own: &Token, before: Option<&Token>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

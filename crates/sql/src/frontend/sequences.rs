@@ -8,10 +8,10 @@
 //!        | restart [[with] number] (`alter` only)
 //! ```
 
-use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{ObjectName, ObjectNamePart};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 use table::{Position, Sequence};
 
 use crate::error::{Error, Result};

@@ -9,8 +9,8 @@
 //! time is lost.
 
 use arrow::datatypes::{DataType, IntervalUnit};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::frontend::dialect::DIALECT;
 use crate::frontend::plain::{plain_decimal, plain_interval};

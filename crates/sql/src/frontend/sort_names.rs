@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Visitor, VisitorMut,
 };
 

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr::Placeholder;
-use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
-use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::expr::Placeholder;
+use datafusion_expr::planner::{PlannerResult, RawBinaryExpr};
+use datafusion_expr::{Cast, Expr, ExprSchemable};
+use sqlparser::ast::BinaryOperator;
 use table::{JsonKind, is_enum, json_kind, jsonb_type, map_parts, timetz_type, uuid_type};
 
 use crate::functions::arguments::is_text;
@@ -303,7 +303,7 @@ impl Operation {
         let (a, b) = (dimensions(&own.l), dimensions(&own.r));
         if own.op == StringConcat {
             let one = |expr: Expr| {
-                Ok::<_, datafusion::error::DataFusionError>(special(MAKE)?.call(vec![expr]))
+                Ok::<_, datafusion_common::DataFusionError>(special(MAKE)?.call(vec![expr]))
             };
             return match (a, b) {
                 (a, b) if a == b => call("array_cat", vec![own.left, own.right]),
@@ -416,7 +416,7 @@ impl Operation {
         }
         let text = |expr: Expr, ty: &DataType| {
             let cast = conversion(expr.clone(), ty, &DataType::Utf8View, true)?;
-            Ok::<_, datafusion::error::DataFusionError>(cast.unwrap_or(expr))
+            Ok::<_, datafusion_common::DataFusionError>(cast.unwrap_or(expr))
         };
         let (left, right) = if is_text(&self.l) {
             (self.left, text(self.right, &self.r)?)

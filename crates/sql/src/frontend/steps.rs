@@ -6,8 +6,8 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     Cte, FromTable, Ident, ObjectName, Query, SetExpr, Statement as Sql, TableFactor, TableObject,
     With, visit_relations,
 };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::ast::{Query, Statement as Sql};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::error::{Error, Result};
 use crate::frontend::words::{is_word, leading};
@@ -120,7 +120,7 @@ pub(crate) fn of(told: Told, parsed: Sql) -> Result<ColumnsOf> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

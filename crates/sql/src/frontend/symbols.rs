@@ -3,11 +3,11 @@
 //! [functions](special), and so are fields of structs and [rows](crate::frontend::rows) of tables.
 
 use arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, TableReference};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
-use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion_common::tree_node::TreeNode;
+use datafusion_common::{Column, DFSchema, Result, ScalarValue, TableReference};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawWindowExpr};
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator};
+use sqlparser::ast::BinaryOperator;
 use table::NotFinite;
 
 use crate::frontend::{conditions, rows, special, windows};

@@ -1,11 +1,9 @@
 //! Tables made of queries in ways that the parser does not know: with names for the columns, without rows, and by
 //! `select ... into`.
 
-use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
-use datafusion::sql::sqlparser::ast::{
-    ColumnDef, DataType, Ident, Query, SetExpr, Statement as Sql,
-};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
+use sqlparser::ast::{ColumnDef, DataType, Ident, Query, SetExpr, Statement as Sql};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::error::{Error, Result};
 use crate::frontend::words::{self, is_word};

@@ -1,6 +1,6 @@
 //! The options of `create table ... with (...)`.
 
-use datafusion::sql::sqlparser::ast::{CreateTableOptions, Expr, SqlOption, Value};
+use sqlparser::ast::{CreateTableOptions, Expr, SqlOption, Value};
 
 use crate::error::{Error, Result};
 use crate::names::column_name;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF, lit};
-use datafusion::sql::sqlparser::ast::BinaryOperator;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF, lit};
+use sqlparser::ast::BinaryOperator;
 
 use crate::functions::arguments::is_bytea;
 use crate::functions::regexps;

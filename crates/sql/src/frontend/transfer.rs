@@ -1,6 +1,6 @@
 //! `copy ... to stdout` and `copy ... from stdin`: what goes through the connection of a client, and in which format.
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Sql};
+use sqlparser::ast::{Ident, ObjectName, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::copy::{RowsOf, Through, ThroughWhat};

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Query, SetExpr, Statement as Sql, TimezoneInfo,
     Value, Values, VisitorMut,
 };

@@ -9,10 +9,10 @@
 //! drop type [if exists] name, ... [cascade | restrict]
 //! ```
 
-use datafusion::sql::sqlparser::ast::DataType;
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::DataType;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
 use crate::frontend::dialect;
@@ -235,8 +235,8 @@ fn drop(parser: &mut Parser<'_>) -> Result<TypeStatement> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::ast::ArrayElemTypeDef;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::ast::ArrayElemTypeDef;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

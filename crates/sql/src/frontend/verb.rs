@@ -1,6 +1,6 @@
 //! What a statement is called when it is done.
 
-use datafusion::sql::sqlparser::ast::{ObjectType, Set, Statement as Sql};
+use sqlparser::ast::{ObjectType, Set, Statement as Sql};
 
 use crate::frontend::arrays::ArrayStatement;
 use crate::frontend::begin::ModesStatement;

@@ -2,10 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    CreateView, Expr, Ident, JoinConstraint, Query, Select, SelectItem, Visitor,
-};
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::ast::{CreateView, Expr, Ident, JoinConstraint, Query, Select, SelectItem, Visitor};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;

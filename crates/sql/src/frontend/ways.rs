@@ -3,8 +3,8 @@
 //! The parser knows only names there. A column and the way into it become one name in quotes, with a [mark](WAY) between
 //! them; [what it means](crate::statements) is found where the types of the columns are known.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::DIALECT;

@@ -8,10 +8,10 @@ use crate::functions::windows::layout::{Inner, Layout};
 use crate::functions::windows::{Framed, MARK};
 use arrow::compute::SortOptions;
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
-use datafusion::logical_expr::expr::{NullTreatment, Sort, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::planner::{PlannerResult, RawWindowExpr};
-use datafusion::logical_expr::{
+use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion_expr::expr::{NullTreatment, Sort, WindowFunction, WindowFunctionParams};
+use datafusion_expr::planner::{PlannerResult, RawWindowExpr};
+use datafusion_expr::{
     Cast, Expr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
     WindowUDF, lit, when,
 };

@@ -1,7 +1,7 @@
 //! Words of grammars that the parser has not: how statements begin, what comes next, and what is wrong if it does not.
 
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 

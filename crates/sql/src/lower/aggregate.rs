@@ -1,8 +1,8 @@
 //! Lowering of aggregates.
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::{Aggregate, Expr as Sql};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::{Aggregate, Expr as Sql};
 use engine::{
     Error, Expr, Fold, Function, Kind, Literal, Node, PairFunction, Rel, Result, Type, Var,
 };

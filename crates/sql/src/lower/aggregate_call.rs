@@ -13,14 +13,14 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::compute::{SortColumn, cast, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::{DFSchema, DataFusionError, ScalarValue};
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use datafusion::logical_expr::Expr as Sql;
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Accumulator, ColumnarValue};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
+use datafusion_common::{DFSchema, DataFusionError, ScalarValue};
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion_expr::Expr as Sql;
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Accumulator, ColumnarValue};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
 use engine::{AggregateCall, Call, Expr, Function, Literal, Result, Type, Var};
 
 use crate::functions::present;
@@ -369,7 +369,7 @@ impl Lowering<'_> {
         schema: &Schema,
     ) -> Result<(Arc<AggregateFunctionExpr>, RowFilter)> {
         let context = PhysicalPlanningContext::default();
-        let props = self.state.execution_props();
+        let props = self.planner.execution_props();
         let lowered = LoweredAggregateBuilder::new(e, own, schema, props, &context).build();
         let lowered = lowered.map_err(failed)?;
         // There are functions that are only there for some types, or never in this form.

@@ -1,8 +1,8 @@
 //! Lowering of as-of joins, which stand in plans as the first of the numbered matches of each row.
 
 use arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema, JoinType};
-use datafusion::logical_expr::{Filter, Join, LogicalPlan, Operator, Window};
+use datafusion_common::{Column, DFSchema, JoinType};
+use datafusion_expr::{Filter, Join, LogicalPlan, Operator, Window};
 use engine::{AsOf, Compare, Error, Expr, Key, Kind, Literal, Rel, Result, RowNumbers, Var};
 
 use crate::lower::call::failed;

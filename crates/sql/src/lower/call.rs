@@ -10,9 +10,9 @@ use arrow::compute::is_not_null;
 use arrow::compute::kernels::zip::zip;
 use arrow::datatypes::SchemaRef;
 use arrow::row::{RowConverter, SortField};
-use datafusion::error::DataFusionError;
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion_common::DataFusionError;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr_common::physical_expr::is_volatile;
 use engine::{Call, Error};
 
 /// A DataFusion expression over the columns of `schema`.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, ExprSchema};
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::Expr as Sql;
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion_common::DataFusionError;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, ExprSchema};
+use datafusion_expr::Expr as Sql;
+use datafusion_expr::expr::ScalarFunction;
 use engine::{Call, CalledPart, Calls, Expr, Result};
 use table::json_kind;
 

@@ -4,9 +4,9 @@
 //! that each row has.
 
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, JoinType};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Expr as Sql, Join};
+use datafusion_common::{DFSchema, JoinType};
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::{Expr as Sql, Join};
 use engine::{Rel, Result, Type, Var, WindowFold, WindowFunction};
 
 use crate::lower::call::failed;

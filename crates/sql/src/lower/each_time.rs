@@ -9,12 +9,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{
+use datafusion_common::Column;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_expr::{
     Aggregate, Expr as Sql, GroupingSet, LogicalPlan, Projection, Sort, SortExpr, Window,
 };
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion_physical_expr::PhysicalExpr;
 use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type, Var};
 
 use crate::lower::call::failed;
@@ -427,7 +427,7 @@ pub(super) fn late(sort: &Sort, projection: &Projection) -> Vec<usize> {
 mod tests {
     use arrow::array::{BooleanArray, Int64Array};
     use arrow::datatypes::{DataType, Field, Schema};
-    use datafusion::physical_expr::expressions::Column as Physical;
+    use datafusion_physical_expr::expressions::Column as Physical;
 
     use super::*;
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::{InList, ScalarFunction};
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, DFSchema, ScalarValue};
+use datafusion_expr::expr::{InList, ScalarFunction};
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::utils::split_conjunction;
+use datafusion_expr::{
     BinaryExpr, Case, Expr as Sql, ExprSchemable, LogicalPlan, Operator, Subquery,
 };
-use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::functions::decimals::operators::QUOTIENT;
@@ -452,7 +452,7 @@ impl Lowering<'_> {
         // The rules for plans have given all of an expression its types: to look for them again at each level takes the fourth power
         // of the number of levels in time.
         let (props, context) = (
-            self.state.execution_props(),
+            self.planner.execution_props(),
             PhysicalPlanningContext::default(),
         );
         let exprs = all

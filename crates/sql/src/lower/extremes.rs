@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Aggregate, Expr as Sql, LogicalPlan, TableScan};
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Aggregate, Expr as Sql, LogicalPlan, TableScan};
 use engine::{Rel, Result, Type};
 use table::{Extremes, Filter, Form, Table, Test};
 

@@ -2,8 +2,8 @@
 //! filters of `row_number()`, `rank()` or `dense_rank()` that keep the first few rows.
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
-use datafusion::logical_expr::{Expr as Sql, Filter, SortExpr};
+use datafusion_expr::expr::{AggregateFunction, NullTreatment};
+use datafusion_expr::{Expr as Sql, Filter, SortExpr};
 use engine::{
     Error, Expr, Fold, Function, Key, Kind, Rel, Result, RowNumbers, RowOrder, Type, Var,
 };

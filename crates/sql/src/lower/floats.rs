@@ -1,7 +1,7 @@
 //! Functions of numbers that float by kernels, their casts to whole numbers, and the least and greatest of numbers.
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::Expr as Sql;
+use datafusion_expr::Expr as Sql;
 use engine::{Expr, Extreme, FloatFunction, Kind, Result, Type};
 
 use crate::functions::casts::HALF_EVEN;

@@ -1,8 +1,8 @@
 //! Lowering of the frames of windows.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Expr as Sql, WindowFrame, WindowFrameBound, WindowFrameUnits};
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Expr as Sql, WindowFrame, WindowFrameBound, WindowFrameUnits};
 use engine::{
     Distance, Error, FrameBounds, FrameEdge, FrameExclusion, FrameUnits, Kind, Result, Type,
 };

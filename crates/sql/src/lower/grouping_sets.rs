@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::{Aggregate, Expr as Sql, GroupingSet};
+use datafusion_expr::{Aggregate, Expr as Sql, GroupingSet};
 use engine::{Error, Expr, Fold, Function, Literal, Merged, Node, Part, Rel, Result, Type, Var};
 
 use crate::lower::aggregate::addable;

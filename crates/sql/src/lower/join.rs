@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, JoinType, NullEquality};
-use datafusion::logical_expr::Join;
+use datafusion_common::{DFSchema, JoinType, NullEquality};
+use datafusion_expr::Join;
 use engine::{Expr, Fold, Function, Kind, Literal, Node, Rel, Result, Type, Var};
 
 use crate::lower::call::{Digits, OrEmpty, failed};

@@ -3,9 +3,9 @@
 //! What a kernel takes is lowered once, whether there is a kernel for its values or not: expressions may be deep.
 
 use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{BinaryExpr, Expr as Sql, Operator};
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{BinaryExpr, Expr as Sql, Operator};
 use engine::{Arithmetic, Error, Expr, FloatFunction, Kind, Result, WholeFunction};
 
 use crate::functions::convert::target;
@@ -25,7 +25,7 @@ const ALL: (i64, i64) = (-i64::MAX, i64::MAX);
 
 impl Lowering<'_> {
     fn clocks(&self) -> Local {
-        Local::of(self.state.config_options())
+        Local::of(self.planner.config_options())
     }
 
     /// The call `e` of a function, whose values are of type `data`, by a kernel; `None` if the function has none.

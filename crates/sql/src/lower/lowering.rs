@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::execution::{SessionState, TaskContext};
+use crate::planner::Planner;
+use datafusion_execution::TaskContext;
 use engine::{Error, Expr, Query, Rel, Result, Var};
 
 use crate::lower::outside::Outside;
@@ -16,7 +17,7 @@ use crate::scan::files::external::Files;
 /// [`grouping_sets`](super::grouping_sets), [`window`](super::window), [`shared`](super::shared),
 /// [`unnest`](super::unnest), [`each_time`](super::each_time) and [`expr`](super::expr).
 pub(crate) struct Lowering<'a> {
-    pub(super) state: &'a SessionState,
+    pub(super) planner: &'a Planner,
     /// By the address of their scan in the plan, which stays in place while the plan is borrowed.
     pub(super) sources: &'a HashMap<usize, Arc<Source>>,
     /// External scans, by the same address.

@@ -1,72 +1,70 @@
 //! Rows that code outside the engine makes, as an external source of it: those of the catalog, of functions in `from`, and
-//! of arrays. Each partition of DataFusion's operators is a part, which a worker reads as it comes.
+//! of arrays. Each part is read by a worker as it comes.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datafusion::catalog::TableProvider;
-use datafusion::error::DataFusionError;
-use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::TableScan;
-use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
-use datafusion::physical_plan::execution_plan::reset_plan_states;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion_common::DataFusionError;
+use datafusion_execution::TaskContext;
+use datafusion_expr::TableScan;
+use datafusion_expr::expr_rewriter::unnormalize_cols;
 use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Opening, Result};
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::StreamExt;
+use parking_lot::Mutex;
 
-use crate::resources::operators;
-use crate::scan::read_once::ReadOnce;
+use crate::functions::present::Memory;
+use crate::resources::stream::within;
+use crate::scan::arrays::definition::ArrayTable;
+use crate::scan::arrays::table::ArrayScan;
+use crate::scan::rows::{Batches, Maker, Rows};
+use crate::scan::written_rows::WrittenRows;
 
 /// Rows of a source of which nothing is known.
 const ROWS: f64 = 1_000.0;
 
-/// Operators of DataFusion, and what they run with.
+/// What makes the rows of a table, and what it runs with.
 #[derive(Clone, Debug)]
 pub(crate) struct Outside {
     name: String,
-    plan: Arc<dyn ExecutionPlan>,
+    maker: Arc<dyn Maker>,
+    /// The columns that are read of those that it makes, in their order; all if none.
+    projection: Option<Vec<usize>>,
     task: Arc<TaskContext>,
     /// Estimated number of rows.
     pub rows: f64,
-    /// Whether they are rows of a stream.
-    is_once: bool,
 }
 
 impl Outside {
     /// The rows of a table that `scan` reads.
     ///
     /// # Errors
-    /// Those of the table; [`Error::Unsupported`] for rows of other types than it says.
-    pub(super) async fn of_scan(
-        state: &SessionState,
-        scan: &TableScan,
-        table: &Arc<dyn TableProvider>,
-        task: &Arc<TaskContext>,
-    ) -> Result<Outside> {
-        // What the table tests itself is not tested above it.
-        let filters = unnormalize_cols(scan.filters.iter().cloned());
-        let plan = table.scan(state, scan.projection.as_ref(), &filters, None);
-        let plan = plan.await.map_err(called)?;
-        let schema = scan.projected_schema.as_arrow();
-        let own = plan.schema();
-        let alike = own.fields().iter().zip(schema.fields());
-        let mut alike = alike.map(|(own, field)| own.data_type() == field.data_type());
-        if own.fields().len() != schema.fields().len() || !alike.all(|is_alike| is_alike) {
+    /// Those of looking at the table; [`Error::Unsupported`] for one of no such kind.
+    pub(super) fn of_scan(scan: &TableScan, task: &Arc<TaskContext>) -> Result<Outside> {
+        let table = &scan.source;
+        let mut projection = scan.projection.clone();
+        let maker = if let Some(array) = table.downcast_ref::<ArrayTable>() {
+            let columns = projection.take();
+            let filters: Vec<_> = unnormalize_cols(scan.filters.iter().cloned());
+            let width = task.session_config().target_partitions();
+            let scan = ArrayScan::new(array, columns.as_ref(), &filters, width).map_err(called)?;
+            Arc::new(scan) as Arc<dyn Maker>
+        } else if let Some(rows) = table.downcast_ref::<Rows>() {
+            Arc::clone(&rows.maker)
+        } else if let Some(written) = table.downcast_ref::<WrittenRows>() {
+            Arc::clone(&written.rows.maker)
+        } else {
             return Err(Error::Unsupported(format!(
-                "rows of other types than those of their table ({})",
+                "rows of {}, which nothing makes",
                 scan.table_name.table()
             )));
-        }
-        let known = table.statistics();
-        let known = known.and_then(|known| known.num_rows.get_value().copied());
-        let rows = known.map_or(ROWS, |rows| rows as f64);
+        };
         Ok(Outside {
             name: scan.table_name.table().to_owned(),
-            plan,
+            rows: maker.rows().map_or(ROWS, |rows| rows as f64),
+            maker,
+            projection,
             task: Arc::clone(task),
-            rows,
-            is_once: table.downcast_ref::<ReadOnce>().is_some(),
         })
     }
 }
@@ -81,56 +79,61 @@ impl ExternalSource for Outside {
     }
 
     fn parts(&self) -> usize {
-        self.plan.output_partitioning().partition_count()
+        self.maker.parts()
     }
 
     fn is_once(&self) -> bool {
-        self.is_once
+        self.maker.is_once()
+    }
+
+    fn explain(&self) -> Vec<String> {
+        self.maker.explain()
     }
 
     fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>> {
-        // Rows may be dealt to partitions as they come: the first of several readers has all.
+        // Rows may be dealt to parts as they come: the first of several readers has all.
         let parts = if opening.share.0 == 0 {
-            self.parts()
+            self.maker.begin()
         } else {
-            0
+            Vec::new()
         };
-        // Operators keep what they did when they ran before.
-        let plan = reset_plan_states(Arc::clone(&self.plan)).map_err(called)?;
-        Ok(Arc::new(Partitions {
-            plan,
+        Ok(Arc::new(Opened {
+            parts: Mutex::new(parts.into_iter().zip(0..).collect()),
+            projection: self.projection.clone(),
             task: Arc::clone(&self.task),
-            parts,
-            next: AtomicUsize::new(0),
         }))
     }
 }
 
-/// Hands partitions to workers.
-struct Partitions {
-    plan: Arc<dyn ExecutionPlan>,
+/// Hands parts to workers.
+struct Opened {
+    parts: Mutex<VecDeque<(Batches, u64)>>,
+    projection: Option<Vec<usize>>,
     task: Arc<TaskContext>,
-    parts: usize,
-    next: AtomicUsize,
 }
 
-impl Partitions {
-    fn part(&self) -> Result<Option<ExternalPart>> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        if number >= self.parts {
-            return Ok(None);
-        }
-        let rows = operators::partition(&self.plan, number, Arc::clone(&self.task));
-        let rows = rows.map_err(called)?.map(|batch| batch.map_err(called));
-        Ok(Some(ExternalPart {
-            number: number as u64,
+impl Opened {
+    fn part(&self) -> Option<ExternalPart> {
+        let (rows, number) = self.parts.lock().pop_front()?;
+        // Functions in what makes them ask for the memory of the statement.
+        let memory = Memory::beginning(self.task.session_config().options());
+        let projection = self.projection.clone();
+        let rows = within(memory, rows).map(move |batch| {
+            let batch = batch.map_err(called)?;
+            Ok(match &projection {
+                Some(columns) => batch.project(columns)?,
+                None => batch,
+            })
+        });
+        Some(ExternalPart {
+            number,
             rows: rows.boxed(),
-        }))
+        })
     }
 }
 
-impl ExternalParts for Partitions {
+impl ExternalParts for Opened {
     fn next(&self) -> BoxFuture<'_, Result<Option<ExternalPart>>> {
-        ready(self.part()).boxed()
+        ready(Ok(self.part())).boxed()
     }
 }

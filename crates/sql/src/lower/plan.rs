@@ -3,23 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use datafusion::datasource::source_as_provider;
-use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, RecursiveQuery};
+use crate::planner::Planner;
+use datafusion_execution::TaskContext;
+use datafusion_expr::{LogicalPlan, RecursiveQuery};
 use engine::{Error, Output, Prepared, Query, Result};
 use futures::future::{BoxFuture, FutureExt};
 
-use crate::lower::call::failed;
 use crate::lower::lowering::Lowering;
 use crate::lower::outside::Outside;
 use crate::lower::recursion::{Recursion, Term};
-use crate::lower::series::Series;
 use crate::lower::source::{Leaf, Source, leaves, source};
 use crate::lower::subplans::{Common, Subplans};
 use crate::optimize::working_table::WorkTable;
 use crate::scan::files::external::Files;
 use crate::scan::files::table::FileTable;
 use crate::scan::provider::Provider;
+use crate::scan::series::Series;
 
 /// What has been found out of a plan before it is lowered.
 struct Findings<'p> {
@@ -52,7 +51,7 @@ impl<'p> Findings<'p> {
     /// Compiles the filters of the scans of `plan`, and reads what has to be known of their tables.
     async fn prepare(
         &mut self,
-        state: &SessionState,
+        planner: &Planner,
         plan: &LogicalPlan,
         common: &Common<'_>,
     ) -> Result<()> {
@@ -64,23 +63,21 @@ impl<'p> Findings<'p> {
             let scan = match leaf {
                 Leaf::Scan(scan) => scan,
                 Leaf::Recursion(query) => {
-                    let own = recursion(state, &query, &self.task).await?;
+                    let own = recursion(planner, &query, &self.task).await?;
                     self.recursions.insert(address, Arc::new(own));
                     continue;
                 }
             };
-            let provider = source_as_provider(&scan.source).map_err(failed)?;
-            if let Some(table) = provider.downcast_ref::<FileTable>() {
-                let files = Files::of(state, &scan, table);
+            let table = &scan.source;
+            if let Some(table) = table.downcast_ref::<FileTable>() {
+                let files = Files::of(planner, &scan, table);
                 let files = files.map_err(|e| Error::Call(Box::new(e)))?;
                 self.files.insert(address, Arc::new(files));
-            } else if provider.downcast_ref::<Provider>().is_some() {
-                let own = source(state, &scan).await?;
+            } else if table.is::<Provider>() {
+                let own = source(planner, &scan).await?;
                 self.sources.insert(address, Arc::new(own));
-            } else if Series::of(&provider).is_none()
-                && provider.downcast_ref::<WorkTable>().is_none()
-            {
-                let own = Outside::of_scan(state, &scan, &provider, &self.task).await?;
+            } else if !table.is::<Series>() && !table.is::<WorkTable>() {
+                let own = Outside::of_scan(&scan, &self.task)?;
                 self.outside.insert(address, Arc::new(own));
             }
         }
@@ -93,16 +90,16 @@ impl<'p> Findings<'p> {
 /// # Errors
 /// [`Error::Unsupported`] for what the engine cannot run; those of reading tables.
 pub(crate) async fn lower(
-    state: &SessionState,
+    planner: &Planner,
     plan: &LogicalPlan,
     task: &Arc<TaskContext>,
 ) -> Result<Prepared> {
     let mut findings = Findings::of(plan, Arc::clone(task));
     let common = findings.subplans.common(plan);
-    findings.prepare(state, plan, &common).await?;
+    findings.prepare(planner, plan, &common).await?;
     let (mut query, root, output) = {
         let mut lowering = Lowering {
-            state,
+            planner,
             sources: &findings.sources,
             files: &findings.files,
             outside: &findings.outside,
@@ -128,17 +125,17 @@ pub(crate) async fn lower(
 ///
 /// Boxed: there may be others within it.
 fn recursion<'a>(
-    state: &'a SessionState,
+    planner: &'a Planner,
     query: &'a RecursiveQuery,
     task: &'a Arc<TaskContext>,
 ) -> BoxFuture<'a, Result<Recursion>> {
     async move {
-        let (term, number) = Term::direct(state, query)?;
+        let (term, number) = Term::direct(planner, query)?;
         let term = match term {
             Some(direct) => direct,
-            None => Term::Program(lower(state, &query.recursive_term, task).await?, number),
+            None => Term::Program(lower(planner, &query.recursive_term, task).await?, number),
         };
-        let first = lower(state, &query.static_term, task).await?;
+        let first = lower(planner, &query.static_term, task).await?;
         Ok(Recursion::new(query, first, term, task))
     }
     .boxed()

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
-use datafusion::catalog::TableProvider;
-use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{
+use datafusion_common::{Column, DFSchema, ScalarValue};
+use datafusion_expr::TableSource;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::utils::split_conjunction;
+use datafusion_expr::{
     ColumnarValue, Distinct, Expr as Sql, FetchType, Filter, LogicalPlan, Projection, SkipType,
     Sort, SortExpr, TableScan, Union, Values,
 };
-use datafusion::physical_expr::create_physical_expr;
+use datafusion_physical_expr::create_physical_expr;
 use engine::{Error, ExternalScan, ExternalSource, Key, Kind, Rel, Result, Scan, Type, Var};
 use table::{ROW_COLUMN, Zone};
 
@@ -21,7 +20,7 @@ use crate::lower::call::failed;
 use crate::lower::each_time::late;
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowered, Lowering, filtered, mapped, once, unsupported};
-use crate::lower::series::Series;
+use crate::lower::series::SeriesScan;
 use crate::lower::source::Source;
 use crate::optimize::expressions::has_subquery;
 use crate::optimize::working_table::WorkTable;
@@ -232,7 +231,7 @@ impl Lowering<'_> {
         if has_subquery(e) || e.any_column_refs() {
             return unsupported(format!("the value {e}"));
         }
-        let (schema, props) = (DFSchema::empty(), self.state.execution_props());
+        let (schema, props) = (DFSchema::empty(), self.planner.execution_props());
         let context = PhysicalPlanningContext::default();
         let computed = create_physical_expr(e, &schema, props, &context).map_err(failed)?;
         let options = RecordBatchOptions::new().with_row_count(Some(1));
@@ -287,8 +286,8 @@ impl Lowering<'_> {
     }
 
     /// The numbers of a series. A filter of its scan is only a hint.
-    fn series(&mut self, series: Series, scan: &TableScan) -> Result<Lowered> {
-        let schema = series.schema();
+    fn series(&mut self, series: SeriesScan, scan: &TableScan) -> Result<Lowered> {
+        let schema = Arc::clone(&series.schema);
         let positions = match &scan.projection {
             Some(positions) => positions.clone(),
             None => (0..schema.fields().len()).collect(),
@@ -303,7 +302,7 @@ impl Lowering<'_> {
         }
         let vars = columns.iter().map(|(var, _)| *var).collect();
         let reading = ExternalScan {
-            rows: ROWS,
+            rows: series.count() as f64,
             source: Arc::new(series),
             columns,
         };
@@ -352,11 +351,10 @@ impl Lowering<'_> {
         if let Some(files) = self.files.get(&key) {
             return self.files(files);
         }
-        let provider = source_as_provider(&scan.source).map_err(failed)?;
-        if let Some(series) = Series::of(&provider) {
+        if let Some(series) = SeriesScan::of(&scan.source) {
             return self.series(series, scan);
         }
-        if let Some(table) = provider.downcast_ref::<WorkTable>() {
+        if let Some(table) = scan.source.downcast_ref::<WorkTable>() {
             return self.working(table, scan);
         }
         if let Some(outside) = self.outside.get(&key) {

@@ -1,41 +1,43 @@
 //! `generate_series` of constants as an external source of Atoll's own engine: batch by batch, as workers take them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::TableProvider;
-use datafusion::functions_table::generate_series::GenerateSeriesTable;
-use datafusion::physical_plan::memory::LazyBatchGenerator;
+use datafusion_expr::TableSource;
 use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Opening, Result};
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{self, StreamExt};
-use parking_lot::{Mutex, RwLock};
+
+use crate::scan::series::Series;
 
 /// Rows in a batch.
-const BATCH_ROWS: usize = 8_192;
+const BATCH_ROWS: u64 = 8_192;
 
-/// The numbers of a series.
+/// The numbers of a series, which workers read.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
-    table: GenerateSeriesTable,
-}
-
-impl Series {
-    /// The series that `table` gives, if it gives one.
-    pub(crate) fn of(table: &Arc<dyn TableProvider>) -> Option<Series> {
-        let table = table.downcast_ref::<GenerateSeriesTable>()?;
-        Some(Series {
-            table: table.clone(),
-        })
-    }
-
+pub(crate) struct SeriesScan {
+    series: Series,
     /// The columns.
-    pub(crate) fn schema(&self) -> SchemaRef {
-        self.table.schema()
+    pub schema: SchemaRef,
+}
+
+impl SeriesScan {
+    /// The series that `table` gives, if it gives one.
+    pub(crate) fn of(table: &Arc<dyn TableSource>) -> Option<SeriesScan> {
+        let series = table.downcast_ref::<Series>()?.clone();
+        let schema = series.schema();
+        Some(SeriesScan { series, schema })
+    }
+
+    /// How many numbers there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.series.count()
     }
 }
 
-impl ExternalSource for Series {
+impl ExternalSource for SeriesScan {
     fn name(&self) -> &str {
         "generate_series"
     }
@@ -46,15 +48,9 @@ impl ExternalSource for Series {
 
     fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>> {
         // There is one row after the other: the first of several readers has all.
-        let numbers = if opening.share.0 == 0 {
-            let numbers = self.table.as_generator(BATCH_ROWS);
-            Some(numbers.map_err(|e| Error::Call(Box::new(e)))?)
-        } else {
-            None
-        };
         Ok(Arc::new(Numbers {
-            numbers,
-            taken: Mutex::new(0),
+            scan: (opening.share.0 == 0).then(|| self.clone()),
+            taken: AtomicU64::new(0),
         }))
     }
 }
@@ -62,27 +58,28 @@ impl ExternalSource for Series {
 /// Hands batches to workers.
 struct Numbers {
     /// `None` if there is nothing to read.
-    numbers: Option<Arc<RwLock<dyn LazyBatchGenerator>>>,
+    scan: Option<SeriesScan>,
     /// How many batches were handed out.
-    taken: Mutex<u64>,
+    taken: AtomicU64,
 }
 
 impl Numbers {
     fn part(&self) -> Result<Option<ExternalPart>> {
-        let Some(numbers) = &self.numbers else {
+        let Some(scan) = &self.scan else {
             return Ok(None);
         };
-        // Held meanwhile, so that numbers of parts are in the order of the batches.
-        let mut taken = self.taken.lock();
-        let batch = numbers.write().generate_next_batch();
-        let Some(batch) = batch.map_err(|e| Error::Call(Box::new(e)))? else {
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        let from = number.saturating_mul(BATCH_ROWS);
+        if from >= scan.count() {
             return Ok(None);
-        };
-        let number = *taken;
-        *taken += 1;
+        }
+        let numbers: Vec<i64> = scan.series.numbers(from, BATCH_ROWS).collect();
+        let numbers = vec![Arc::new(Int64Array::from(numbers)) as _];
+        let batch = RecordBatch::try_new(Arc::clone(&scan.schema), numbers);
+        let batch = batch.map_err(|e| Error::Call(Box::new(e)));
         Ok(Some(ExternalPart {
             number,
-            rows: stream::iter([Ok(batch)]).boxed(),
+            rows: stream::iter([batch]).boxed(),
         }))
     }
 }

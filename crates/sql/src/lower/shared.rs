@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::LogicalPlan;
+use datafusion_expr::LogicalPlan;
 use engine::{Rel, Result, Var};
 
 use crate::lower::lowering::{Lowered, Lowering, once, unsupported};

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::datasource::source_as_provider;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, RecursiveQuery, TableScan};
+use crate::planner::Planner;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_expr::{Expr, LogicalPlan, RecursiveQuery, TableScan};
 use engine::{Error, Result};
 use table::{Dictionary, Filter, Form};
 
@@ -68,9 +67,8 @@ pub(super) fn leaves(plan: &LogicalPlan, common: &Common<'_>) -> Result<Vec<(usi
 ///
 /// # Errors
 /// [`Error::Unsupported`] if the table is not in the store; those of reading.
-pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Source> {
-    let provider = source_as_provider(&scan.source).map_err(failed)?;
-    let Some(provider) = provider.downcast_ref::<Provider>() else {
+pub(super) async fn source(planner: &Planner, scan: &TableScan) -> Result<Source> {
+    let Some(provider) = scan.source.downcast_ref::<Provider>() else {
         return Err(Error::Unsupported(
             "tables that are not in the store".into(),
         ));
@@ -80,7 +78,7 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
     let (mut kept, mut tests) = (Vec::new(), Vec::new());
     for filter in &scan.filters {
         let compiled = provider
-            .compile(state, std::slice::from_ref(filter))
+            .compile(planner, std::slice::from_ref(filter))
             .map_err(failed)?;
         // What has no encoded form is tested on decoded values anyway: kernels do that faster.
         if compiled.iter().all(|f| matches!(f.form, Form::Any)) {
@@ -89,7 +87,7 @@ pub(super) async fn source(state: &SessionState, scan: &TableScan) -> Result<Sou
             kept.push(filter.clone())
         }
     }
-    let filters = provider.compile(state, &kept).map_err(failed)?;
+    let filters = provider.compile(planner, &kept).map_err(failed)?;
     let expected = provider
         .expected(&filters)
         .await

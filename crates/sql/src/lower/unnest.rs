@@ -9,10 +9,10 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::NullHandling;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use datafusion::logical_expr::{Expr as Sql, LogicalPlan, Unnest};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion_common::NullHandling;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion_expr::{Expr as Sql, LogicalPlan, Unnest};
+use datafusion_physical_expr::PhysicalExpr;
 use engine::{Made, MadeRows, Rel, Result, RowFunction, RowPieces, Type};
 
 use crate::lower::expr::{Compiled, Scope};

@@ -4,14 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::expr::{
+use datafusion_expr::expr::{
     AggregateFunction, AggregateFunctionParams, NullTreatment, WindowFunction as Call,
     WindowFunctionParams,
 };
-use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::{
-    AggregateUDF, Expr as Sql, ExprSchemable, Window, WindowFunctionDefinition,
-};
+use datafusion_expr::expr_rewriter::unalias;
+use datafusion_expr::{AggregateUDF, Expr as Sql, ExprSchemable, Window, WindowFunctionDefinition};
 use engine::{
     Expr, FrameBounds, FrameRow, Function, Key, Kind, Literal, Rel, Result, Type, Var, WindowFold,
     WindowFunction,

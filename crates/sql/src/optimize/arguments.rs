@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, TypeSignature};
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{Expr, ExprSchemable, ScalarUDF, TypeSignature};
 use table::{JsonKind, is_enum, json_kind, map_parts};
 
 use crate::functions::convert::{at_places, conversion};

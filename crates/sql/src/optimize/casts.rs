@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::TryCast;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::TryCast;
+use datafusion_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::intervals::time_of_day;
 use crate::functions::temporal::local::Local;

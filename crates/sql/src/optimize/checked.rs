@@ -17,16 +17,16 @@ use arrow::datatypes::{
     Float64Type,
 };
 use arrow::error::ArrowError;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion_expr::{
     BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
-use datafusion::optimizer::AnalyzerRule;
-use datafusion::physical_expr_common::datum::apply;
+use datafusion_optimizer::AnalyzerRule;
+use datafusion_physical_expr_common::datum::apply;
 
 use crate::functions::decimals::arithmetic::{Operation, computed, negated};
 use crate::optimize::expressions::rewritten;
@@ -203,14 +203,14 @@ impl ScalarUDFImpl for Checked {
         // The planner asks for the types of long sums so often that it takes seconds.
         stoppable::check()?;
         let [left, right] = arguments else {
-            return datafusion::common::internal_err!("{} takes two operands", self.operator);
+            return datafusion_common::internal_err!("{} takes two operands", self.operator);
         };
         result_of(self.operator, left, right)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [left, right] = arguments.args.as_slice() else {
-            return datafusion::common::internal_err!("{} takes two operands", self.operator);
+            return datafusion_common::internal_err!("{} takes two operands", self.operator);
         };
         apply(left, right, |l, r| match self.operator {
             "+" => computed(Operation::Plus, l, r, |l, r| fitting(add(l, r)?, "+")),

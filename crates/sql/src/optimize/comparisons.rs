@@ -6,15 +6,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, plan_err};
-use datafusion::logical_expr::expr::{Between, InList};
-use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::utils::disjunction;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
-use datafusion::optimizer::AnalyzerRule;
-use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, DFSchema, Result, ScalarValue, plan_err};
+use datafusion_expr::expr::{Between, InList};
+use datafusion_expr::simplify::SimplifyContext;
+use datafusion_expr::utils::disjunction;
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit};
+use datafusion_optimizer::AnalyzerRule;
+use datafusion_optimizer::simplify_expressions::ExprSimplifier;
 use table::Infinity;
 
 use crate::functions::arguments::nanoseconds;

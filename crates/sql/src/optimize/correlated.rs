@@ -4,11 +4,11 @@
 //! such a condition and the top of the subquery may depend on how many rows there are. DataFusion does not check all
 //! of this.
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, JoinType};
-use datafusion::error::Result;
-use datafusion::logical_expr::{Distinct, Expr, FetchType, Limit, LogicalPlan, SkipType, Subquery};
-use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
+use datafusion_common::Result;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, JoinType};
+use datafusion_expr::{Distinct, Expr, FetchType, Limit, LogicalPlan, SkipType, Subquery};
+use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use crate::error::Error;
 use crate::optimize::outer::{depends, is_shallow};

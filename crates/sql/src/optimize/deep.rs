@@ -7,15 +7,15 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::plan_err;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
-use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::analyzer::Analyzer;
-use datafusion::optimizer::analyzer::function_rewrite::ApplyFunctionRewrites;
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::plan_err;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
+use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_optimizer::analyzer::Analyzer;
+use datafusion_optimizer::analyzer::function_rewrite::ApplyFunctionRewrites;
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 
 /// The most levels of subqueries in a plan that DataFusion checks.
 const CHECKED: usize = 6;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion_common::Result;
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion_expr::LogicalPlan;
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
 /// Such a rule.
 pub(crate) struct EachNode {

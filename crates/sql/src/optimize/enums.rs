@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr::{AggregateFunction, InSubquery, WindowFunction};
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::expr::{AggregateFunction, InSubquery, WindowFunction};
+use datafusion_expr::{
     BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr,
 };
 use table::is_enum;
@@ -53,7 +53,7 @@ pub(super) fn compared(binary: BinaryExpr, schema: &DFSchema) -> Result<Transfor
         );
     }
     let side = |expr: Expr| {
-        Ok::<_, datafusion::error::DataFusionError>(place(fitted(expr, &kind, schema)?))
+        Ok::<_, datafusion_common::DataFusionError>(place(fitted(expr, &kind, schema)?))
     };
     let left = side(*binary.left)?;
     let right = side(*binary.right)?;

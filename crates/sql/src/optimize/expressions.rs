@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 
 use crate::functions::convert::conversion;
 use crate::functions::lists::types::{is_list, is_map, is_struct, quoted_beside, special_together};

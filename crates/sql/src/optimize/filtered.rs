@@ -4,9 +4,9 @@
 //! fail is therefore put into a `case` of the filter, which computes it for the rows that count.
 
 use arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, Operator};
+use datafusion_common::DFSchema;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_expr::{Case, Expr, ExprSchemable, Operator};
 
 /// The aggregate `expr`, or the one of a window, with such arguments.
 pub(super) fn guarded(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {

@@ -5,16 +5,14 @@
 //! by ones that are; and whatever an argument of another function holds is [checked](only_finite) before it runs.
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::{
     AggregateFunction, BinaryExpr, HigherOrderFunction, ScalarFunction, WindowFunction,
 };
-use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition,
-};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, WindowFunctionDefinition};
+use datafusion_optimizer::AnalyzerRule;
 use table::is_wide;
 
 use crate::functions::convert::target;
@@ -212,7 +210,7 @@ fn guarded(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     op,
                     Box::new(right),
                 ))),
-                _ => return datafusion::common::internal_err!("an operator has two sides"),
+                _ => return datafusion_common::internal_err!("an operator has two sides"),
             }
         }
         Expr::Negative(inner) if wide(&inner, schema) => {

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, Result, ScalarValue};
-use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, Filter, LogicalPlan, Projection};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, Result, ScalarValue};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{Aggregate, Expr, ExprSchemable, Filter, LogicalPlan, Projection};
+use datafusion_functions_aggregate::first_last::first_value_udaf;
 
 use crate::functions::lists::names::SUBSCRIPT;
 use crate::functions::lists::types::is_list;

@@ -6,18 +6,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, Result, ScalarValue};
-use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
-use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, Result, ScalarValue};
+use datafusion_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion_expr::expr_rewriter::unalias;
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::{
     Aggregate, Expr, ExprSchemable, Filter, LogicalPlan, Operator, Projection, Window,
     WindowFunctionDefinition, lit,
 };
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion_functions_aggregate::first_last::first_value_udaf;
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 use engine::RowNumbers;
 
 use crate::optimize::as_of::known::Known;

@@ -7,16 +7,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result, TableReference};
-use datafusion::logical_expr::expr::{Between, InList, InSubquery, SetComparison};
-use datafusion::logical_expr::expr_schema::cast_subquery;
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, DFSchema, Result, TableReference};
+use datafusion_expr::expr::{Between, InList, InSubquery, SetComparison};
+use datafusion_expr::expr_schema::cast_subquery;
+use datafusion_expr::{
     BinaryExpr, Case, Cast, DmlStatement, Expr, ExprSchemable, Join, LogicalPlan, Operator,
     Projection, Union, Values,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::number_types::{beside, united};
 use crate::functions::operands::{as_type, operated, sides, whole};

@@ -1,11 +1,11 @@
 //! Casts of bytes to text, which PostgreSQL writes as `\x00ff`. Type coercion also adds such casts, of bytes that are UTF-8,
 //! for functions of texts: so this comes before it.
 
-use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::arguments::is_bytea;
 use crate::functions::convert::written;

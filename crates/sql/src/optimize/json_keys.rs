@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
-use datafusion::functions_aggregate::first_last::first_value;
-use datafusion::logical_expr::expr::{AggregateFunction, InSubquery};
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::{AggregateFunction, InSubquery};
+use datafusion_expr::{
     Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder,
     Operator, Projection, SortExpr,
 };
+use datafusion_functions_aggregate::first_last::first_value;
 use table::{JsonKind, json_kind};
 
 use crate::error::Error;

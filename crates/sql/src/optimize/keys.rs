@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, SortExpr};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{Aggregate, Distinct, Expr, LogicalPlan, SortExpr};
+use datafusion_optimizer::AnalyzerRule;
 
 /// The analyzer rule.
 #[derive(Debug)]

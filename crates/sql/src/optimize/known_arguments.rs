@@ -1,8 +1,8 @@
 //! Arguments of functions over several rows that must be known before a query is lowered.
 
-use datafusion::common::tree_node::TreeNode;
-use datafusion::error::Result as Planned;
-use datafusion::logical_expr::Expr;
+use datafusion_common::Result as Planned;
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::Expr;
 
 /// The arguments of a function over several rows that must be known: those of a window function behind its value, such as the distances of
 /// its frame, and all of `ntile`; of an aggregate all but for those that the engine computes of any value.

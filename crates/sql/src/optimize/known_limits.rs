@@ -1,8 +1,8 @@
 //! Limits of which it is known how many rows pass, and the others.
 
-use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::{Expr, Limit, LogicalPlan};
+use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::{Expr, Limit, LogicalPlan};
 
 use crate::error::Result;
 

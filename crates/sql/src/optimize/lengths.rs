@@ -7,17 +7,17 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::functions_aggregate::count::count_udaf;
-use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::logical_expr::expr::{AggregateFunction, Case, Sort as SortKey, WindowFunction};
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::expr::{AggregateFunction, Case, Sort as SortKey, WindowFunction};
+use datafusion_expr::{
     Aggregate, AggregateUDF, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan,
     LogicalPlanBuilder, Sort, lit,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_functions_aggregate::count::count_udaf;
+use datafusion_functions_aggregate::first_last::first_value_udaf;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::aggregates::extreme_of as extreme;
 use crate::functions::intervals::{PART, WHOLE, call, has_length, span};

@@ -1,11 +1,11 @@
 //! `like` with a pattern that is computed or has many `%`, for which the planner's operator makes a regular expression of each
 //! row, or one that takes a time beyond measure.
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::like_parts::like;
 use crate::functions::unknown::quoted;

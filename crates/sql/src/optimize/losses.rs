@@ -3,9 +3,9 @@
 //! The planner takes the cast off the column and casts the constant instead, which finds other rows where the cast loses digits:
 //! `a::numeric(10, 2) = 1.23` is true of 1.234, and `a::int = 1` of 1.4. So such casts are [functions](losing) there.
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::{Expr, ExprSchemable, Operator};
 
 use crate::functions::decimals::casts::losing;
 

@@ -2,9 +2,9 @@
 //! `nullif`, and the results of a `case`. The planner would read the texts as what stands beside them, or the others as texts.
 
 use arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::binary::type_union_resolution;
-use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::binary::type_union_resolution;
+use datafusion_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator};
 
 use crate::error::Error;
 use crate::functions::number_types::united;
@@ -120,8 +120,8 @@ fn widened(own: DataType, other: DataType) -> DataType {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::common::Column;
-    use datafusion::logical_expr::{cast, lit};
+    use datafusion_common::Column;
+    use datafusion_expr::{cast, lit};
 
     use super::*;
 
@@ -164,7 +164,7 @@ mod tests {
             (vec![column("s"), lit("1"), column("n")], None),
             (vec![lit("1"), lit("x")], None),
             (
-                vec![lit(datafusion::common::ScalarValue::Null), column("s")],
+                vec![lit(datafusion_common::ScalarValue::Null), column("s")],
                 None,
             ),
         ] {

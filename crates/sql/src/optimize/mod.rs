@@ -5,7 +5,6 @@
 //!   [`membership`], [`numbers`], [`finite`], [`ordered_aggregates`], [`nested`].
 //! * Optimizer rules run where a plan has something for them ([`rules`]): [`sums`], [`same_windows`], [`first_rows`], [`volatile`] and
 //!   [`nullsafe`].
-//! * Rules for physical plans: [`dynamic`], [`grouping_sets`] and one of [`numbers`].
 //! * [`checked`] also puts arguments of aggregates that can fail under their [`filtered`] rows.
 //! * All of them are [`stoppable`].
 //! * [`membership`] makes joins of subqueries, with [`unnest`] where they depend on rows outside.
@@ -19,7 +18,6 @@ pub(crate) mod checked;
 pub(crate) mod comparisons;
 mod correlated;
 mod deep;
-pub(crate) mod dynamic;
 mod each_node;
 mod enums;
 pub(crate) mod expressions;
@@ -28,7 +26,6 @@ pub(crate) mod finite;
 mod first_items;
 pub(crate) mod first_rows;
 pub(crate) mod floats;
-pub(crate) mod grouping_sets;
 pub(crate) mod hex;
 mod json_keys;
 pub(crate) mod keys;

@@ -12,15 +12,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{Column, NullEquality, Result, plan_err};
-use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion_common::{Column, NullEquality, Result, plan_err};
+use datafusion_expr::type_coercion::binary::type_union_coercion;
+use datafusion_expr::{
     Cast, Distinct, Expr, ExprFunctionExt, Join, JoinType, LogicalPlan, LogicalPlanBuilder,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_functions_window::expr_fn::row_number;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::number_types::united;
 

@@ -5,13 +5,13 @@
 //! is not, or the other way round. So these keys come last ([`NullSafeKeys`]), and before that there are only those of
 //! `=` ([`EqualKeys`]).
 
-use datafusion::common::NullEquality;
-use datafusion::common::tree_node::Transformed;
-use datafusion::error::Result;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion_common::NullEquality;
+use datafusion_common::Result;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::LogicalPlan;
+use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
 /// Makes comparisons by `=` keys of joins.
 #[derive(Debug, Default)]

@@ -1,32 +1,20 @@
 //! Sequences are asked row by row, and within a row from left to right, as in PostgreSQL.
 //!
-//! DataFusion computes a column of a batch after the other, and the cells of `values` while it plans. So the cells of
-//! `values` that ask sequences are taken out and computed above them ([`NumbersOfValues`]), and where a projection asks
-//! more than once its rows come one by one ([`RowsOneByOne`]).
+//! The cells of `values` are computed while a statement is planned. So those that ask sequences are taken out and computed
+//! above them; where a projection asks more than once, the engine computes its rows one by one.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use arrow::record_batch::RecordBatch;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{
-    Case, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Values, lit,
-};
-use datafusion::optimizer::AnalyzerRule;
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::{StreamExt, stream};
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{Column, DFSchema, ScalarValue};
+use datafusion_expr::{Case, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Values, lit};
+use datafusion_optimizer::AnalyzerRule;
 
-use crate::functions::sequences::{calls, is_one};
+use crate::functions::sequences::calls;
 
 /// The column of `values` that says which row it is.
 const ROW: &str = "__row_of_values";
@@ -126,125 +114,4 @@ fn chosen(cells: &[&Expr], own: Expr) -> Result<Expr> {
         }
     }
     Ok(Expr::Case(Case::new(None, branches, Some(Box::new(own)))))
-}
-
-/// The rule for physical plans that has rows come one by one where a projection asks sequences more than once.
-#[derive(Debug)]
-pub(crate) struct RowsOneByOne;
-
-impl PhysicalOptimizerRule for RowsOneByOne {
-    fn name(&self) -> &str {
-        "RowsOneByOne"
-    }
-
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let one_by_one = |node: Arc<dyn ExecutionPlan>| {
-            let Some(projection) = node.downcast_ref::<ProjectionExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            let mut count = 0;
-            for part in projection.expr() {
-                count += asked(&part.expr)?;
-            }
-            if count < 2 {
-                return Ok(Transformed::no(node));
-            }
-            let rows = OneByOne {
-                input: Arc::clone(projection.input()),
-            };
-            let exprs = projection.expr().to_vec();
-            let projection = ProjectionExec::try_new(exprs, Arc::new(rows))?;
-            Ok(Transformed::yes(Arc::new(projection) as _))
-        };
-        Ok(plan.transform_up(one_by_one)?.data)
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
-}
-
-/// How often an expression asks sequences.
-fn asked(expr: &Arc<dyn PhysicalExpr>) -> Result<usize> {
-    let mut count = 0;
-    expr.apply(|part| {
-        let call = part.downcast_ref::<ScalarFunctionExpr>();
-        count += usize::from(call.is_some_and(|call| is_one(call.fun())));
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(count)
-}
-
-/// The rows of its input in batches of one.
-#[derive(Debug)]
-struct OneByOne {
-    input: Arc<dyn ExecutionPlan>,
-}
-
-impl DisplayAs for OneByOne {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OneByOne")
-    }
-}
-
-impl ExecutionPlan for OneByOne {
-    fn name(&self) -> &str {
-        "OneByOne"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.pop() {
-            Some(input) => Ok(Arc::new(OneByOne { input })),
-            None => Ok(self),
-        }
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let rows = self.input.execute(partition, context)?;
-        let rows = rows.flat_map(|batch| {
-            let rows: Vec<Result<RecordBatch>> = match batch {
-                Ok(batch) => (0..batch.num_rows())
-                    .map(|row| Ok(batch.slice(row, 1)))
-                    .collect(),
-                Err(e) => vec![Err(e)],
-            };
-            stream::iter(rows)
-        });
-        let schema = self.input.schema();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
-    }
 }

@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, Result};
-use datafusion::logical_expr::expr::{AggregateFunction, Sort as SortKey};
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, Result};
+use datafusion_expr::expr::{AggregateFunction, Sort as SortKey};
+use datafusion_expr::{
     Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, Projection, SubqueryAlias,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::optimize::each_node::any_node;
 

@@ -10,15 +10,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
-use datafusion::functions_aggregate::array_agg::array_agg_udaf;
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::{
     Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, lit,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_functions_aggregate::array_agg::array_agg_udaf;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::optimize::each_node::any_node;
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, TableReference};
-use datafusion::logical_expr::{Expr, LogicalPlan, Subquery, SubqueryAlias};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, DFSchema, TableReference};
+use datafusion_expr::{Expr, LogicalPlan, Subquery, SubqueryAlias};
 
 /// The columns of queries outside that `plan` names. Expressions of its nodes count, and not those in their subqueries:
 /// these name columns of the node only, once they are left for DataFusion.

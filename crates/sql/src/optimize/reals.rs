@@ -4,12 +4,10 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{
-    Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, Projection, Window,
-};
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{Column, DFSchema, Result};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, Projection, Window};
 
 /// Functions of numbers that there are not for a `real`, by DataFusion's names. Those of a number of places look at its 6 digits.
 const OF_DOUBLES: [&str; 27] = [

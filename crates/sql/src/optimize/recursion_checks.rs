@@ -1,10 +1,9 @@
 //! Which plans have recursive queries, and what their terms must not have.
 
-use datafusion::common::JoinType;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::datasource::source_as_provider;
-use datafusion::error::Result;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion_common::JoinType;
+use datafusion_common::Result;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_expr::LogicalPlan;
 
 use crate::error::Error;
 use crate::optimize::each_node::any_node;
@@ -55,23 +54,12 @@ fn refused(node: &LogicalPlan, name: &str) -> Result<Option<String>> {
     }
 }
 
-/// Whether there is a recursive query in `plan`.
-///
-/// # Errors
-/// Those of looking at it.
-pub(crate) fn is_recursive(plan: &LogicalPlan) -> Result<bool> {
-    any_node(plan, |node| {
-        Ok(matches!(node, LogicalPlan::RecursiveQuery(_)))
-    })
-}
-
 /// Whether `plan` reads the table of a recursive query.
 fn reads(plan: &LogicalPlan) -> Result<bool> {
     any_node(plan, |node| {
         let LogicalPlan::TableScan(scan) = node else {
             return Ok(false);
         };
-        let provider = source_as_provider(&scan.source)?;
-        Ok(provider.downcast_ref::<WorkTable>().is_some())
+        Ok(scan.source.is::<WorkTable>())
     })
 }

@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::error::Result;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan, Operator};
-use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
-use datafusion::physical_plan::ExecutionPlan;
+use crate::planner::Planner;
+use datafusion_common::Result;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Distinct, Expr, JoinType, LogicalPlan, Operator};
+use datafusion_optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 
 use crate::optimize::checked::operands;
 use crate::optimize::correlated;
@@ -173,18 +172,18 @@ pub(crate) fn all() -> Vec<Rule> {
 
 /// `plan` analysed and optimised, in one pass of the rules, or in two if it has nested queries or outer joins. A third
 /// pass would only find that nothing changes any more.
-pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn logical(planner: &Planner, plan: &LogicalPlan) -> Result<LogicalPlan> {
     correlated::own_aggregates(plan)?;
     recursion_checks::terms(plan)?;
-    let analyzer = state.analyzer();
+    let analyzer = planner.analyzer();
     let is_deep = deep::is_deep(plan)?;
     let plan = if is_deep {
-        deep::analyzed(analyzer, plan.clone(), &state.options())?
+        deep::analyzed(analyzer, plan.clone(), &planner.options())?
     } else {
-        analyzer.execute_and_check(plan.clone(), &state.options(), |_, _| {})?
+        analyzer.execute_and_check(plan.clone(), &planner.options(), |_, _| {})?
     };
     let parts = parts(&plan)?;
-    let all = &state.optimizer().rules;
+    let all = planner.rules();
     let found = |rule: &&Rule| subject(rule.name()).is_none_or(|part| parts.contains(&part));
     let (last, all): (Vec<&Rule>, Vec<&Rule>) =
         (all.iter().filter(found)).partition(|rule| rule.name() == NullSafeKeys::NAME);
@@ -196,24 +195,13 @@ pub(crate) fn logical(state: &SessionState, plan: &LogicalPlan) -> Result<Logica
     rules.extend(last.into_iter().cloned());
     // Both passes in one list: what surrounds a pass takes as long as several rules.
     let plan = if is_deep {
-        deep::optimised(&rules, plan, state)?
+        deep::optimised(&rules, plan, planner)?
     } else {
-        Optimizer::with_rules(rules).optimize(plan, state, |_, _| {})?
+        Optimizer::with_rules(rules).optimize(plan, planner, |_, _| {})?
     };
     if parts.contains(&Part::Subquery) {
         correlated::all_joined(&plan)?;
     }
     special::joins(&plan)?;
     Ok(plan)
-}
-
-/// DataFusion's physical plan for `plan`, which is the outcome of [`logical`].
-pub(crate) async fn physical(
-    state: &SessionState,
-    plan: &LogicalPlan,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    state
-        .query_planner()
-        .create_physical_plan(plan, state)
-        .await
 }

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{Column, Result};
-use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Window};
+use datafusion_common::{Column, Result};
+use datafusion_expr::expr_rewriter::unalias;
+use datafusion_expr::{Expr, LogicalPlan, Projection, Window};
 
 use crate::optimize::each_node::EachNode;
 

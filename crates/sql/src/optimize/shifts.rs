@@ -2,12 +2,12 @@
 //! casts the default to the type of the other, so that `lag(1, 1, 0.5)` were 0.
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::binary::type_union_coercion;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::binary::type_union_coercion;
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::messages::types::type_name;
 use crate::optimize::expressions::{cast, is_text, rewritten};

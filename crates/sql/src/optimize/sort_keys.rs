@@ -10,9 +10,9 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, SortExpr};
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, SortExpr};
 
 use crate::functions::lists::types::{is_list, is_struct};
 use crate::functions::{one_zero, special};

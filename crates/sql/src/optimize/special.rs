@@ -9,15 +9,15 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr::{Between, InList};
-use datafusion::logical_expr::utils::disjunction;
-use datafusion::logical_expr::{
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result, plan_err};
+use datafusion_expr::expr::{Between, InList};
+use datafusion_expr::utils::disjunction;
+use datafusion_expr::{
     BinaryExpr, Case, Distinct, Expr, ExprSchemable, LogicalPlan, Operator, SubqueryAlias, Union,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_optimizer::AnalyzerRule;
 use table::{is_enum, json_kind};
 
 use crate::functions::enums::place;
@@ -448,7 +448,7 @@ fn within(between: Between, schema: &DFSchema) -> Result<Transformed<Expr>> {
     };
     let compare = |left: Expr, op: Operator, name: &str, right: Expr| {
         if has_parts(&to) {
-            return Ok::<_, datafusion::error::DataFusionError>(
+            return Ok::<_, datafusion_common::DataFusionError>(
                 special(name)?.call(vec![left, right]),
             );
         }
@@ -490,7 +490,7 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
         if let Some(to) = to {
             **expr = fitted((**expr).clone(), to, schema)?;
         }
-        Ok::<_, datafusion::error::DataFusionError>(())
+        Ok::<_, datafusion_common::DataFusionError>(())
     };
     let by_place = tests.as_ref().is_some_and(is_enum);
     let fit_test = |expr: &mut Box<Expr>| {
@@ -498,7 +498,7 @@ fn of_case(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let own = fitted((**expr).clone(), to, schema)?;
             **expr = if by_place { place(own) } else { own };
         }
-        Ok::<_, datafusion::error::DataFusionError>(())
+        Ok::<_, datafusion_common::DataFusionError>(())
     };
     if let Some(operand) = &mut case.expr {
         fit_test(operand)?;

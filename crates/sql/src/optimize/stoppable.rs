@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::error::Result;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion_common::Result;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::LogicalPlan;
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 
 use crate::error::Error;
 use crate::resources::stop;
@@ -54,24 +52,5 @@ impl OptimizerRule for Stoppable<dyn OptimizerRule + Send + Sync> {
     ) -> Result<Transformed<LogicalPlan>> {
         check()?;
         self.0.rewrite(plan, config)
-    }
-}
-
-impl PhysicalOptimizerRule for Stoppable<dyn PhysicalOptimizerRule + Send + Sync> {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        check()?;
-        self.0.optimize(plan, config)
-    }
-
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn schema_check(&self) -> bool {
-        self.0.schema_check()
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, Result, ScalarValue};
-use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, lit};
+use arrow::datatypes::DataType;
+use datafusion_common::{Column, Result, ScalarValue};
+use datafusion_expr::expr::AggregateFunction;
+use datafusion_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection, lit};
+use datafusion_functions_aggregate::expr_fn::count;
 
 use crate::functions::sum::sum_of;
 use crate::optimize::checked::operands;

@@ -3,12 +3,12 @@
 //! truth values, moments and intervals with each other, of which it would take some for numbers.
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{Between, InList, InSubquery, SetComparison};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Subquery};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::{Between, InList, InSubquery, SetComparison};
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Subquery};
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::error::Error;
 use crate::messages::types::type_name;

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
-use datafusion::common::{Result, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::{
     Distinct, Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, Union,
 };
 

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::Transformed;
-use datafusion::error::Result;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::push_down_filter::PushDownFilter;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion_common::Result;
+use datafusion_common::tree_node::Transformed;
+use datafusion_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion_expr::{Aggregate, Expr, Filter, LogicalPlan};
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::push_down_filter::PushDownFilter;
+use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
 /// DataFusion's filter pushdown, for filters that may be moved.
 #[derive(Debug, Default)]

@@ -3,12 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::internal_err;
-use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion_expr::{TableSource, TableType};
 use engine::WorkingTable;
 
 /// The table as statements name it.
@@ -31,23 +26,12 @@ impl WorkTable {
     }
 }
 
-#[async_trait]
-impl TableProvider for WorkTable {
+impl TableSource for WorkTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
     fn table_type(&self) -> TableType {
         TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        _: &dyn Session,
-        _: Option<&Vec<usize>>,
-        _: &[Expr],
-        _: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        internal_err!("a recursive query runs in the engine alone")
     }
 }

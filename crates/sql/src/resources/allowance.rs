@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion_execution::runtime_env::RuntimeEnv;
 use memory::Budget;
 use parking_lot::Mutex;
 
@@ -14,7 +14,7 @@ use crate::resources::budget::BudgetPool;
 pub(crate) struct Allowance {
     /// From which the engine's operators reserve.
     pub budget: Arc<Budget>,
-    /// In which DataFusion's operators run: with a pool over that budget.
+    /// In which functions compute: with a pool over that budget.
     pub runtime: Arc<RuntimeEnv>,
 }
 

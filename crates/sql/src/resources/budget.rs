@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use datafusion::common::Result;
-use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::{
+use datafusion_common::DataFusionError;
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation, human_readable_size,
 };
 use memory::Budget;

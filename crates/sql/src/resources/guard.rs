@@ -3,8 +3,8 @@
 //! The parser, the planner and the optimiser are recursive. Statements that would exhaust the stack are refused before
 //! they are parsed, by counting over their tokens, which needs no recursion itself.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, MAX_NESTING, Result};
 
@@ -180,8 +180,8 @@ fn add_last(open: &mut [usize]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::dialect::GenericDialect;
+    use sqlparser::tokenizer::Tokenizer;
 
     fn check_text(text: &str) -> Result<usize> {
         check(

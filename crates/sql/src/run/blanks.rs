@@ -3,13 +3,13 @@
 //! A column of `char(n)` keeps no blanks at the end of its texts, and PostgreSQL takes what is compared with one for a `char`,
 //! too: `c = 'ab   '` finds what `c = 'ab'` does.
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, ScalarValue};
-use datafusion::functions::string::expr_fn::rtrim;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{Expr, LogicalPlan, Operator};
+use datafusion_functions::string::expr_fn::rtrim;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::functions::unknown::quoted;
 use crate::run::modifiers::Chars;

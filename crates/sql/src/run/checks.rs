@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::sql::sqlparser::ast::Ident;
+use sqlparser::ast::Ident;
 use table::{Check, Definition, is_wide};
 
 use crate::error::{Error, Result};

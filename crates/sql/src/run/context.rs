@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::catalog::TableProvider;
-use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::planner::{ParserOptions, SqlToRel};
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use crate::planner::Planner;
+use datafusion_execution::TaskContext;
+use datafusion_execution::runtime_env::RuntimeEnv;
+use datafusion_expr::LogicalPlan;
+use datafusion_expr::TableSource;
+use datafusion_sql::parser::Statement as Extended;
+use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use memory::{Budget, Traffic};
+use sqlparser::ast::Statement as Sql;
 use store::Snapshot;
 use table::{Privileges, Table, Tables};
 
@@ -26,16 +26,15 @@ use crate::functions::present::Memory;
 use crate::functions::sequences::Numbers;
 use crate::limits;
 use crate::messages::nearest::unknown_table;
-use crate::optimize::{floats, rules};
+use crate::names::CATALOG;
+use crate::optimize::floats;
 use crate::resources::allowance::Allowance;
-use crate::resources::stop;
 use crate::rights::Rights;
 use crate::run::arrays::{Arrays, Watched};
 use crate::run::clock::Clock;
 use crate::run::deferrals::Deferrals;
 use crate::run::depth::Depth;
 use crate::run::descriptions::Said;
-use crate::run::environment;
 use crate::run::frames::{Frames, Given};
 use crate::run::inserted;
 use crate::run::instance::Instance;
@@ -53,7 +52,6 @@ use crate::run::{file_columns, system_columns};
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::catalog::ViewColumns;
-use crate::scan::context::ScanContext;
 use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
 
@@ -62,15 +60,15 @@ pub(crate) struct StatementContext {
     pub instance: Arc<Instance>,
     /// The memory of the user, if it has a limit of its own.
     allowance: Option<Arc<Allowance>>,
-    pub state: SessionState,
+    pub planner: Planner,
     pub tables: Arc<Tables>,
     /// What `tables` are of, but for what an open transaction has changed.
     snapshot: Snapshot,
     pub arrays: Arrays,
     /// The rows that the statement has written, for `returning`.
-    pub written: Option<Arc<dyn TableProvider>>,
+    pub written: Option<Arc<dyn TableSource>>,
     /// The rows that an `on conflict` has kept from being inserted.
-    pub excluded: Option<Arc<dyn TableProvider>>,
+    pub excluded: Option<Arc<dyn TableSource>>,
     /// Rows of the caller that the statement reads as tables; its views do not.
     pub(super) frames: Frames,
     /// Rows that parts of the statement have given.
@@ -86,7 +84,7 @@ pub(crate) struct StatementContext {
     /// Their role; none: who runs the program.
     pub(crate) role: Option<Arc<str>>,
     /// The table that a `merge` changes, with its row ids.
-    pub target: Option<Arc<dyn TableProvider>>,
+    pub target: Option<Arc<dyn TableSource>>,
     /// What the functions over sequences ask, where a session may.
     pub numbers: Option<Arc<dyn Numbers>>,
     /// The same for texts that are kept.
@@ -119,22 +117,18 @@ impl StatementContext {
         let workers = instance.workers();
         let traffic = Arc::new(Traffic::new(workers.nodes()));
         instance.work.begin(&traffic);
-        let mut state = instance.template.clone();
+        let mut planner = instance.template.clone();
         // The width may rise while it runs.
         let width = workers.threads();
-        let config = state.config_mut();
+        let config = planner.config_mut();
         if config.target_partitions() != width {
             config.options_mut().execution.target_partitions = width;
         }
-        config.set_extension(Arc::new(ScanContext {
-            traffic: Arc::clone(&traffic),
-            nearness: workers.layout().nearness().clone(),
-        }));
-        state.mark_start_execution();
+        planner.mark_start_execution();
         StatementContext {
             instance: Arc::clone(instance),
             allowance: None,
-            state,
+            planner,
             tables,
             snapshot: snapshot.clone(),
             arrays: Arrays {
@@ -164,7 +158,7 @@ impl StatementContext {
         let tables = Arc::clone(&self.tables);
         let mut own =
             StatementContext::over(&self.instance, &self.snapshot, tables, Instant::now());
-        own.state = self.state.clone();
+        own.planner = self.planner.clone();
         own.arrays = self.arrays.clone();
         own.settings = self.settings.clone();
         own.numbers = self.kept_numbers.clone();
@@ -184,10 +178,7 @@ impl StatementContext {
         let limit = limit.and_then(|(user, role)| Some((user, limits::memory(role)?)));
         if let Some((user, limit)) = limit {
             let own = self.instance.allowance(user, limit);
-            let width = self.state.config().target_partitions();
-            let limit = own.budget.limit().min(self.instance.budget.limit());
-            let options = self.state.config_mut().options_mut();
-            environment::within(options, width, limit);
+            let options = self.planner.config_mut().options_mut();
             options.extensions.insert(Memory::of(&own.budget));
             self.tell_options();
             self.allowance = Some(own);
@@ -320,7 +311,7 @@ impl StatementContext {
         depth: Depth,
         rights: &Rights,
     ) -> Result<LogicalPlan> {
-        let only_written = only_written(&self.state, &statement, target)?;
+        let only_written = only_written(&self.planner, &statement, target)?;
         if let Sql::Insert(insert) = &mut statement {
             // A mark that was looked at where rows are written.
             insert.partitioned = None;
@@ -331,7 +322,7 @@ impl StatementContext {
         let mut calls = self.calls(&mut statement, rights).await?;
         calls.only_written = only_written;
         ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
-        grammar::check_calls(&statement, &self.state)?;
+        grammar::check_calls(&statement, &self.planner)?;
         typed_values::cast(&mut statement, &self.tables, &path);
         let domains = domain_casts::take(&mut statement, &self.tables, &path)?;
         casts_apart::tell(&mut statement);
@@ -351,7 +342,7 @@ impl StatementContext {
         calls.descriptions = Said::of(&self.tables, &path, &calls.view_columns);
         calls.path = path;
         let mut names = Resolver::resolve(
-            &self.state,
+            &self.planner,
             &self.tables,
             &self.arrays,
             &statement,
@@ -419,60 +410,38 @@ impl StatementContext {
         }
     }
 
-    /// The optimised physical plan of `plan`.
-    pub(crate) async fn physical(&mut self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-        let optimised = rules::logical(&self.state, plan)?;
-        self.physical_of(plan, &optimised).await
-    }
-
-    /// The physical plan of `plan`, which the rules have made `optimised` of.
-    pub(crate) async fn physical_of(
-        &mut self,
-        plan: &LogicalPlan,
-        optimised: &LogicalPlan,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.in_order(plan)?;
-        let physical = rules::physical(&self.state, optimised).await?;
-        Ok(stop::watched(physical)?)
-    }
-
-    /// What operators get to know when they run. It has no functions: those are in the plan.
+    /// What aggregates, and what makes rows outside of the engine, get to know when they run.
     pub(crate) fn task(&self) -> Arc<TaskContext> {
-        self.task_in(Arc::clone(self.runtime()))
-    }
-
-    /// The memory, disk and stores of the statement.
-    pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
-        match &self.allowance {
-            Some(own) => &own.runtime,
-            None => self.state.runtime_env(),
-        }
-    }
-
-    /// What operators get to know, with another [`runtime`](StatementContext::runtime).
-    pub(crate) fn task_in(&self, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(
             None,
-            self.state.session_id().to_string(),
-            self.state.config().clone(),
+            CATALOG.to_owned(),
+            self.planner.config().clone(),
             HashMap::new(),
             HashMap::new(),
             HashMap::new(),
             HashMap::new(),
-            runtime,
+            Arc::clone(self.runtime()),
         ))
+    }
+
+    /// The memory of the statement.
+    fn runtime(&self) -> &Arc<RuntimeEnv> {
+        match &self.allowance {
+            Some(own) => &own.runtime,
+            None => self.planner.runtime(),
+        }
     }
 
     fn parser_options(&self, positions: bool) -> ParserOptions {
         ParserOptions {
             collect_spans: positions,
-            ..ParserOptions::from(&self.state.config_options().sql_parser)
+            ..ParserOptions::from(&self.planner.config_options().sql_parser)
         }
     }
 
     /// A resolver of types only: `create table` needs the planner, but no tables.
     pub(crate) fn types(&self) -> Resolver<'_> {
-        Resolver::new(&self.state, &self.tables, &self.path, HashMap::new())
+        Resolver::new(&self.planner, &self.tables, &self.path, HashMap::new())
     }
 
     /// Takes the calls that read files and graphs, and those of AFL's operators, out of `statement`.

@@ -9,15 +9,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::SchemaRef;
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
-use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{
-    Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias, TableType, Volatility,
-};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, SubqueryAlias, Volatility};
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};
@@ -26,6 +20,7 @@ use crate::functions::advisory;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::run::{query, shared_plans};
+use crate::scan::rows::Rows;
 
 impl StatementContext {
     /// `plan` with the rows of all common table expressions that are to be computed once, in memory.
@@ -75,12 +70,12 @@ impl StatementContext {
             name,
             "nextval" | "setval" | "pg_cancel_backend" | "pg_terminate_backend"
         ) || advisory::is_name(name);
-        let function = self.state.scalar_functions().get(name);
+        let function = self.planner.functions.scalar(name);
         asks || function.is_some_and(|f| f.signature().volatility == Volatility::Volatile)
     }
 
     /// The rows of `plan`, with the columns of `schema`.
-    async fn computed(&mut self, plan: &LogicalPlan, schema: SchemaRef) -> Result<Arc<Computed>> {
+    async fn computed(&mut self, plan: &LogicalPlan, schema: SchemaRef) -> Result<Arc<Rows>> {
         let mut held = Held::of(self.budget());
         let mut rows = Box::pin(query::rows(self, plan)).await?;
         let mut batches = Vec::new();
@@ -92,17 +87,8 @@ impl StatementContext {
             })?;
             batches.push(as_planned(&batch, &schema)?);
         }
-        let table = MemTable::try_new(schema, vec![batches])?;
-        Ok(Arc::new(Computed { table, _held: held }))
+        Ok(Arc::new(Rows::held(schema, batches, held)))
     }
-}
-
-/// The rows of a common table expression.
-#[derive(Debug)]
-struct Computed {
-    table: MemTable,
-    /// Given back when the statement ends.
-    _held: Held,
 }
 
 /// The marked subqueries of `plan`, the outermost. Those that depend on rows outside are none: they are computed for each.
@@ -137,7 +123,7 @@ fn depends(plan: &LogicalPlan) -> DataFusionResult<bool> {
 }
 
 /// `plan` with `tables` in the places of the subqueries of their names.
-fn in_place(plan: LogicalPlan, tables: &HashMap<String, Arc<Computed>>) -> Result<LogicalPlan> {
+fn in_place(plan: LogicalPlan, tables: &HashMap<String, Arc<Rows>>) -> Result<LogicalPlan> {
     let replaced = plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::SubqueryAlias(subquery) = &node else {
             return Ok(Transformed::no(node));
@@ -145,7 +131,7 @@ fn in_place(plan: LogicalPlan, tables: &HashMap<String, Arc<Computed>>) -> Resul
         let Some(table) = tables.get(subquery.alias.table()) else {
             return Ok(Transformed::no(node));
         };
-        let source = provider_as_source(Arc::clone(table) as _);
+        let source = Arc::clone(table) as _;
         let scan = LogicalPlanBuilder::scan(subquery.alias.clone(), source, None)?.build()?;
         Ok(Transformed::new(scan, true, TreeNodeRecursion::Jump))
     });
@@ -158,25 +144,4 @@ fn as_planned(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = columns.map(|(column, field)| cast(column, field.data_type()));
     let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
-}
-
-#[async_trait]
-impl TableProvider for Computed {
-    fn schema(&self) -> SchemaRef {
-        self.table.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        self.table.scan(state, projection, filters, limit).await
-    }
 }

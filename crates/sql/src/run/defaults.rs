@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
-use datafusion::common::tree_node::TreeNode;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast::{Insert, Statement as Sql, TableObject, Value};
+use datafusion_common::DFSchema;
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryStreamExt};
+use sqlparser::ast::{Insert, Statement as Sql, TableObject, Value};
 use table::{Column, Definition};
 
 use crate::error::{Error, Result};

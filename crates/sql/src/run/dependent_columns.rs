@@ -7,10 +7,9 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_expr::planner::ContextProvider;
+use datafusion_sql::planner::object_name_to_table_reference;
+use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Value, Visitor,
     VisitorMut,
@@ -145,8 +144,7 @@ impl<N: ContextProvider> Dependent<'_, '_, N> {
         }
         let reference = object_name_to_table_reference(name.clone(), true).ok()?;
         let source = self.0.names.get_table_source(reference).ok()?;
-        let provider = source_as_provider(&source).ok()?;
-        let table = provider.downcast_ref::<Provider>()?.table();
+        let table = source.downcast_ref::<Provider>()?.table();
         let key = table.definition().keys.iter().find(|key| key.primary)?;
         let names = key.columns.iter().map(|at| columns.get(*at));
         names.map(|own| Some(own?.name.clone())).collect()

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::{filter, is_not_null, take};
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::{Result as DataFusionResult, ScalarValue, plan_err};
-use datafusion::logical_expr::{
+use datafusion_common::{Result as DataFusionResult, ScalarValue, plan_err};
+use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::sql::sqlparser::ast::Ident;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use sqlparser::ast::Ident;
 use table::{Domain, Tables};
 
 use crate::error::{Error, Result};

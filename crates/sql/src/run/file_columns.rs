@@ -4,13 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_expr::planner::ContextProvider;
+use ingest::{FILE_NAME, FILE_ROW};
+use sqlparser::ast::{
     Expr, Function, FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, Query,
     Select, SelectItem, SetExpr, Statement as Sql, TableAlias, TableAliasColumnDef, TableFactor,
     TableWithJoins, Value, Visitor, VisitorMut,
 };
-use ingest::{FILE_NAME, FILE_ROW};
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::TableProvider;
+use datafusion_expr::TableSource;
 use ingest::{Columns, Dataset};
 
 use crate::error::Result;
 
 /// Rows by the names under which a statement reads them, before it looks in the catalog.
-pub(crate) type Given = Arc<HashMap<String, Arc<dyn TableProvider>>>;
+pub(crate) type Given = Arc<HashMap<String, Arc<dyn TableSource>>>;
 
 /// Rows of the caller that statements read as tables, by name: see [`Session::with_frames`](crate::Session::with_frames).
 /// Nothing of them is copied.

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::common::TableReference;
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_common::TableReference;
+use datafusion_expr::TableSource;
+use datafusion_expr::planner::ContextProvider;
+use datafusion_sql::planner::object_name_to_table_reference;
+use sqlparser::ast::{
     Expr, Ident, Join, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins,
 };
 
@@ -64,7 +63,7 @@ pub(super) fn makes_rows(join: &Join) -> (bool, bool) {
 pub(super) fn provider<N: ContextProvider>(
     lookup: &Lookup<'_, N>,
     name: &ObjectName,
-) -> Option<(TableReference, Arc<dyn TableProvider>)> {
+) -> Option<(TableReference, Arc<dyn TableSource>)> {
     let single = only(name);
     let mut hiding = lookup.known.iter();
     if hiding.any(|cte| single.as_ref() == Some(&cte.name)) {
@@ -72,8 +71,7 @@ pub(super) fn provider<N: ContextProvider>(
     }
     let reference = object_name_to_table_reference(name.clone(), true).ok()?;
     let source = lookup.names.get_table_source(reference.clone()).ok()?;
-    let provider = source_as_provider(&source).ok()?;
-    Some((reference, provider))
+    Some((reference, source))
 }
 
 /// Collects what is named, and what `of` says of each table that stands there by its name.

@@ -50,12 +50,11 @@ impl Instance {
     /// The names of all functions that statements may call, in order: scalar functions, aggregates, functions of windows, and
     /// those that stand in `from`.
     pub fn functions(&self) -> Vec<String> {
-        let state = &self.template;
-        let scalars = state.scalar_functions().keys();
+        let planner = &self.template;
+        let scalars = planner.functions.scalar_names();
         let all = scalars
-            .chain(state.aggregate_functions().keys())
-            .chain(state.window_functions().keys())
-            .chain(state.table_functions().keys());
+            .chain(planner.functions.aggregates().keys())
+            .chain(planner.functions.windows().keys());
         let mut names: BTreeSet<String> = all.cloned().collect();
         names.extend(rewrite::names().iter().map(ToString::to_string));
         names.extend(WORDS.map(str::to_owned));

@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::Ident;
+use sqlparser::ast::Ident;
 use table::Definition;
 
 use crate::error::{Error, Result};

@@ -13,16 +13,16 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::planner::Planner;
 use arrow::datatypes::{DataType, IntervalUnit, SchemaRef};
-use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::error::DataFusionError;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
-use datafusion::optimizer::OptimizerRule;
-use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion_common::DataFusionError;
+use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion_optimizer::OptimizerRule;
+use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use parking_lot::Mutex;
+use sqlparser::ast::Statement as Sql;
 
 use crate::error::{Error, Result};
 use crate::frontend::key_query::date;
@@ -158,7 +158,7 @@ impl GenericRun {
             }
         };
         // An error in what follows from constants is told by planning with them.
-        Ok(planned.with_values(&context.state, &self.values).ok())
+        Ok(planned.with_values(&context.planner, &self.values).ok())
     }
 
     /// The plan for any values; none if they matter.
@@ -168,7 +168,7 @@ impl GenericRun {
         if shared_plans::has_parts(&plan)? {
             return Ok(None);
         }
-        let optimised = rules::logical(&context.state, &plan)?;
+        let optimised = rules::logical(&context.planner, &plan)?;
         let schema = visible::schema(optimised.schema().inner());
         let own = schema.fields().iter().zip(self.columns.fields());
         let alike = schema.fields().len() == self.columns.fields().len()
@@ -391,22 +391,18 @@ impl Planned {
     ///
     /// # Errors
     /// Those of computing what follows from constants alone.
-    pub(super) fn with_values(
-        self,
-        state: &SessionState,
-        values: &[ScalarValue],
-    ) -> Result<Planned> {
+    pub(super) fn with_values(self, planner: &Planner, values: &[ScalarValue]) -> Result<Planned> {
         let plan = filled(self.plan, values, None)?;
-        let optimised = filled(self.optimised, values, Some(state))?;
+        let optimised = filled(self.optimised, values, Some(planner))?;
         Ok(Planned::new(plan, optimised))
     }
 }
 
-/// The plan with constants for its parameters; with a state, what follows from them is computed.
+/// The plan with constants for its parameters; with a planner, what follows from them is computed.
 fn filled(
     plan: LogicalPlan,
     values: &[ScalarValue],
-    state: Option<&SessionState>,
+    planner: Option<&Planner>,
 ) -> Result<LogicalPlan> {
     let constant = |expr: Expr| -> std::result::Result<Transformed<Expr>, DataFusionError> {
         let id = match &expr {
@@ -436,8 +432,8 @@ fn filled(
             return Ok(Transformed::no(node));
         }
         let node = node.map_expressions(|expr| expr.transform_up(constant))?;
-        match state {
-            Some(state) => rule.rewrite(node.data, state),
+        match planner {
+            Some(planner) => rule.rewrite(node.data, planner),
             None => Ok(node),
         }
     })?;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use datafusion::execution::FunctionRegistry;
 
 use crate::error::{Error, Result};
 use crate::functions::temporal::local::Local;
@@ -34,22 +33,19 @@ impl StatementContext {
     }
 
     /// Has `current_user` and its kin name who the statement is of; none: who runs the program.
-    ///
-    /// # Errors
-    /// If DataFusion takes no such function.
     pub(crate) fn of_user(
         mut self,
         user: Option<&Arc<str>>,
         role: Option<&Arc<str>>,
-    ) -> Result<StatementContext> {
+    ) -> StatementContext {
         self.user = user.cloned();
         if let Some(user) = user {
-            self.state.register_udf(user::named(user))?;
+            self.planner.functions.put(user::named(user));
         }
         if let Some(role) = role {
-            self.state.register_udf(user::taken(role))?;
+            self.planner.functions.put(user::taken(role));
         }
-        Ok(self)
+        self
     }
 
     /// Gives the statement what a server has been told of its session.
@@ -61,25 +57,27 @@ impl StatementContext {
 
     /// Has `now()` be this instant, at which the transaction of the statement began.
     pub(crate) fn of_transaction(mut self, began: DateTime<Utc>) -> StatementContext {
-        self.state.execution_props_mut().query_execution_start_time = Some(began);
+        self.planner
+            .execution_props_mut()
+            .query_execution_start_time = Some(began);
         self
     }
 
     /// The instant at which the transaction of the statement began, which `now()` gives, if that is known already.
     pub(crate) fn beginning(&self) -> Option<DateTime<Utc>> {
-        self.state.execution_props().query_execution_start_time
+        self.planner.execution_props().query_execution_start_time
     }
 
     /// How the statement reads and writes dates and times.
     pub(crate) fn local(&self) -> Local {
-        Local::of(self.state.config_options())
+        Local::of(self.planner.config_options())
     }
 
     /// Has it read and write them so; how it did before.
     pub(crate) fn set_local(&mut self, local: Local) -> Local {
         let before = self.local();
         if local != before {
-            let options = self.state.config_mut().options_mut();
+            let options = self.planner.config_mut().options_mut();
             options.extensions.insert(local);
             self.tell_options();
         }
@@ -88,9 +86,11 @@ impl StatementContext {
 
     /// Has what evaluates functions know the options as they are now.
     pub(super) fn tell_options(&mut self) {
-        let began = self.state.execution_props().query_execution_start_time;
-        self.state.mark_start_execution();
-        self.state.execution_props_mut().query_execution_start_time = began;
+        let began = self.planner.execution_props().query_execution_start_time;
+        self.planner.mark_start_execution();
+        self.planner
+            .execution_props_mut()
+            .query_execution_start_time = began;
     }
 
     /// Gives the statement the rights of a role.

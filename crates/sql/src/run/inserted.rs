@@ -5,13 +5,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::common::TableReference;
-use datafusion::datasource::{ViewTable, provider_as_source, source_as_provider};
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::planner::{ParserOptions, SqlToRel, object_name_to_table_reference};
-use datafusion::sql::sqlparser::ast::{
+use datafusion_common::TableReference;
+use datafusion_expr::planner::ContextProvider;
+use datafusion_expr::{Expr, LogicalPlanBuilder, TableSource};
+use datafusion_sql::parser::Statement as Extended;
+use datafusion_sql::planner::{ParserOptions, SqlToRel, object_name_to_table_reference};
+use sqlparser::ast::{
     Expr as Item, Parens, Query, SetExpr, Statement as Sql, TableObject, Values, Visitor,
 };
 
@@ -22,6 +21,7 @@ use crate::names::INSERTED_ROWS;
 use crate::optimize::floats;
 use crate::run::resolver::Resolver;
 use crate::scan::provider::Provider;
+use crate::scan::view::View;
 
 /// Puts the plan of the query into `names`, and its name into the statement.
 ///
@@ -54,7 +54,7 @@ pub(super) fn apart(
     let columns = columns.map(|(at, column)| Expr::Column(column).alias(format!("c{at}")));
     let columns: Vec<Expr> = columns.collect();
     let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
-    let rows = provider_as_source(Arc::new(ViewTable::new(plan, None)));
+    let rows = Arc::new(View::new(plan));
     names.put(TableReference::bare(INSERTED_ROWS), rows);
     if let Some((name, table)) = plain {
         names.put(name, table);
@@ -73,10 +73,9 @@ fn without_numbers(
     };
     let name = object_name_to_table_reference(name.clone(), true).ok()?;
     let source = names.get_table_source(name.clone()).ok()?;
-    let provider = source_as_provider(&source).ok()?;
-    let own = provider.downcast_ref::<Provider>()?;
+    let own = source.downcast_ref::<Provider>()?;
     let plain = own.has_row_ids().then(|| own.without_row_ids())?;
-    Some((name, provider_as_source(Arc::new(plain))))
+    Some((name, Arc::new(plain)))
 }
 
 /// Rows as queries of one row each: in `values` the planner computes subqueries before they have run.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use datafusion::execution::SessionState;
+use crate::planner::Planner;
 use engine::Execution;
 use memory::Budget;
 use parking_lot::Mutex;
@@ -52,11 +52,10 @@ pub struct Instance {
     pub(crate) schemas: AtomicBool,
     /// Who knows the sessions of a server.
     pub(crate) observer: Observer,
-    pub(crate) executor: Executor,
     pub(crate) plan_use: PlanUse,
     pub(crate) execution: Execution,
-    /// The state that each statement gets a clone of.
-    pub(crate) template: SessionState,
+    /// The planner that each statement gets a copy of.
+    pub(crate) template: Planner,
     /// Plans that are used more than once.
     pub(crate) plans: Arc<KeptPlans>,
     /// Expressions over rows that statements have compiled.
@@ -70,7 +69,7 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// If DataFusion's runtime cannot be set up, or an option of the execution is out of range.
+    /// If an option of the execution is out of range.
     pub fn new(
         store: Arc<Store>,
         workers: Arc<Workers>,
@@ -81,12 +80,12 @@ impl Instance {
         execution.executor = match options.executor {
             Executor::Stream => engine::Executor::Stream,
             Executor::Staged => engine::Executor::Staged,
-            Executor::DataFusion | Executor::Fused => engine::Executor::Fused,
+            Executor::Fused => engine::Executor::Fused,
         };
         execution.check()?;
         let directory = options.spill_directory.unwrap_or_else(std::env::temp_dir);
         execution.spill = Some(directory.as_path().into());
-        let template = environment::template(&budget, directory, workers.threads())?;
+        let template = environment::template(&budget, workers.threads())?;
         let sequences = Sequences::of(&store);
         let schemas = table::has_schemas(&store.snapshot());
         Ok(Arc::new(Instance {
@@ -102,7 +101,6 @@ impl Instance {
             temporary: Mutex::default(),
             schemas: AtomicBool::new(schemas),
             observer: Observer::default(),
-            executor: options.executor,
             plan_use: options.plan_use,
             execution,
             template,
@@ -124,7 +122,7 @@ impl Instance {
 
     /// The memory of a user who may have `limit` bytes of the budget.
     pub(super) fn allowance(&self, user: &str, limit: u64) -> Arc<Allowance> {
-        let whole = (&self.budget, self.template.runtime_env());
+        let whole = (&self.budget, self.template.runtime());
         self.allowances.of(user, limit, whole)
     }
 
@@ -148,11 +146,10 @@ impl Instance {
 
     /// The names of the functions that statements may call, in order, each once.
     pub fn function_names(&self) -> Vec<String> {
-        let state = &self.template;
-        let all = state.scalar_functions().keys();
-        let all = all.chain(state.aggregate_functions().keys());
-        let all = all.chain(state.window_functions().keys());
-        let all = all.chain(state.table_functions().keys());
+        let planner = &self.template;
+        let all = planner.functions.scalar_names();
+        let all = all.chain(planner.functions.aggregates().keys());
+        let all = all.chain(planner.functions.windows().keys());
         let names: std::collections::BTreeSet<&String> = all.collect();
         names.into_iter().cloned().collect()
     }

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Expr, LogicalPlan, Volatility};
 use engine::Prepared;
 use parking_lot::Mutex;
 use workers::Workers;
@@ -251,8 +250,7 @@ pub(super) fn is_lasting(plan: &LogicalPlan, parameters: bool) -> Result<bool> {
     let mut lasting = true;
     plan.apply_with_subqueries(|node| {
         lasting &= match node {
-            LogicalPlan::TableScan(scan) => source_as_provider(&scan.source)
-                .is_ok_and(|provider| provider.downcast_ref::<Provider>().is_some()),
+            LogicalPlan::TableScan(scan) => scan.source.is::<Provider>(),
             // It is computed before the rest is.
             LogicalPlan::SubqueryAlias(subquery) => !subquery.alias.table().starts_with(ONCE),
             LogicalPlan::Projection(_)

@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::physical_plan::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{Expr, Query, Value, Visitor};
+use datafusion_physical_expr::PhysicalExpr;
 use parking_lot::Mutex;
+use sqlparser::ast::{Expr, Query, Value, Visitor};
 
 use crate::frontend::walk::Walk;
 use crate::functions::temporal::local::Local;

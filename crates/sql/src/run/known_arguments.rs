@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::error::Result as Planned;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion_common::Result as Planned;
+use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::error::Result;
 use crate::optimize::known_arguments::{is_alone, is_wanted, known};

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::Array;
-use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::error::Result as Planned;
-use datafusion::logical_expr::{Expr, Limit, LogicalPlan, LogicalPlanBuilder};
+use datafusion_common::Result as Planned;
+use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Expr, Limit, LogicalPlan, LogicalPlanBuilder};
 use futures::TryStreamExt;
 
 use crate::error::{Error, Result};

@@ -6,9 +6,9 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_expr::planner::ContextProvider;
+use datafusion_sql::parser::Statement as Extended;
+use sqlparser::ast::{
     Ident, ObjectName, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, TableFactor, VisitorMut, WildcardAdditionalOptions,
 };

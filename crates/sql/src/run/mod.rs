@@ -1,7 +1,7 @@
 //! Running one statement: what it sees, which executor runs it, and what it returns.
 //!
 //! An [`instance`] is shared by all statements on a store. Each statement gets a [`context`] with a snapshot;
-//! [`views`] are planned with it. [`query`] runs them on Atoll's own engine ([`native`]); DataFusion's settings are in [`environment`].
+//! [`views`] are planned with it. [`query`] runs them on Atoll's own engine ([`native`]); what they are planned with is set up in [`environment`].
 //!
 //! Uses all layers but `statements`.
 
@@ -20,7 +20,6 @@ mod descriptions;
 pub(crate) mod domains;
 mod environment;
 mod file_columns;
-pub(crate) mod file_store;
 pub(crate) mod frames;
 mod from_sources;
 mod functions;

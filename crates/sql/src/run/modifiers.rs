@@ -6,11 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::{DFSchema, JoinType, ScalarValue};
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
+use datafusion_common::{DFSchema, JoinType, ScalarValue};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{Distinct, Expr, LogicalPlan, TableScan};
 use table::{Definition, timetz_type};
 
 use crate::frontend::lengths;
@@ -253,11 +252,7 @@ impl Walk {
     fn scan(&self, scan: &TableScan) -> Modifiers {
         let mut working = self.recursive.iter().rev();
         let name = scan.table_name.table();
-        let provider = source_as_provider(&scan.source).ok();
-        let all = match provider
-            .as_ref()
-            .and_then(|own| own.downcast_ref::<Provider>())
-        {
+        let all = match scan.source.downcast_ref::<Provider>() {
             Some(provider) => {
                 let definition = provider.table().definition();
                 let places = 0..definition.columns.len();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::resources::stream::RowStream;
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_expr::LogicalPlan;
 use engine::{Execution, Prepared, ProfileCollector, Runtime};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
@@ -34,7 +34,7 @@ pub(crate) async fn prepare(
     context: &StatementContext,
     plan: &LogicalPlan,
 ) -> Result<Arc<Prepared>> {
-    let prepared = lower(&context.state, plan, &context.task()).await?;
+    let prepared = lower(&context.planner, plan, &context.task()).await?;
     Ok(Arc::new(prepared))
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(
     let first = rows.next().await.transpose()?;
     let rows = stream::iter(first.map(Ok)).chain(rows);
     let rows = rows.map_err(|e| crate::error::Error::from(e).into());
-    let rows = RecordBatchStreamAdapter::new(Arc::clone(prepared.schema()), rows);
+    let rows = RowStream::new(Arc::clone(prepared.schema()), rows);
     Ok(Running {
         rows: Box::pin(rows),
         profile,

@@ -48,8 +48,6 @@ pub enum PlanUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Executor {
-    /// DataFusion's operators over Atoll's scans: a second opinion for tests and benchmarks.
-    DataFusion,
     /// Atoll's own engine with fused pipelines: each worker takes rows through a whole pipeline.
     #[default]
     Fused,
@@ -57,11 +55,4 @@ pub enum Executor {
     Stream,
     /// The same engine with staged operators: some tasks prepare the blocks of a ring, others process them.
     Staged,
-}
-
-impl Executor {
-    /// Whether it belongs to Atoll's own engine.
-    pub(crate) fn is_native(self) -> bool {
-        self != Executor::DataFusion
-    }
 }

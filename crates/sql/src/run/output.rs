@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::resources::stream::RowStream;
 use arrow::datatypes::{Field, FieldRef, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{Expr as PlanExpr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_expr::{Expr as PlanExpr, LogicalPlan, LogicalPlanBuilder};
 use futures::StreamExt;
 
 use crate::error::{Error, Result};
@@ -33,7 +33,7 @@ pub(crate) fn named(rows: SendableRecordBatchStream) -> SendableRecordBatchStrea
             &options,
         )?)
     });
-    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    Box::pin(RowStream::new(schema, rows))
 }
 
 /// `plan` with columns under the names that people see, for files, where names must differ.

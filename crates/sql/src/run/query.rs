@@ -3,27 +3,23 @@
 //! Atoll's own engine runs every query. Where the memory limit leaves it too little, which shows before its first row, other
 //! queries may be the cause: the query waits until one of them ends and tries again. If no other query runs, or the wait was
 //! too long, it fails and says for what there was no memory.
-//!
-//! Whoever asks for DataFusion gets its operators over the same scans: a second opinion for tests and benchmarks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 
+use crate::resources::stream::RowStream;
 use arrow::record_batch::RecordBatch;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_expr::LogicalPlan;
 use engine::Prepared;
 use futures::{StreamExt, TryStreamExt, stream};
 use memory::Budget;
+use sqlparser::ast::Statement as Sql;
 
 use crate::error::{Error, Result};
-use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
 use crate::resources::admission::{PATIENCE, Ticket};
 use crate::resources::budget::{Held, footprint};
-use crate::resources::{operators, stop};
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
@@ -112,7 +108,7 @@ fn accounted(rows: SendableRecordBatchStream, budget: Arc<Budget>) -> SendableRe
         }
         stream::iter(pieces)
     });
-    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    Box::pin(RowStream::new(schema, rows))
 }
 
 /// A batch in parts of no more than about [`PIECE`] bytes.
@@ -189,7 +185,7 @@ async fn opened(mut context: StatementContext, asked: Asked) -> Result<Opened> {
     })
 }
 
-/// The rows of `plan`, from the first executor that can run it, with the column names that people see.
+/// The rows of `plan`, with the column names that people see.
 pub(crate) async fn rows(
     context: &mut StatementContext,
     plan: &LogicalPlan,
@@ -208,7 +204,7 @@ async fn rows_to_repeat(
     let Some(key) = key else {
         return rows(context, &plan).await;
     };
-    let optimised = rules::logical(&context.state, &plan)?;
+    let optimised = rules::logical(&context.planner, &plan)?;
     let planned = Planned::new(plan, optimised);
     let instance = Arc::clone(&context.instance);
     let plans = &instance.plans;
@@ -245,8 +241,7 @@ async fn at_once(
 ) -> Result<SendableRecordBatchStream> {
     let plan = context.with_ctes(plan).await?;
     context.in_order(&plan)?;
-    // Once for all executors.
-    let optimised = rules::logical(&context.state, &plan)?;
+    let optimised = rules::logical(&context.planner, &plan)?;
     Ok(output::named(
         found(context, &optimised, None, watch).await?,
     ))
@@ -288,7 +283,7 @@ async fn gathered(
     let rows = stream::iter(batches).inspect(move |_| {
         let _ = &held;
     });
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    Ok(Box::pin(RowStream::new(schema, rows)))
 }
 
 /// The rows of a plan that is kept. It is lowered once.
@@ -325,10 +320,6 @@ async fn found(
     program: Option<&OnceLock<Arc<Prepared>>>,
     watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
-    // Nothing but the engine runs recursion.
-    if !context.instance.executor.is_native() && !is_recursive(optimised)? {
-        return on_datafusion(context, optimised, watch).await;
-    }
     let prepared = lowered(context, optimised, program).await?;
     context.clock.planned();
     on_engine(context, &prepared, watch).await
@@ -342,7 +333,7 @@ async fn on_engine(
 ) -> Result<SendableRecordBatchStream> {
     let collector = watch.and_then(Watch::collector);
     let seen = |running: Running| {
-        watch.inspect(|watch| watch.see(Ran::of_engine(prepared, &running.profile)));
+        watch.inspect(|watch| watch.see(Ran::new(prepared, &running.profile)));
         running.rows
     };
     let admission = Arc::clone(&context.instance.admission);
@@ -373,32 +364,11 @@ async fn on_engine(
     Err(short.into())
 }
 
-/// Runs `plan`, which the rules have run on, on DataFusion until its first rows come.
-async fn on_datafusion(
-    context: &mut StatementContext,
-    plan: &LogicalPlan,
-    watch: Option<&Watch>,
-) -> Result<SendableRecordBatchStream> {
-    let ticket = context.instance.admission.admit();
-    let physical = stop::watched(rules::physical(&context.state, plan).await?)?;
-    watch.inspect(|watch| watch.see(Ran::DataFusion(Arc::clone(&physical))));
-    context.clock.planned();
-    context.clock.ran_on = "datafusion";
-    let mut rows = operators::rows(physical, context.task())?;
-    let schema = rows.schema();
-    let first = rows.try_next().await?;
-    let rows = stream::iter(first.map(Ok)).chain(rows);
-    Ok(held(
-        Box::pin(RecordBatchStreamAdapter::new(schema, rows)),
-        ticket,
-    ))
-}
-
 /// `rows`, which hold the ticket of their query until the last of them is taken.
 fn held(rows: SendableRecordBatchStream, ticket: Ticket) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let rows = rows.inspect(move |_| {
         let _ = &ticket;
     });
-    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    Box::pin(RowStream::new(schema, rows))
 }

@@ -2,11 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::execution::SessionState;
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::sqlparser::ast::{
-    Expr, Insert, Statement as Sql, TableObject, Visit, Visitor,
-};
+use crate::planner::Planner;
+use datafusion_sql::parser::Statement as Extended;
+use sqlparser::ast::{Expr, Insert, Statement as Sql, TableObject, Visit, Visitor};
 
 use crate::error::Result;
 use crate::frontend::walk::Walk;
@@ -17,7 +15,7 @@ use crate::names::{known, table_name};
 /// # Errors
 /// For names in other databases.
 pub(super) fn only_written(
-    state: &SessionState,
+    planner: &Planner,
     statement: &Sql,
     target: Option<&str>,
 ) -> Result<Option<String>> {
@@ -36,7 +34,7 @@ pub(super) fn only_written(
         return Ok(Some(name));
     };
     let query = Extended::Statement(Box::new(Sql::Query(query.clone())));
-    let mut read = state.resolve_table_references(&query)?.into_iter();
+    let mut read = planner.resolve_table_references(&query)?.into_iter();
     let own = |text: &str| text.rsplit(crate::error::WITHIN).next().map(str::to_owned);
     // What is called alike in whatever schema may be this one.
     let named = own(&name);

@@ -3,18 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::planner::Planner;
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::catalog::TableProvider;
-use datafusion::common::TableReference;
-use datafusion::common::file_options::file_type::FileType;
-use datafusion::config::ConfigOptions;
-use datafusion::datasource::file_format::format_as_file_type;
-use datafusion::datasource::provider_as_source;
-use datafusion::error::Result as DataFusionResult;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
-use datafusion::logical_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
-use datafusion::sql::parser::Statement as Extended;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_common::TableReference;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::file_options::file_type::FileType;
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
+use datafusion_sql::parser::Statement as Extended;
 use table::{Privileges, Tables};
 
 use crate::error::{Error, Result, WITHIN};
@@ -44,19 +41,20 @@ use crate::scan::catalog::{self, Seen, ViewColumns};
 use crate::scan::files::table::FileTable;
 use crate::scan::information;
 use crate::scan::provider::Provider;
+use crate::scan::series::Series;
 use crate::search_path::SearchPath;
 use crate::settings::StatementSettings;
 
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
 pub(crate) struct Calls {
     pub files: HashMap<String, readers::Call>,
-    pub tables: HashMap<String, Arc<dyn TableProvider>>,
+    pub tables: HashMap<String, Arc<dyn TableSource>>,
     /// The rows that the statement has written, for `returning`.
-    pub written: Option<Arc<dyn TableProvider>>,
+    pub written: Option<Arc<dyn TableSource>>,
     /// The rows that an `on conflict` has kept from being inserted.
-    pub excluded: Option<Arc<dyn TableProvider>>,
+    pub excluded: Option<Arc<dyn TableSource>>,
     /// The table that a `merge` changes.
-    pub target: Option<Arc<dyn TableProvider>>,
+    pub target: Option<Arc<dyn TableSource>>,
     /// What the functions over sequences ask.
     pub numbers: Option<Arc<dyn Numbers>>,
     /// What people have said about tables.
@@ -66,7 +64,7 @@ pub(crate) struct Calls {
     /// Who may do what.
     pub privileges: Arc<dyn Privileged>,
     /// The views that the statement names, planned.
-    pub views: HashMap<String, Arc<dyn TableProvider>>,
+    pub views: HashMap<String, Arc<dyn TableSource>>,
     /// The columns of all views, if the statement asks for them.
     pub view_columns: ViewColumns,
     /// Of the table that the statement inserts into.
@@ -93,7 +91,7 @@ pub(crate) struct Calls {
 
 /// Resolves the names of one statement for DataFusion's planner.
 pub(crate) struct Resolver<'a> {
-    state: &'a SessionState,
+    planner: &'a Planner,
     tables: &'a Tables,
     /// The tables that the statement names, looked up beforehand as files are read to know their columns.
     sources: HashMap<TableReference, Arc<dyn TableSource>>,
@@ -115,7 +113,7 @@ impl<'a> Resolver<'a> {
     ///
     /// Those of opening files and arrays.
     pub(crate) async fn resolve(
-        state: &'a SessionState,
+        planner: &'a Planner,
         tables: &'a Arc<Tables>,
         arrays: &Arrays,
         statement: &Extended,
@@ -123,12 +121,12 @@ impl<'a> Resolver<'a> {
         calls: &Calls,
     ) -> Result<Resolver<'a>> {
         let mut sources = HashMap::new();
-        for reference in state.resolve_table_references(statement)? {
+        for reference in planner.resolve_table_references(statement)? {
             if let Some(provider) = find(tables, arrays, &reference, target, calls).await? {
-                sources.insert(reference, provider_as_source(provider));
+                sources.insert(reference, provider);
             }
         }
-        let resolver = Resolver::new(state, tables, &calls.path, sources);
+        let resolver = Resolver::new(planner, tables, &calls.path, sources);
         Ok(Resolver {
             numbers: calls.numbers.clone(),
             descriptions: Some(Arc::clone(&calls.descriptions)),
@@ -145,16 +143,16 @@ impl<'a> Resolver<'a> {
     }
 
     pub(crate) fn new(
-        state: &'a SessionState,
+        planner: &'a Planner,
         tables: &'a Tables,
         path: &SearchPath,
         sources: HashMap<TableReference, Arc<dyn TableSource>>,
     ) -> Resolver<'a> {
         let mut planners: Vec<Arc<dyn ExprPlanner>> =
             vec![Arc::new(Operators), Arc::new(TextOperators)];
-        planners.extend(state.expr_planners().iter().cloned());
+        planners.extend(planner.expr_planners().iter().cloned());
         Resolver {
-            state,
+            planner,
             tables,
             sources,
             planners,
@@ -169,7 +167,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// The rows of the statement itself that `reference` names.
-fn of_statement(reference: &TableReference, calls: &Calls) -> Option<Arc<dyn TableProvider>> {
+fn of_statement(reference: &TableReference, calls: &Calls) -> Option<Arc<dyn TableSource>> {
     let own = [
         (WRITTEN, &calls.written),
         (EXCLUDED, &calls.excluded),
@@ -198,7 +196,7 @@ async fn find(
     reference: &TableReference,
     target: Option<&str>,
     calls: &Calls,
-) -> Result<Option<Arc<dyn TableProvider>>> {
+) -> Result<Option<Arc<dyn TableSource>>> {
     if reference
         .catalog()
         .is_some_and(|catalog| catalog != CATALOG)
@@ -275,7 +273,7 @@ async fn of_no_table(
     arrays: &Arrays,
     reference: &TableReference,
     calls: &Calls,
-) -> Result<Option<Arc<dyn TableProvider>>> {
+) -> Result<Option<Arc<dyn TableSource>>> {
     let named = known(reference.table());
     let name = named.as_str();
     let in_public = reference.schema().is_some()
@@ -325,11 +323,7 @@ async fn of_no_table(
 }
 
 /// The view of `information_schema` of that name, as whose rights the statement has sees it.
-fn of_standard(
-    tables: &Tables,
-    name: &str,
-    calls: &Calls,
-) -> Result<Option<Arc<dyn TableProvider>>> {
+fn of_standard(tables: &Tables, name: &str, calls: &Calls) -> Result<Option<Arc<dyn TableSource>>> {
     let seen = Seen {
         tables,
         rights: &calls.rights,
@@ -344,7 +338,7 @@ fn of_catalog(
     tables: &Tables,
     name: &str,
     calls: &Calls,
-) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+) -> DataFusionResult<Option<Arc<dyn TableSource>>> {
     let activity = || {
         let mut all = calls.instance.observer.look();
         for session in &mut all {
@@ -378,28 +372,23 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn get_file_type(&self, extension: &str) -> DataFusionResult<Arc<dyn FileType>> {
-        match self.state.get_file_format_factory(extension) {
-            Some(format) => Ok(format_as_file_type(format)),
-            None => Err(Error::unknown_format(extension).into()),
-        }
+        // What files hold is known by the crate `ingest`; the planner of queries asks for none.
+        Err(Error::unknown_format(extension).into())
     }
 
     fn get_table_function_source(
         &self,
         name: &str,
-        args: Vec<datafusion::logical_expr::Expr>,
+        args: Vec<datafusion_expr::Expr>,
     ) -> DataFusionResult<Arc<dyn TableSource>> {
-        let Some(function) = self.state.table_functions().get(name) else {
-            return Err(Error::coded("42883", format!("no table function \"{name}\"")).into());
-        };
         let args: Vec<_> = args
             .into_iter()
             .map(|arg| {
-                use datafusion::common::DFSchema;
-                use datafusion::logical_expr::simplify::SimplifyContext;
-                use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+                use datafusion_common::DFSchema;
+                use datafusion_expr::simplify::SimplifyContext;
+                use datafusion_optimizer::simplify_expressions::ExprSimplifier;
                 let context = SimplifyContext::builder()
-                    .with_config_options(Arc::clone(self.state.config_options()))
+                    .with_config_options(Arc::clone(self.planner.config_options()))
                     .build();
                 let simplifier = ExprSimplifier::new(context);
                 simplifier
@@ -407,10 +396,7 @@ impl ContextProvider for Resolver<'_> {
                     .and_then(|e| simplifier.simplify(e))
             })
             .collect::<DataFusionResult<_>>()?;
-        let arguments = datafusion::catalog::TableFunctionArgs::new(&args, self.state);
-        Ok(provider_as_source(
-            function.create_table_provider_with_args(arguments)?,
-        ))
+        Ok(Arc::new(Series::of(name, &args)?))
     }
 
     fn create_cte_work_table(
@@ -418,7 +404,7 @@ impl ContextProvider for Resolver<'_> {
         name: &str,
         schema: SchemaRef,
     ) -> DataFusionResult<Arc<dyn TableSource>> {
-        Ok(provider_as_source(Arc::new(WorkTable::new(name, schema))))
+        Ok(Arc::new(WorkTable::new(name, schema)))
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
@@ -431,7 +417,7 @@ impl ContextProvider for Resolver<'_> {
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         let of_domain = self.domains.get(name).cloned();
-        let known = of_domain.or_else(|| self.state.scalar_functions().get(name).cloned());
+        let known = of_domain.or_else(|| self.planner.functions.scalar(name).cloned());
         let own = || sequences::named(self.numbers.as_ref()?, name).map(Arc::new);
         let said = || {
             let known = self.descriptions.as_ref()?;
@@ -453,16 +439,16 @@ impl ContextProvider for Resolver<'_> {
         said().or_else(held).or_else(of_session).or(known)
     }
 
-    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
-        self.state.higher_order_functions().get(name).cloned()
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.state.aggregate_functions().get(name).cloned()
+        self.planner.functions.aggregates().get(name).cloned()
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
-        self.state.window_functions().get(name).cloned()
+        self.planner.functions.windows().get(name).cloned()
     }
 
     fn get_variable_type(&self, _: &[String]) -> Option<DataType> {
@@ -470,26 +456,27 @@ impl ContextProvider for Resolver<'_> {
     }
 
     fn options(&self) -> &ConfigOptions {
-        self.state.config_options()
+        self.planner.config_options()
     }
 
     fn udf_names(&self) -> Vec<String> {
-        self.state.scalar_functions().keys().cloned().collect()
+        self.planner.functions.scalar_names().cloned().collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {
-        self.state
-            .higher_order_functions()
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.planner
+            .functions
+            .aggregates()
             .keys()
             .cloned()
             .collect()
     }
 
-    fn udaf_names(&self) -> Vec<String> {
-        self.state.aggregate_functions().keys().cloned().collect()
-    }
-
     fn udwf_names(&self) -> Vec<String> {
-        self.state.window_functions().keys().cloned().collect()
+        self.planner.functions.windows().keys().cloned().collect()
     }
 }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, TableReference};
-use datafusion::datasource::MemTable;
-use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Volatility};
-use datafusion::physical_plan::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::{self, Statement as Sql};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, TableReference};
+use datafusion_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Volatility};
+use datafusion_physical_expr::PhysicalExpr;
+use sqlparser::ast::{self, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::returning::from_rows;
@@ -21,6 +20,7 @@ use crate::names::base;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::kept_values::{Asked, Compiled};
+use crate::scan::rows;
 
 /// What rows are called, and their columns.
 pub(crate) type Rows<'r> = (&'r ast::Ident, &'r SchemaRef);
@@ -64,14 +64,9 @@ impl RowValues {
                 fixed: true,
             });
         }
-        let rows = |schema: &SchemaRef| -> Result<_> {
-            Ok(Arc::new(MemTable::try_new(schema.clone(), vec![vec![]])?))
-        };
+        let empty = |schema: &SchemaRef| Arc::new(rows::Rows::in_memory(schema.clone(), vec![]));
         let query = Sql::Query(from_rows(items, name, other.map(|(name, _)| name))?);
-        let (own, others) = (
-            rows(schema)?,
-            other.map(|(_, schema)| rows(schema)).transpose()?,
-        );
+        let (own, others) = (empty(schema), other.map(|(_, schema)| empty(schema)));
         let before = (context.written.take(), context.excluded.take());
         context.written = Some(own);
         context.excluded = others.map(|rows| rows as _);
@@ -79,7 +74,7 @@ impl RowValues {
         (context.written, context.excluded) = before;
         let plan = cast(plan?, cast_to)?;
         let fixed = is_fixed(&plan)?;
-        let plan = rules::logical(&context.state, &plan)?;
+        let plan = rules::logical(&context.planner, &plan)?;
         let named = |(name, schema): Rows<'_>| {
             let name = TableReference::bare(name.value.clone());
             DFSchema::try_from_qualified_schema(name, schema)
@@ -259,7 +254,7 @@ fn compiled(
         if nested? {
             return Err(subquery());
         }
-        compiled.push(context.state.create_physical_expr(expr, columns)?);
+        compiled.push(context.planner.create_physical_expr(expr, columns)?);
     }
     Ok(compiled)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_expr::LogicalPlan;
 use store::Store;
 use table::{Position, Privileges, Sequence, Tables};
 
@@ -63,7 +63,7 @@ impl StatementContext {
     /// None: walking a plan does not fail.
     pub(crate) fn in_order(&mut self, plan: &LogicalPlan) -> Result<()> {
         if asks(plan)? {
-            let options = self.state.config_mut().options_mut();
+            let options = self.planner.config_mut().options_mut();
             options.execution.target_partitions = 1;
         }
         Ok(())

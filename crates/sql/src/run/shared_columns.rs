@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_expr::planner::ContextProvider;
+use datafusion_sql::planner::object_name_to_table_reference;
+use sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, SelectItem, SetExpr,
     SetQuantifier, TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };

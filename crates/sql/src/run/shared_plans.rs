@@ -11,14 +11,14 @@ use std::mem::{Discriminant, discriminant};
 use std::ptr;
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::{MemTable, provider_as_source};
-use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_expr::TableSource;
+use datafusion_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use crate::error::{Error, Result};
 use crate::frontend::ctes::ONCE;
+use crate::scan::rows::Rows;
 
 /// Plans with so many nodes have their copied parts computed once. Those of TPC-DS have 300 at most.
 const LARGE: u64 = 1_000;
@@ -130,7 +130,7 @@ pub(crate) fn in_brief(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut tables = HashMap::new();
     for (number, part) in apart.into_iter().enumerate() {
         let schema = Arc::clone(part.plan.schema().inner());
-        let rows = MemTable::try_new(schema, vec![vec![]])?;
+        let rows = Rows::in_memory(schema, vec![]);
         tables.insert(part.id, scan(number, Arc::new(rows))?);
     }
     Ok(parts.in_place(plan, &tables)?)
@@ -140,9 +140,9 @@ pub(crate) fn in_brief(plan: LogicalPlan) -> Result<LogicalPlan> {
 ///
 /// # Errors
 /// None that a statement could cause.
-pub(super) fn scan(number: usize, rows: Arc<dyn TableProvider>) -> Result<LogicalPlan> {
+pub(super) fn scan(number: usize, rows: Arc<dyn TableSource>) -> Result<LogicalPlan> {
     let name = format!("{ONCE}part {number}");
-    let scan = LogicalPlanBuilder::scan(name, provider_as_source(rows), None)?;
+    let scan = LogicalPlanBuilder::scan(name, rows, None)?;
     Ok(scan.build()?)
 }
 
@@ -262,7 +262,7 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::logical_expr::{SubqueryAlias, lit};
+    use datafusion_expr::{SubqueryAlias, lit};
 
     use super::*;
 

@@ -5,9 +5,9 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_expr::planner::ContextProvider;
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
     Statement as Sql, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };

@@ -1,8 +1,7 @@
 //! The [origins](Origins) of the columns of a query, by its plan.
 
-use datafusion::common::{Column, DFSchema, JoinType};
-use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, TableScan};
+use datafusion_common::{Column, DFSchema, JoinType};
+use datafusion_expr::{Distinct, Expr, LogicalPlan, TableScan};
 
 use crate::run::context::StatementContext;
 use crate::run::modifiers;
@@ -84,10 +83,7 @@ impl StatementContext {
 }
 
 fn of_scan(scan: &TableScan, wanted: &[(usize, usize)], found: &mut [Option<Origin>]) {
-    let Ok(provider) = source_as_provider(&scan.source) else {
-        return;
-    };
-    let Some(provider) = provider.downcast_ref::<Provider>() else {
+    let Some(provider) = scan.source.downcast_ref::<Provider>() else {
         return;
     };
     let definition = provider.table().definition();

@@ -6,11 +6,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::common::TableReference;
-use datafusion::datasource::{ViewTable, provider_as_source};
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::planner::{ParserOptions, SqlToRel};
-use datafusion::sql::sqlparser::ast::{
+use datafusion_common::TableReference;
+use datafusion_sql::parser::Statement as Extended;
+use datafusion_sql::planner::{ParserOptions, SqlToRel};
+use sqlparser::ast::{
     Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement as Sql, Value,
     Visitor, VisitorMut,
 };
@@ -22,6 +21,7 @@ use crate::frontend::walk::{Walk, WalkMut};
 use crate::names::{UNITED_ROWS, column_name};
 use crate::optimize::{floats, unions};
 use crate::run::resolver::Resolver;
+use crate::scan::view::View;
 
 /// Puts the plans of such queries into `names`, and their names into the statement. Of a view its own query may be one; that of
 /// another statement is typed as a whole.
@@ -136,7 +136,7 @@ impl United<'_, '_> {
         let name = format!("{UNITED_ROWS} {}", self.found);
         self.found += 1;
         *query = *written(&format!("select * from \"{name}\""))?;
-        let rows = provider_as_source(Arc::new(ViewTable::new(plan, None)));
+        let rows = Arc::new(View::new(plan));
         self.names.put(TableReference::bare(name), rows);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use datafusion::logical_expr::Expr;
+use datafusion_expr::Expr;
 
 /// The defaults of a table that a statement inserts into; of no table where it does not.
 #[derive(Clone, Debug, Default)]

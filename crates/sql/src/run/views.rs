@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::common::{Column, TableReference};
-use datafusion::datasource::ViewTable;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::parser::Statement as Extended;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion_common::{Column, TableReference};
+use datafusion_expr::TableSource;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion_sql::parser::Statement as Extended;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use sqlparser::ast::Statement as Sql;
 use table::{Definition, OnCommit, Privileges};
 
 use crate::error::{Error, Result};
@@ -23,6 +22,7 @@ use crate::run::depth::Depth;
 use crate::run::modifiers;
 use crate::run::resolver::name_of;
 use crate::scan::catalog::ViewColumns;
+use crate::scan::view::View;
 use crate::search_path::SearchPath;
 
 impl StatementContext {
@@ -32,8 +32,8 @@ impl StatementContext {
         statement: &Extended,
         path: &SearchPath,
         (depth, rights): (Depth, &Rights),
-    ) -> Result<HashMap<String, Arc<dyn TableProvider>>> {
-        let mut planned: HashMap<String, Arc<dyn TableProvider>> = HashMap::new();
+    ) -> Result<HashMap<String, Arc<dyn TableSource>>> {
+        let mut planned: HashMap<String, Arc<dyn TableSource>> = HashMap::new();
         if self.tables.views().is_empty() {
             return Ok(planned);
         }
@@ -44,7 +44,7 @@ impl StatementContext {
                 rights.check(&self.tables, &name, Privileges::SELECT)?;
                 let of_owner = Rights::of_owner(&self.tables, &name)?;
                 let plan = self.view(&name, text, depth, &of_owner).await?;
-                planned.insert(name, Arc::new(ViewTable::new(plan, Some(text.to_string()))));
+                planned.insert(name, Arc::new(View::new(plan)));
             }
         }
         Ok(planned)
@@ -77,7 +77,7 @@ impl StatementContext {
 
     /// Whether `statement` reads a catalog of columns.
     fn tells(&self, statement: &Extended) -> Result<bool> {
-        let references = self.state.resolve_table_references(statement)?;
+        let references = self.planner.resolve_table_references(statement)?;
         let is_one = |reference: &TableReference| {
             matches!(
                 (reference.table(), reference.schema()),
@@ -96,7 +96,7 @@ impl StatementContext {
 
     /// The names in the catalog of what `statement` uses as tables.
     fn named(&self, statement: &Extended, path: &SearchPath) -> Result<Vec<String>> {
-        let references = self.state.resolve_table_references(statement)?;
+        let references = self.planner.resolve_table_references(statement)?;
         let here = |reference: &&TableReference| {
             reference.catalog().is_none_or(|catalog| catalog == CATALOG)
         };

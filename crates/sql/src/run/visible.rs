@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::resources::stream::RowStream;
 use arrow::array::{
     Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
 };
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use table::{has_infinite, is_enum, json_kind, timetz_type, uuid_type};
 
@@ -152,7 +152,7 @@ pub(crate) fn rows(own: SendableRecordBatchStream) -> SendableRecordBatchStream 
     }
     let of = Arc::clone(&seen);
     let rows = own.map(move |rows| Ok(batch(&rows?, &of)?));
-    Box::pin(RecordBatchStreamAdapter::new(seen, rows))
+    Box::pin(RowStream::new(seen, rows))
 }
 
 /// `rows` with arrays, structs and uuids as PostgreSQL writes them: `{1,2,NULL}`, `(1,x)`; maps as JSON: `{"a":1}`; and as texts

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use datafusion::physical_plan::ExecutionPlan;
 use engine::profile::Record;
 use engine::{Prepared, ProfileCollector, StageOutline};
 use parking_lot::Mutex;
@@ -28,16 +27,9 @@ pub(crate) struct Watch {
     seen: Mutex<Option<Ran>>,
 }
 
-/// What ran the rows; complete once all of them were taken.
+/// The program that ran the rows; complete once all of them were taken.
 #[derive(Debug)]
-pub(crate) enum Ran {
-    Engine(OfEngine),
-    DataFusion(Arc<dyn ExecutionPlan>),
-}
-
-/// A program that ran.
-#[derive(Debug)]
-pub(crate) struct OfEngine {
+pub(crate) struct Ran {
     /// What it was to do, a line each.
     pub plan: Vec<String>,
     /// What it did.
@@ -69,8 +61,8 @@ impl Watch {
     pub(crate) fn seen(&self) -> Option<Ran> {
         let mut ran = self.seen.lock().take()?;
         // It is measured to its end only now.
-        if let (Some(collector), Ran::Engine(own)) = (&self.collector, &mut ran) {
-            own.records = collector.take();
+        if let Some(collector) = &self.collector {
+            ran.records = collector.take();
         }
         Some(ran)
     }
@@ -78,17 +70,15 @@ impl Watch {
 
 impl Ran {
     /// The engine runs this program, and says in `profile` what it does.
-    pub(super) fn of_engine(prepared: &Prepared, profile: &Profile) -> Ran {
-        Ran::Engine(OfEngine {
+    pub(super) fn new(prepared: &Prepared, profile: &Profile) -> Ran {
+        Ran {
             plan: prepared.explain(),
             profile: Arc::clone(profile),
             stages: prepared.outline(),
             records: Vec::new(),
-        })
+        }
     }
-}
 
-impl OfEngine {
     /// The same as what was measured of `rows` rows.
     pub(crate) fn profiled(self, rows: u64) -> Profiled {
         Profiled {

@@ -4,8 +4,8 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::logical_expr::planner::ContextProvider;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_expr::planner::ContextProvider;
+use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Ident, JoinConstraint, JoinOperator, OrderBy, OrderByKind,
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
     TableWithJoins, Value, VisitMut, VisitorMut,

@@ -8,12 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
-use datafusion::catalog::streaming::StreamingTable;
-use datafusion::error::{DataFusionError, Result as DataFusionResult};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion_common::{DataFusionError, Result as DataFusionResult};
+use datafusion_expr::TableSource;
+use futures::StreamExt;
 use graph::{Crew, EdgeRows, Graph};
 use memory::Budget;
 use store::Snapshot;
@@ -21,6 +18,7 @@ use workers::Workers;
 
 use crate::error::{Error, Result};
 use crate::frontend::graphs::Call;
+use crate::scan::rows::{Batches, Maker, Rows};
 
 /// Rows of a batch.
 const ROWS: usize = 8192;
@@ -34,7 +32,7 @@ pub(crate) async fn table(
     call: &Call,
     workers: &Arc<Workers>,
     budget: &Arc<Budget>,
-) -> Result<Arc<dyn TableProvider>> {
+) -> Result<Arc<dyn TableSource>> {
     let work = match call {
         Call::Graphs => Work::Graphs(snapshot.clone()),
         Call::Vertices { graph } => Work::Vertices(open(snapshot, graph).await?),
@@ -49,13 +47,13 @@ pub(crate) async fn table(
         Call::Triangles { graph } => Work::Triangles(open(snapshot, graph).await?),
     };
     let schema = work.schema();
-    let rows = Arc::new(Rows {
+    let kernel = Kernel {
         work,
         schema: Arc::clone(&schema),
         workers: Arc::clone(workers),
         budget: Arc::clone(budget),
-    });
-    Ok(Arc::new(StreamingTable::try_new(schema, vec![rows])?))
+    };
+    Ok(Arc::new(Rows::new(schema, Arc::new(kernel))))
 }
 
 async fn open(snapshot: &Snapshot, name: &str) -> Result<Arc<Graph>> {
@@ -107,27 +105,19 @@ impl Work {
     }
 }
 
-/// The one partition of such a table.
+/// What computes the rows of such a table.
 #[derive(Debug)]
-struct Rows {
+struct Kernel {
     work: Work,
     schema: SchemaRef,
     workers: Arc<Workers>,
     budget: Arc<Budget>,
 }
 
-impl PartitionStream for Rows {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+impl Maker for Kernel {
+    fn begin(&self) -> Vec<Batches> {
         let crew = Crew::new(Arc::clone(&self.workers), Arc::clone(&self.budget));
-        let stream = rows(self.work.clone(), Arc::clone(&self.schema), crew);
-        Box::pin(RecordBatchStreamAdapter::new(
-            Arc::clone(&self.schema),
-            stream,
-        ))
+        vec![rows(self.work.clone(), Arc::clone(&self.schema), crew).boxed()]
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, StringArray};
 use arrow::datatypes::DataType;
-use datafusion::catalog::TableProvider;
-use datafusion::error::Result as DataFusionResult;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_expr::TableSource;
 use table::{Column, Definition, Sequence, Tables, enum_name, is_enum};
 
 use crate::frontend::lengths;
@@ -20,7 +20,7 @@ pub(crate) fn view(
     seen: &Seen<'_>,
     name: &str,
     views: &ViewColumns,
-) -> DataFusionResult<Option<Arc<dyn TableProvider>>> {
+) -> DataFusionResult<Option<Arc<dyn TableSource>>> {
     let built = match name {
         "columns" => Some(columns(seen, views)),
         "tables" => Some(tables(seen)),

@@ -4,12 +4,12 @@
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::buffer::BooleanBuffer;
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{
+use datafusion_common::ScalarValue;
+use datafusion_expr::Operator;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::{
     BinaryExpr, Column, InListExpr, LikeExpr, Literal, NotExpr,
 };
-use datafusion::physical_plan::PhysicalExpr;
 use memchr::memmem::Finder;
 
 /// A test of the texts of a column.
@@ -227,13 +227,13 @@ mod tests {
 
     use arrow::array::{RecordBatch, StringViewArray};
     use arrow::datatypes::{DataType, Field, Schema};
-    use datafusion::common::DFSchema;
-    use datafusion::logical_expr::{Expr, col, lit};
-    use datafusion::physical_expr::expressions::like;
-    use datafusion::prelude::SessionContext;
+    use datafusion_common::DFSchema;
+    use datafusion_expr::{Expr, col, lit};
+    use datafusion_physical_expr::expressions::like;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::planner::Planner;
 
     fn expression(pattern: &str, negated: bool, schema: &Schema) -> Arc<dyn PhysicalExpr> {
         let column = Arc::new(Column::new("t", 0));
@@ -290,8 +290,8 @@ mod tests {
     /// A condition as DataFusion has it.
     fn physical(condition: Expr) -> Arc<dyn PhysicalExpr> {
         let schema = DFSchema::try_from(schema().as_ref().clone()).unwrap();
-        let context = SessionContext::new();
-        context.create_physical_expr(condition, &schema).unwrap()
+        let planner = Planner::plain();
+        planner.create_physical_expr(condition, &schema).unwrap()
     }
 
     fn view(text: &str) -> Expr {

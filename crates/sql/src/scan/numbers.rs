@@ -1,7 +1,7 @@
 //! Values of columns that are stored as whole numbers.
 
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion_common::ScalarValue;
 
 /// A literal as the integer that a column of `data_type` stores; `None` if the types differ.
 pub(super) fn whole(value: &ScalarValue, data_type: &DataType) -> Option<i128> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
+use datafusion_common::ScalarValue;
+use datafusion_expr::{BinaryExpr, Expr, Operator};
 use table::{Definition, Key, Table};
 
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! From DataFusion's physical predicates to the filters of a table's scan.
+//! From predicates over batches to the filters of a table's scan.
 //!
 //! A conjunction is split into its parts. Comparisons of an integer column with constants become ranges, which a scan
 //! tests in the stored width. A test of a single string column is marked as depending on its labels only. Other filters
@@ -11,15 +11,15 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt16Array,
 };
 use arrow::datatypes::{DataType, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column as NamedColumn, ScalarValue};
-use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::{Expr, Operator};
-use datafusion::physical_expr::expressions::{
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column as NamedColumn, ScalarValue};
+use datafusion_common::{DataFusionError, Result};
+use datafusion_expr::{Expr, Operator};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::{
     BinaryExpr, Column, InListExpr, IsNotNullExpr, Literal, NotExpr,
 };
-use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
-use datafusion::physical_plan::PhysicalExpr;
+use datafusion_physical_expr::utils::{collect_columns, split_conjunction};
 use table::{Filter, Form, LabelHits, Test, enum_type, is_enum};
 
 use crate::scan::like::{TextMatcher, of_emptiness};
@@ -385,10 +385,10 @@ fn bounds(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> BTreeMap<usize, R
 #[cfg(test)]
 mod tests {
     use arrow::array::Int32Array;
-    use datafusion::logical_expr::{col, in_list, lit};
-    use datafusion::prelude::SessionContext;
+    use datafusion_expr::{col, in_list, lit};
 
     use super::*;
+    use crate::planner::Planner;
 
     const VALUES: [Option<i32>; 9] = [
         None,
@@ -410,8 +410,8 @@ mod tests {
 
     fn physical(expr: &Expr) -> Arc<dyn PhysicalExpr> {
         let schema =
-            datafusion::common::DFSchema::try_from(batch().schema().as_ref().clone()).unwrap();
-        SessionContext::new()
+            datafusion_common::DFSchema::try_from(batch().schema().as_ref().clone()).unwrap();
+        Planner::plain()
             .create_physical_expr(expr.clone(), &schema)
             .unwrap()
     }
@@ -524,9 +524,9 @@ mod tests {
         };
         let field = arrow::datatypes::Field::new("m", own.data_type(), true);
         let schema: SchemaRef = Arc::new(Schema::new(vec![field]));
-        let named = datafusion::common::DFSchema::try_from(schema.as_ref().clone()).unwrap();
+        let named = datafusion_common::DFSchema::try_from(schema.as_ref().clone()).unwrap();
         let compiled = |expr: Expr| {
-            let expr = SessionContext::new().create_physical_expr(expr, &named);
+            let expr = Planner::plain().create_physical_expr(expr, &named);
             compile(&expr.unwrap(), &schema).unwrap().remove(0).form
         };
         let place = || crate::functions::enums::place(col("m"));

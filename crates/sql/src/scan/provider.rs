@@ -1,21 +1,16 @@
-//! A table of a snapshot as DataFusion sees it: its columns, filters and statistics.
+//! A table of a snapshot as the planner sees it: its columns, and which filters its scan tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, SchemaRef};
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, DFSchema, ScalarValue, Statistics};
-use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::ExecutionPlan;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::DFSchema;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_expr::{Expr, TableProviderFilterPushDown, TableSource, TableType};
 use table::{Filter, Form, Scan, Table, Zone};
 
 use crate::error::Result;
-use crate::scan::exec::{ScanExec, order};
-use crate::scan::numbers::scalar;
+use crate::planner::Planner;
 use crate::scan::point;
 use crate::scan::predicate::{compile, unqualified};
 
@@ -87,14 +82,14 @@ impl Provider {
     /// `filters` as filters of the table's scan, cheapest first.
     pub(crate) fn compile(
         &self,
-        state: &dyn Session,
+        planner: &Planner,
         filters: &[Expr],
     ) -> DataFusionResult<Vec<Filter>> {
         let schema = self.table.schema();
         let named = DFSchema::try_from(schema.as_ref().clone())?;
         let mut compiled = Vec::new();
         for filter in filters {
-            let expr = state.create_physical_expr(unqualified(filter)?, &named)?;
+            let expr = planner.create_physical_expr(unqualified(filter)?, &named)?;
             compiled.extend(compile(&expr, &schema)?);
         }
         order(&mut compiled);
@@ -111,22 +106,6 @@ impl Provider {
             rows = rows.min(chosen as f64);
         }
         Ok(rows)
-    }
-
-    /// The scan of the columns at `projection`, which may contain the row ids.
-    fn plan(&self, projection: Option<&Vec<usize>>) -> (Scan, Option<Vec<usize>>) {
-        let count = self.table.schema().fields().len();
-        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
-        let wanted = projection.unwrap_or(&all);
-        let columns: Vec<usize> = wanted.iter().copied().filter(|c| *c < count).collect();
-        let row_ids = self.row_ids && wanted.contains(&count);
-        // A scan delivers row ids last; if they are wanted elsewhere, the plan reorders.
-        let ordered = !row_ids || wanted.last() == Some(&count);
-        let order = (!ordered).then(|| {
-            let place = |c: &usize| columns.iter().position(|d| d == c).unwrap_or(columns.len());
-            wanted.iter().map(place).collect()
-        });
-        (Scan::new(self.table.clone(), columns, row_ids), order)
     }
 
     /// Estimated share of rows that pass `filter`.
@@ -155,94 +134,12 @@ impl Provider {
             _ => Ok(DEFAULT_SHARE),
         }
     }
-
-    async fn estimate(&self, filters: &[Filter]) -> Result<Statistics> {
-        let mut share = 1.0;
-        for filter in filters {
-            share *= self.share(filter).await?;
-        }
-        let exact = filters.is_empty();
-        let rows = (self.table.rows() as f64 * share).ceil() as usize;
-        let rows = self
-            .table
-            .chosen()
-            .map_or(rows, |(_, chosen)| rows.min(chosen));
-        let precise = |n| {
-            if exact {
-                Precision::Exact(n)
-            } else {
-                Precision::Inexact(n)
-            }
-        };
-        let fields = self.schema.fields().iter().enumerate();
-        let columns = fields.map(|(position, field)| {
-            let known = position < self.table.schema().fields().len();
-            let mut column = if known {
-                self.column(position, field.data_type())
-            } else {
-                ColumnStatistics::new_unknown()
-            };
-            if !exact {
-                column = column.to_inexact();
-                if let Precision::Inexact(distinct) = column.distinct_count {
-                    column.distinct_count = Precision::Inexact(distinct.min(rows));
-                }
-            }
-            column
-        });
-        let columns: Vec<_> = columns.collect();
-        let width: usize = self
-            .schema
-            .fields()
-            .iter()
-            .map(|f| row_width(f.data_type()))
-            .sum();
-        Ok(Statistics {
-            num_rows: precise(rows),
-            total_byte_size: Precision::Inexact(rows.saturating_mul(width)),
-            column_statistics: columns,
-        })
-    }
-
-    fn column(&self, position: usize, data_type: &DataType) -> ColumnStatistics {
-        let known = self.table.statistics(position);
-        let unchanged = self.table.deleted_rows() == 0 && self.table.tail_rows() == 0;
-        let wrap = |value: Option<ScalarValue>| match value {
-            Some(value) if unchanged => Precision::Exact(value),
-            Some(value) => Precision::Inexact(value),
-            None => Precision::Absent,
-        };
-        let (min, max) = match known.zone {
-            Some(Zone::Int { min, max }) => (scalar(min, data_type), scalar(max, data_type)),
-            _ => (None, None),
-        };
-        ColumnStatistics {
-            null_count: if unchanged {
-                Precision::Exact(known.nulls as usize)
-            } else {
-                Precision::Absent
-            },
-            min_value: wrap(min),
-            max_value: wrap(max),
-            distinct_count: match known.distinct {
-                Some(distinct) => Precision::Inexact(distinct as usize),
-                None => Precision::Absent,
-            },
-            ..ColumnStatistics::new_unknown()
-        }
-    }
 }
 
-/// The share of rows that DataFusion assumes to pass a filter of which nothing is known.
+/// The share of rows that is assumed to pass a filter of which nothing is known.
 const DEFAULT_SHARE: f64 = 0.2;
 
-/// Bytes of a value in a batch; a guess for strings.
-fn row_width(data_type: &DataType) -> usize {
-    data_type.primitive_width().unwrap_or(32)
-}
-
-#[async_trait]
-impl TableProvider for Provider {
+impl TableSource for Provider {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -274,36 +171,13 @@ impl TableProvider for Provider {
         };
         Ok(filters.iter().map(stored).collect())
     }
+}
 
-    fn statistics(&self) -> Option<Statistics> {
-        None
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        let schema = self.table.schema();
-        let named = DFSchema::try_from(schema.as_ref().clone())?;
-        let mut compiled = Vec::new();
-        let mut shown = Vec::new();
-        for filter in filters {
-            let expr = state.create_physical_expr(filter.clone(), &named)?;
-            compiled.extend(compile(&expr, &schema)?);
-            shown.push(expr);
-        }
-        order(&mut compiled);
-        let own = self.by_key(filters).await?;
-        let statistics = own.estimate(&compiled).await?;
-        let (scan, order) = own.plan(projection);
-        let partitions = state.config().target_partitions();
-        let exec = ScanExec::new(scan, compiled, shown, statistics, limit, partitions)?;
-        match order {
-            None => Ok(Arc::new(exec)),
-            Some(order) => exec.reordered(&order),
-        }
-    }
+/// Orders filters from cheap to costly, so that costly ones see fewer rows.
+fn order(filters: &mut [Filter]) {
+    filters.sort_by_key(|filter| match filter.form {
+        Form::Ranges(_) => 0,
+        Form::Labels(_) => 1,
+        _ => 2,
+    });
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::expressions::{
+use datafusion_common::ScalarValue;
+use datafusion_expr::Operator;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::{
     BinaryExpr, Column, InListExpr, IsNotNullExpr, Literal,
 };
-use datafusion::physical_plan::PhysicalExpr;
 
 use crate::scan::ranges::{Ranges, union};
 

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::datasource::MemTable;
-use datafusion::error::Result;
-use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion_expr::{TableSource, TableType};
 use table::ROW_COLUMN;
+
+use crate::scan::rows::Rows;
 
 /// Rows in memory, and the table that they are or were of.
 #[derive(Debug)]
@@ -18,7 +15,7 @@ pub(crate) struct WrittenRows {
     pub table: String,
     /// Whether there is a column with the numbers of the rows.
     pub has_places: bool,
-    pub rows: MemTable,
+    pub rows: Rows,
 }
 
 /// The columns of rows, and the numbers that these have in their table.
@@ -28,23 +25,12 @@ pub(crate) fn with_places(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
 }
 
-#[async_trait]
-impl TableProvider for WrittenRows {
+impl TableSource for WrittenRows {
     fn schema(&self) -> SchemaRef {
         self.rows.schema()
     }
 
     fn table_type(&self) -> TableType {
         TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.rows.scan(state, projection, filters, limit).await
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use arrow::array::new_null_array;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, DropBehavior,
     Ident, RenameTableNameKind,
 };

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AssignmentTarget, Expr, Ident, Insert, ObjectNamePart, SelectItem, SetExpr, TableFactor,
     TableWithJoins, Update,
 };

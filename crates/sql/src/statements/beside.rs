@@ -9,11 +9,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
-use datafusion::common::Column;
-use datafusion::datasource::MemTable;
-use datafusion::logical_expr::{Expr as Planned, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast::{
+use datafusion_common::Column;
+use datafusion_expr::TableSource;
+use datafusion_expr::{Expr as Planned, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, Join, JoinConstraint,
     JoinOperator, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
     Statement as Sql, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value,
@@ -30,6 +29,7 @@ use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::run::system_columns;
+use crate::scan::rows::Rows;
 use crate::scan::written_rows::{WrittenRows, with_places};
 use crate::statements::assigned::fold_targets;
 use crate::statements::{steps, ways};
@@ -336,8 +336,8 @@ fn put(
         all.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?);
         next = end;
     }
-    let rows = MemTable::try_new(numbered, vec![all])?;
-    let rows: Arc<dyn TableProvider> = match of {
+    let rows = Rows::in_memory(numbered, all);
+    let rows: Arc<dyn TableSource> = match of {
         Some((table, has_places)) => Arc::new(WrittenRows {
             table: table.to_owned(),
             has_places,

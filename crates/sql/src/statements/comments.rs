@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{CommentObject, ObjectName, ObjectNamePart};
+use sqlparser::ast::{CommentObject, ObjectName, ObjectNamePart};
 use table::Tables;
 
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ArrayElemTypeDef, ColumnDef, DataType as SqlType, Ident, StructBracketKind, StructField,
 };
 use table::{Domain, Tables, enum_within, titled, within};

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, ConflictTarget, DoUpdate, Expr, Ident, ObjectNamePart,
-    OnConflict, OnConflictAction, OnInsert, Value,
-};
 use futures::{Stream, StreamExt};
 use memory::Budget;
 use roaring::RoaringTreemap;
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, ConflictTarget, DoUpdate, Expr, Ident, ObjectNamePart,
+    OnConflict, OnConflictAction, OnInsert, Value,
+};
 use store::Transaction;
 use table::{Definition, Key, Keys, Table};
 use tokio::sync::Mutex;

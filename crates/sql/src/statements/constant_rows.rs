@@ -9,10 +9,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, TimestampMicrosecondArray};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, Expr, Insert, Query, SetExpr,
-};
-use datafusion::sql::sqlparser::parser::Parser;
+use sqlparser::ast::{CastKind, DataType as SqlType, Expr, Insert, Query, SetExpr};
+use sqlparser::parser::Parser;
 use table::{Definition, Generated};
 
 use crate::error::Result;

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{
+use futures::TryStreamExt;
+use sqlparser::ast::{
     AlterTableOperation as Operation, DropBehavior, Ident, Statement as Sql, TableConstraint,
 };
-use futures::TryStreamExt;
 use table::{Check, Deferral, Definition, titled};
 
 use crate::error::{Error, Result};

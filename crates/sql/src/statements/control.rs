@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use sqlparser::ast::Statement as Sql;
 use table::{Deferral, Tables};
 
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef};
-use datafusion::logical_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion_expr::{Cast, Expr, LogicalPlan, LogicalPlanBuilder};
 use table::{is_enum, is_wide, json_kind, map_parts, map_type};
 
 use crate::error::Result;

@@ -6,21 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::AsArray;
-use arrow::datatypes::{DataType, Field, UInt64Type};
-use arrow::record_batch::RecordBatch;
-use datafusion::catalog::TableProvider;
-use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::datasource::file_format::format_as_file_type;
-use datafusion::datasource::provider_as_source;
-use datafusion::error::{DataFusionError, Result as Planned};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::DataFusionError;
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_expr::TableSource;
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, ident};
 use engine::SpillTo;
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use ingest::{Compressing, Compression, NullRule, Wanted};
+use sqlparser::ast::{Ident, ObjectName, Query, Statement as Sql};
 use table::{Definition, json_kind};
 
 use crate::error::{Error, Result};
@@ -30,16 +25,14 @@ use crate::frontend::expression;
 use crate::functions::convert::cast_to;
 use crate::messages::nearest::unknown_column;
 use crate::names::{base, column_name, exact, table_name, written};
-use crate::resources::operators;
 use crate::resources::whole_file::{WholeFile, failed, is_stream};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::run::file_store::{FileStore, TARGET};
 use crate::run::row_form::{CsvForm, RowForm};
 use crate::run::text_form::TextForm;
 use crate::run::{output, query};
 use crate::scan::files::table::FileTable;
-use crate::scan::read_once;
+use crate::statements::copied_file::{self, Columnar};
 use crate::statements::copied_types::as_in_file;
 use crate::statements::references;
 use crate::statements::scope::Scope;
@@ -83,40 +76,24 @@ pub(crate) async fn to(
         let written = fill_lines(&context, rows, lines, PathBuf::from(target)).await?;
         return Ok(Answer::changed(Some(written), &context.clock));
     }
-    let factory = context
-        .state
-        .get_file_format_factory(format)
-        .ok_or_else(|| Error::unknown_format(format))?;
+    let Some(columnar) = Columnar::of(format, options.compression.as_deref())? else {
+        return Err(Error::unknown_format(format));
+    };
     let rows = query::rows(&mut context, &input).await?;
-    let rows = provider_as_source(Arc::new(read_once::table(rows.schema(), rows.boxed())?));
-    let plan = LogicalPlanBuilder::copy_to(
-        LogicalPlanBuilder::scan("copied", rows, None)?.build()?,
-        TARGET.into(),
-        format_as_file_type(factory),
-        writer_options(&options),
-        vec![],
-    )?
-    .build()?;
-    let physical = context.physical(&plan).await?;
-    let written = fill(&context, physical, Path::new(&target)).await?;
+    let written = fill(&context, rows, columnar, Path::new(&target)).await?;
     Ok(Answer::changed(Some(written), &context.clock))
 }
 
-/// Runs a plan that writes to [`TARGET`], and puts the file in its place; the number of rows.
+/// Writes rows as columns to a file, which appears when it is whole; the number of rows.
 async fn fill(
     context: &StatementContext,
-    plan: Arc<dyn ExecutionPlan>,
+    rows: SendableRecordBatchStream,
+    format: Columnar,
     target: &Path,
 ) -> Result<u64> {
     let file = WholeFile::create(target, room(context)).await?;
-    let store = FileStore::new(file.file());
-    let task = context.task_in(store.within(context.runtime())?);
-    let counted = operators::rows(plan, task).map(|counts| counts.try_fold(0, add_count));
-    let counted = match counted {
-        Ok(counting) => counting.await,
-        Err(e) => Err(e),
-    };
-    let written = counted.map_err(|e| store.failure(target).unwrap_or_else(|| e.into()))?;
+    let memory = (context.budget(), context.instance.workers().width());
+    let written = copied_file::write(rows, file.file(), format, target, memory).await?;
     file.publish().await?;
     Ok(written)
 }
@@ -215,13 +192,6 @@ fn compression_of(format: &str, target: &str, options: &FileOptions) -> Result<C
     }
 }
 
-/// `sum` and the rows that a batch of a plan that writes files tells.
-async fn add_count(sum: u64, batch: RecordBatch) -> Planned<u64> {
-    let counts = batch.columns().first();
-    let counts = counts.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    Ok(sum + counts.map_or(0, |counts| counts.values().iter().sum()))
-}
-
 /// Refuses targets that cannot be written, before a long query runs.
 fn check_target(target: &str) -> Result<()> {
     let path = Path::new(target);
@@ -251,16 +221,6 @@ fn check_target(target: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// The options of a format that DataFusion writes.
-fn writer_options(options: &FileOptions) -> HashMap<String, String> {
-    // A file, not a folder of files.
-    let mut written = HashMap::from([("single_file_output".to_string(), "true".to_string())]);
-    if let Some(compression) = &options.compression {
-        written.insert("format.compression".to_string(), compression.clone());
-    }
-    written
 }
 
 /// Appends the rows of a file to a table.
@@ -480,10 +440,9 @@ pub(super) fn projection(
     definition: &Definition,
     columns: &[usize],
     defaults: &HashMap<String, Expr>,
-    rows: Arc<dyn TableProvider>,
+    rows: Arc<dyn TableSource>,
 ) -> Result<LogicalPlan> {
-    let source = provider_as_source(rows);
-    let scan = LogicalPlanBuilder::scan("file", source, None)?.build()?;
+    let scan = LogicalPlanBuilder::scan("file", rows, None)?.build()?;
     let expressions = definition
         .columns
         .iter()

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::sql::sqlparser::ast::{
+use futures::TryStreamExt;
+use sqlparser::ast::{
     CascadeOption, ColumnDef, CreateTable, DataType, ObjectName, OnCommit, Query, Statement as Sql,
     Truncate, TruncateIdentityOption,
 };
-use futures::TryStreamExt;
 use table::{Definition, Privileges, Tables, titled};
 
 use crate::error::{Error, Result};

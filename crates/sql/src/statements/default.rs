@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr,
     Statement as Sql, Update, Value,
 };
@@ -334,7 +334,7 @@ fn named(statement: &Insert, definition: &Definition) -> Vec<String> {
     match statement.columns.as_slice() {
         [] => definition.columns.iter().map(|c| c.name.clone()).collect(),
         columns => {
-            let last = |name: &datafusion::sql::sqlparser::ast::ObjectName| {
+            let last = |name: &sqlparser::ast::ObjectName| {
                 let ident = name.0.last().and_then(|part| part.as_ident());
                 ident.map_or_else(|| name.to_string(), column_name)
             };

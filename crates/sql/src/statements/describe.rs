@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::DFSchema;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
-use datafusion::sql::sqlparser::ast::{
-    DataType as SqlType, Statement as Sql, TableFactor, TableObject,
-};
+use datafusion_common::DFSchema;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use sqlparser::ast::{DataType as SqlType, Statement as Sql, TableFactor, TableObject};
 
 use crate::error::{Error, Result};
 use crate::frontend::parameters::{Hint, Readied};
@@ -254,7 +252,7 @@ pub(crate) async fn planned_query(
     let plan = context.plan(query, None).await?;
     // Types change while the plan is analysed: two sides of a union get one.
     let brief = shared_plans::in_brief(known_limits::left_out(plan.clone())?)?;
-    let optimised = rules::logical(&context.state, &brief)?;
+    let optimised = rules::logical(&context.planner, &brief)?;
     let field = |field: &Arc<Field>| field.as_ref().clone().with_name(shown(field.name()));
     let fields: Vec<Field> = optimised.schema().fields().iter().map(field).collect();
     let schema = visible::schema(&Arc::new(Schema::new(fields)));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{ObjectType, Statement as Sql};
+use sqlparser::ast::{ObjectType, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::key_query::KeyQuery;

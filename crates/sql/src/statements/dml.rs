@@ -6,19 +6,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::resources::stream::RowStream;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{SchemaRef, UInt64Type};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::sqlparser::ast::{
-    Delete, FromTable, Insert, OnConflictAction, OnInsert, Query, Statement as Sql, TableFactor,
-    TableObject, TableWithJoins, Update,
-};
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, col};
 use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
+use sqlparser::ast::{
+    Delete, FromTable, Insert, OnConflictAction, OnInsert, Query, Statement as Sql, TableFactor,
+    TableObject, TableWithJoins, Update,
+};
 use store::Transaction;
 use table::{Definition, Privileges, ROW_COLUMN};
 
@@ -106,7 +106,7 @@ fn at_hand(
 ) -> SendableRecordBatchStream {
     context.clock.planned();
     let rows = stream::iter(rows.map(Ok));
-    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    Box::pin(RowStream::new(schema, rows))
 }
 
 /// That rows which are written may be read, if the statement returns them.
@@ -320,7 +320,7 @@ pub(crate) fn input(plan: LogicalPlan, whole: bool) -> Result<LogicalPlan> {
     };
     let input = Arc::unwrap_or_clone(statement.input);
     match statement.op {
-        datafusion::logical_expr::WriteOp::Delete if !whole => Ok(LogicalPlanBuilder::from(input)
+        datafusion_expr::WriteOp::Delete if !whole => Ok(LogicalPlanBuilder::from(input)
             .project([col(ROW_COLUMN)])?
             .build()?),
         _ => Ok(input),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, ColumnDef, DataType as SqlType, Ident};
+use sqlparser::ast::{ArrayElemTypeDef, ColumnDef, DataType as SqlType, Ident};
 use table::{Check, Domain, Tables, titled, within};
 
 use crate::error::{Error, Result};

@@ -1,7 +1,7 @@
 //! `alter table ... drop column`, and what goes with a column: the constraints of its table that are about it, and with `cascade`
 //! the views that read it, the columns that are made of it, and foreign keys of other tables to it.
 
-use datafusion::sql::sqlparser::ast::Ident;
+use sqlparser::ast::Ident;
 use table::{Definition, titled};
 
 use crate::error::{Error, Result};

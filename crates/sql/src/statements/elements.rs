@@ -1,6 +1,6 @@
 //! What a `create schema` makes within the schema: its kinds, their order, and the schema that they name.
 
-use datafusion::sql::sqlparser::ast::{Ident, ObjectName, Statement as Sql};
+use sqlparser::ast::{Ident, ObjectName, Statement as Sql};
 use table::{schema_of, within};
 
 use crate::error::{Error, Result};

@@ -1,32 +1,28 @@
 //! `explain [analyze]`.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::sql::sqlparser::ast::{Delete, Statement as Sql, TableFactor, TableObject, Update};
+use datafusion_expr::LogicalPlan;
 use engine::Prepared;
 use futures::TryStreamExt;
 use memory::Budget;
+use sqlparser::ast::{Delete, Statement as Sql, TableFactor, TableObject, Update};
 use table::{Privileges, titled};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::Statement;
 use crate::messages::plain;
 use crate::names::{known, table_name};
-use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
-use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::run::native;
 use crate::run::shared_plans;
-use crate::run::watch::{Ran, Watch};
+use crate::run::watch::Watch;
 use crate::statements::beside::{self, Beside};
 use crate::statements::plan_json::COLUMN;
 use crate::statements::{assigned, default, dml, merge, plan_json, using, ways};
@@ -64,35 +60,17 @@ pub(crate) async fn explain(
         return plan_json::explain(context, title, &plan, analyze).await;
     }
     let mut lines: Vec<String> = title.into_iter().collect();
-    let optimised = rules::logical(&context.state, &plan)?;
+    let optimised = rules::logical(&context.planner, &plan)?;
     if verbose {
-        append(&mut lines, "", &optimised.display_indent());
+        let text = optimised.display_indent().to_string();
+        lines.extend(text.lines().map(str::to_owned));
         lines.push(String::new());
     }
-    if context.instance.executor.is_native() || is_recursive(&optimised)? {
-        let prepared = native::prepare(&context, &optimised).await?;
-        context.clock.planned();
-        lines.extend(prepared.explain());
-        if analyze {
-            analyze_native(&context, &prepared, &mut lines).await?;
-        }
-        return shown(&context, lines);
-    }
-    let physical = context.physical_of(&plan, &optimised).await?;
+    let prepared = native::prepare(&context, &optimised).await?;
     context.clock.planned();
+    lines.extend(prepared.explain());
     if analyze {
-        let mut rows = 0;
-        let mut stream = operators::rows(Arc::clone(&physical), context.task())?;
-        while let Some(batch) = stream.try_next().await? {
-            rows += batch.num_rows();
-        }
-        drop(stream);
-        let display = DisplayableExecutionPlan::with_metrics(physical.as_ref());
-        append(&mut lines, "", &display.indent(verbose));
-        lines.extend(summary_of(rows, &context));
-    } else {
-        let display = DisplayableExecutionPlan::new(physical.as_ref());
-        append(&mut lines, "", &display.indent(verbose));
+        analyze_native(&context, &prepared, &mut lines).await?;
     }
     shown(&context, lines)
 }
@@ -112,12 +90,6 @@ async fn analyze_native(
     lines.append(&mut running.profile.lock());
     lines.extend(summary_of(rows, context));
     Ok(())
-}
-
-/// Appends the lines of `text` to `lines`, each behind `margin`.
-fn append(lines: &mut Vec<String>, margin: &str, text: &dyn Display) {
-    let text = text.to_string();
-    lines.extend(text.lines().map(|line| format!("{margin}{line}")));
 }
 
 /// Runs a program of another language; what it did is shown after `lines`.
@@ -153,11 +125,7 @@ pub(crate) fn analysed(statement: Statement) -> (Statement, Option<Change>) {
             statement,
         } => match title(&statement) {
             Some(title) => {
-                let change = Change {
-                    title,
-                    verbose,
-                    json,
-                };
+                let change = Change { title, json };
                 (*statement, Some(change))
             }
             None => {
@@ -203,7 +171,6 @@ fn title(statement: &Statement) -> Option<String> {
 #[derive(Debug)]
 pub(crate) struct Change {
     title: String,
-    verbose: bool,
     json: bool,
 }
 
@@ -232,13 +199,9 @@ impl Change {
         let mut lines = vec![self.title];
         match seen {
             None => lines.push("no plan: the rows are given, found by a key, or all".into()),
-            Some(Ran::Engine(mut ran)) => {
+            Some(mut ran) => {
                 lines.append(&mut ran.plan);
                 lines.append(&mut ran.profile.lock());
-            }
-            Some(Ran::DataFusion(plan)) => {
-                let display = DisplayableExecutionPlan::with_metrics(plan.as_ref());
-                append(&mut lines, "  ", &display.indent(self.verbose));
             }
         }
         let memory = memory(&instance.budget);

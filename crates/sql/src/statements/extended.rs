@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::error::DataFusionError;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use datafusion_common::DataFusionError;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
+use sqlparser::ast::Statement as Sql;
 use table::Privileges;
 
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ use crate::run::origins::Origins;
 use crate::run::query::{self, Asked};
 use crate::run::shared_plans;
 use crate::run::stream::AnswerStream;
-use crate::scan::read_once;
+use crate::scan::rows::Rows;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::locking::is_locking;
@@ -444,7 +444,7 @@ fn copied(
         let names = columns.iter().map(|at| &definition.columns[*at].name);
         let fields = names.map(|name| Field::new(name, DataType::Utf8View, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let rows = read_once::table(schema, rows.map_err(DataFusionError::from).boxed())?;
+        let rows = Rows::once(schema, rows.map_err(DataFusionError::from).boxed());
         let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
         let rows = query::rows(&mut context, &plan).await?;
         let rows = rows.map_err(Error::from);

@@ -1,7 +1,7 @@
 //! What rows that are gathered have in columns that they say nothing of.
 
-use datafusion::common::tree_node::TreeNode;
-use datafusion::logical_expr::Expr;
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::Expr;
 use table::{Column, Definition};
 
 use crate::frontend::left_out::{Defaults, LeftOut};

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use sqlparser::ast::{
     BinaryOperator, CreateIndex, Expr, Ident, IndexColumn, IndexType, ObjectName, OrderByExpr,
     Statement as Sql,
 };
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use table::{Definition, Index, Tables};
 
 use crate::error::{Error, Result};

@@ -10,9 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt64Arra
 use arrow::compute::kernels::cmp;
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Decimal128Type, Field, Int64Type, Schema, SchemaRef, TimeUnit};
-use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Delete, Expr, Ident, TableFactor, Update,
-};
+use sqlparser::ast::{AssignmentTarget, BinaryOperator, Delete, Expr, Ident, TableFactor, Update};
 use table::{Column, Definition, Privileges, ROW_COLUMN, Table, is_enum, uuid_type};
 
 use crate::error::Result;

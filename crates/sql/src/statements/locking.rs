@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::{Lock, LockTableMode, Statement as Sql};
+use sqlparser::ast::{Lock, LockTableMode, Statement as Sql};
 use table::Privileges;
 
 use crate::error::{Error, Result};

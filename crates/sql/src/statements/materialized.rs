@@ -4,9 +4,9 @@
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident};
-use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident};
 use futures::TryStreamExt;
+use sqlparser::ast::ObjectName;
 use table::Definition;
 
 use crate::error::{Error, Result};

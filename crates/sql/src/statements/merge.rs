@@ -11,11 +11,11 @@ use std::time::Instant;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Statement as Sql};
+use datafusion_expr::LogicalPlan;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use roaring::RoaringTreemap;
+use sqlparser::ast::{Expr, Ident, Statement as Sql};
 use store::Transaction;
 use table::{Definition, Privileges, Table};
 

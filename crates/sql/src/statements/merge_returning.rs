@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringViewArray, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Expr, Ident};
+use sqlparser::ast::{Expr, Ident};
 use table::Definition;
 
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 //! a key. What these are is known without a plan.
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, ObjectNamePart, SelectItem, Statement as Sql,
     TableFactor,
 };

@@ -1,25 +1,19 @@
 //! `explain (analyze, format json)`: a plan as data, with the keys that PostgreSQL's tools know.
 //!
-//! A node is a stage of Atoll's own engine or an operator of DataFusion. Times are in milliseconds. `Own Time` of a stage
-//! is wall time, that of an operator of DataFusion the time that all workers together computed in it; `Actual Total
-//! Time` adds that of the nodes below. What was not measured is left out.
+//! A node is a stage of the engine. Times are in milliseconds. `Own Time` of a stage is wall time; `Actual Total Time` adds
+//! that of the nodes below. What was not measured is left out.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::display::DisplayableExecutionPlan;
+use datafusion_expr::LogicalPlan;
 use engine::StageOutline;
 use engine::profile::Record;
-use futures::TryStreamExt;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::messages::plain;
-use crate::optimize::recursion_checks::is_recursive;
 use crate::optimize::rules;
-use crate::resources::operators;
 use crate::run::answer::Answer;
 use crate::run::clock::Statistics;
 use crate::run::context::StatementContext;
@@ -37,31 +31,16 @@ pub(crate) async fn explain(
     plan: &LogicalPlan,
     analyze: bool,
 ) -> Result<Answer> {
-    let optimised = rules::logical(&context.state, plan)?;
-    if context.instance.executor.is_native() || is_recursive(&optimised)? {
-        let prepared = native::prepare(&context, &optimised).await?;
-        context.clock.planned();
-        if !analyze {
-            let root = stages(&prepared.outline(), &[], None);
-            return shown(&context, titled_by(title, root), None, "algebra");
-        }
-        let profiled = native::profiled(&context, &prepared).await?;
-        let rows = profiled.rows;
-        return shown(&context, run(&profiled), Some(rows), "algebra");
-    }
-    let physical = context.physical_of(plan, &optimised).await?;
+    let optimised = rules::logical(&context.planner, plan)?;
+    let prepared = native::prepare(&context, &optimised).await?;
     context.clock.planned();
-    let mut rows = None;
-    if analyze {
-        let mut count = 0;
-        let mut stream = operators::rows(Arc::clone(&physical), context.task())?;
-        while let Some(batch) = stream.try_next().await? {
-            count += batch.num_rows() as u64;
-        }
-        rows = Some(count);
+    if !analyze {
+        let root = stages(&prepared.outline(), &[], None);
+        return shown(&context, titled_by(title, root), None);
     }
-    let root = titled_by(title, operator(physical.as_ref()));
-    shown(&context, root, rows, "datafusion")
+    let profiled = native::profiled(&context, &prepared).await?;
+    let rows = profiled.rows;
+    shown(&context, run(&profiled), Some(rows))
 }
 
 /// What a statement did that writes and has run: `seen` is what ran its rows, of which it has changed `rows`.
@@ -74,10 +53,7 @@ pub(crate) fn changed(
     rows: u64,
     (statistics, governed): (&Statistics, Vec<String>),
 ) -> Result<String> {
-    let root = seen.map(|ran| match ran {
-        Ran::Engine(ran) => run(&ran.profiled(rows)),
-        Ran::DataFusion(plan) => operator(plan.as_ref()),
-    });
+    let root = seen.map(|ran| run(&ran.profiled(rows)));
     let root = match root {
         Some(root) => titled_by(Some(title), root),
         None => json!({ "Node Type": title }),
@@ -94,14 +70,14 @@ fn titled_by(title: Option<String>, root: Value) -> Value {
 }
 
 /// The answer of one text.
-fn shown(
-    context: &StatementContext,
-    root: Value,
-    rows: Option<u64>,
-    ran_on: &str,
-) -> Result<Answer> {
+fn shown(context: &StatementContext, root: Value, rows: Option<u64>) -> Result<Answer> {
     let governed = context.instance.work.report(context.clock.started());
-    let text = text(root, rows, ran_on, (&context.clock.statistics(), governed))?;
+    let text = text(
+        root,
+        rows,
+        "algebra",
+        (&context.clock.statistics(), governed),
+    )?;
     let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
     Answer::of_columns(vec![(COLUMN, column)], &context.clock)
 }
@@ -266,34 +242,4 @@ fn named(pipeline: &engine::PipelineOutline) -> Vec<Value> {
     let all = all.chain(pipeline.operators.iter().cloned());
     all.map(|name| json!({ "Name": plain::plan(&name) }))
         .collect()
-}
-
-/// A node named by a text such as `Sort: a ASC`.
-fn titled(text: &str) -> Value {
-    let text = plain::plan(text.trim());
-    match text.split_once(": ") {
-        Some((name, detail)) => json!({ "Node Type": name, "Detail": detail }),
-        None => json!({ "Node Type": text }),
-    }
-}
-
-/// An operator of DataFusion with those below it, and what was measured of it.
-fn operator(plan: &dyn ExecutionPlan) -> Value {
-    let line = DisplayableExecutionPlan::new(plan).one_line().to_string();
-    let mut node = titled(&line);
-    if let Some(metrics) = plan.metrics() {
-        if let Some(rows) = metrics.output_rows() {
-            node["Actual Rows"] = rows.into();
-            node["Actual Loops"] = 1.into();
-        }
-        if let Some(nanoseconds) = metrics.elapsed_compute() {
-            let time = milliseconds(nanoseconds as f64 / 1e9);
-            node["Own Time"] = time.clone();
-            node["Actual Total Time"] = time;
-        }
-    }
-    let below = plan.children().into_iter();
-    let below = below.map(|child| operator(child.as_ref())).collect();
-    add(&mut node, below);
-    node
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, Statement as Sql};
 use parking_lot::Mutex;
+use sqlparser::ast::{Expr, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, bound};

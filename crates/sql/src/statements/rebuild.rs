@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use futures::{StreamExt, TryStreamExt};
+use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation as Operation, ColumnDef, DataType as SqlType, Expr,
     Ident, Statement as Sql, visit_expressions,
 };
-use futures::{StreamExt, TryStreamExt};
 use table::{Definition, Table, may_refer};
 
 use crate::error::{Error, Result};

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::Statement as Sql;
 use parking_lot::Mutex;
+use sqlparser::ast::Statement as Sql;
 
 use crate::frontend::parse::{Parsed, Statement};
 use crate::resources::guard;

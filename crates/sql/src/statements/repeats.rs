@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::Statement as Sql;
+use sqlparser::ast::Statement as Sql;
 
 use crate::error::Result;
 use crate::frontend::key_query::KeyQuery;

@@ -463,7 +463,7 @@ impl<'t> Scope<'t> {
             .of_user(
                 self.caller.session_user().as_ref(),
                 self.caller.path.role().as_ref(),
-            )?
+            )
             .with_frames(&self.caller.frames)
     }
 

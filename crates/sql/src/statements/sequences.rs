@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use datafusion::sql::sqlparser::ast::ObjectName;
+use sqlparser::ast::ObjectName;
 use table::Tables;
 
 use crate::error::{Error, Result};

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::sql::sqlparser::ast::Statement as Sql;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
+use sqlparser::ast::Statement as Sql;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Error, Result};
@@ -217,7 +217,7 @@ impl Session {
     }
 
     /// The statements of `text`. One that cannot be read fails the transaction in progress, as any other that fails.
-    async fn parsed(&self, text: &str) -> Result<Vec<Parsed>> {
+    pub(super) async fn parsed(&self, text: &str) -> Result<Vec<Parsed>> {
         let statements = parse(text).and_then(|statements| {
             let mut all = statements.iter();
             all.try_for_each(|parsed| self.check_files(&parsed.statement))?;

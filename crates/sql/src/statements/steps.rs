@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
-use datafusion::datasource::MemTable;
-use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion_expr::TableSource;
+use sqlparser::ast::ObjectName;
 use table::{json_type, jsonb_type, timetz_type};
 
 use crate::error::{Error, Result};
@@ -19,6 +18,7 @@ use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::frames::Given;
+use crate::scan::rows::Rows;
 use crate::statements::references;
 
 /// What parts have given and changed so far.
@@ -113,7 +113,7 @@ impl Done {
 }
 
 /// Puts rows under a name.
-pub(super) fn put(given: &mut Given, name: &str, table: Arc<dyn TableProvider>) {
+pub(super) fn put(given: &mut Given, name: &str, table: Arc<dyn TableSource>) {
     let mut all: HashMap<_, _> = given.as_ref().clone();
     all.insert(name.to_owned(), table);
     *given = Arc::new(all);
@@ -128,7 +128,7 @@ pub(super) fn table(
     columns: &[String],
     schema: &SchemaRef,
     batches: &[RecordBatch],
-) -> Result<Arc<dyn TableProvider>> {
+) -> Result<Arc<dyn TableSource>> {
     let width = schema.fields().len();
     if columns.len() > width {
         return Err(Error::coded(
@@ -156,7 +156,7 @@ pub(super) fn table(
         )?)
     };
     let batches: Vec<RecordBatch> = batches.iter().map(inside).collect::<Result<_>>()?;
-    Ok(Arc::new(MemTable::try_new(own, vec![batches])?))
+    Ok(Arc::new(Rows::in_memory(own, batches)))
 }
 
 /// The type that a column has within statements: JSON and enums leave them as texts.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
+use sqlparser::ast::{Query, Statement as Sql};
 
 use crate::error::{Error, Result};
 use crate::frontend::parse::{Statement, parse};

@@ -3,7 +3,7 @@
 //!
 //! What a statement reads is looked up where it is planned.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, CommentObject, CreateTable,
     CreateView, Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias,
     TableConstraint, TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,

@@ -1,8 +1,8 @@
 //! `delete from t using u where ...`: the rows of `t` that the condition holds for with any rows of `u`.
 
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::sql::sqlparser::ast::{
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_expr::LogicalPlan;
+use sqlparser::ast::{
     Delete, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr, Statement as Sql, TableFactor,
     TableWithJoins,
 };

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use arrow::datatypes::Fields;
-use datafusion::sql::sqlparser::ast::{CreateView, ObjectName};
+use sqlparser::ast::{CreateView, ObjectName};
 use table::{Tables, titled};
 
 use crate::error::{Error, Result};

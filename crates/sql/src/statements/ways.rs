@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr, Update, VisitorMut,
 };
 use table::{Definition, json_kind};

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::TableProvider;
-use datafusion::datasource::MemTable;
-use datafusion::sql::sqlparser::ast::{Query, Statement as Sql};
+use datafusion_expr::TableSource;
+use sqlparser::ast::{Query, Statement as Sql};
 use store::Transaction;
 use table::Definition;
 
@@ -16,6 +15,7 @@ use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::{query, system_columns, visible};
+use crate::scan::rows::Rows;
 use crate::scan::written_rows::{WrittenRows, with_places};
 use crate::statements::beside::Beside;
 use crate::statements::lookup::chosen;
@@ -225,7 +225,7 @@ pub(super) fn rows(
     definition: &Definition,
     has_places: bool,
     batches: Vec<RecordBatch>,
-) -> Result<Arc<dyn TableProvider>> {
+) -> Result<Arc<dyn TableSource>> {
     let mut schema = definition.schema();
     if has_places {
         schema = with_places(&schema);
@@ -233,7 +233,7 @@ pub(super) fn rows(
     Ok(Arc::new(WrittenRows {
         table: definition.name.clone(),
         has_places,
-        rows: MemTable::try_new(schema, vec![batches])?,
+        rows: Rows::in_memory(schema, batches),
     }))
 }
 

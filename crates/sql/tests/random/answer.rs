@@ -1,7 +1,7 @@
 //! What a query gave, and whether two answers are the same.
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Float64Type, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// A value that can be compared with that of another engine.
@@ -26,29 +26,46 @@ pub enum Outcome {
 
 impl Outcome {
     pub fn of(result: sql::Result<Vec<sql::Answer>>) -> Outcome {
+        let answer = result.map(|mut answers| answers.pop().expect("one statement"));
+        match answer {
+            Ok(answer) => Outcome::Rows {
+                types: types(&answer.schema),
+                rows: rows(&answer.batches),
+                ran_on: answer.statistics.ran_on,
+            },
+            Err(e) => Outcome::failed(e),
+        }
+    }
+
+    /// What DataFusion's operators have given, whose columns may have other names.
+    pub fn of_peer(result: sql::Result<(SchemaRef, Vec<RecordBatch>)>) -> Outcome {
         match result {
-            Ok(mut answers) => {
-                let answer = answers.pop().expect("one statement");
-                let fields = answer.schema.fields();
-                Outcome::Rows {
-                    types: fields
-                        .iter()
-                        .map(|f| format!("{} {}", f.name(), f.data_type()))
-                        .collect(),
-                    rows: rows(&answer),
-                    ran_on: answer.statistics.ran_on,
-                }
-            }
-            Err(sql::Error::Arithmetic { message, .. }) => Outcome::Arithmetic(message),
-            Err(e) => Outcome::Failed(e.to_string()),
+            Ok((schema, batches)) => Outcome::Rows {
+                types: types(&schema),
+                rows: rows(&batches),
+                ran_on: "datafusion",
+            },
+            Err(e) => Outcome::failed(e),
+        }
+    }
+
+    fn failed(e: sql::Error) -> Outcome {
+        match e {
+            sql::Error::Arithmetic { message, .. } => Outcome::Arithmetic(message),
+            e => Outcome::Failed(e.to_string()),
         }
     }
 }
 
-fn rows(answer: &sql::Answer) -> Vec<Vec<Cell>> {
+fn types(schema: &SchemaRef) -> Vec<String> {
+    let fields = schema.fields().iter();
+    fields.map(|field| field.data_type().to_string()).collect()
+}
+
+fn rows(batches: &[RecordBatch]) -> Vec<Vec<Cell>> {
     let options = FormatOptions::default();
-    let mut rows = Vec::with_capacity(answer.rows());
-    for batch in &answer.batches {
+    let mut rows = Vec::new();
+    for batch in batches {
         let columns: Vec<_> = batch
             .columns()
             .iter()

@@ -38,7 +38,7 @@ impl Duck {
         for table in &database.tables {
             let path = folder.path().join(format!("{}.parquet", table.name));
             let copy = format!("copy {} to '{}'", table.name, path.display());
-            match database.theirs(&copy) {
+            match database.ours(&copy) {
                 Outcome::Rows { .. } => {}
                 other => panic!("{copy}: {other:?}"),
             }

@@ -119,8 +119,3 @@ fn answers_as_duckdb_does(executor: sql::Executor) {
 fn the_algebra_answers_all() {
     answers_as_duckdb_does(sql::Executor::Fused);
 }
-
-#[test]
-fn datafusion_answers_all() {
-    answers_as_duckdb_does(sql::Executor::DataFusion);
-}

@@ -56,7 +56,7 @@ impl Database {
 #[test]
 #[expect(clippy::too_many_lines, reason = "it is a table of cases")]
 fn columns_are_called_as_postgresql_calls_them() {
-    for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
+    for executor in [sql::Executor::Fused, sql::Executor::Staged] {
         let database = Database::new(executor);
         for (query, names) in [
             (
@@ -136,7 +136,7 @@ fn columns_are_called_as_postgresql_calls_them() {
 /// A name that a column got does not change what the rest of the statement means.
 #[test]
 fn names_do_not_shadow_columns() {
-    for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
+    for executor in [sql::Executor::Fused, sql::Executor::Staged] {
         let database = Database::new(executor);
         let rows = |text: &str| {
             let answer = database
@@ -241,7 +241,7 @@ const JARGON: [&str; 14] = [
 
 #[test]
 fn plans_and_errors_are_for_people() {
-    for executor in [sql::Executor::Fused, sql::Executor::DataFusion] {
+    for executor in [sql::Executor::Fused, sql::Executor::Staged] {
         let database = Database::new(executor);
         for query in [
             "select count(*), count(*) from t where a > 1 and b like 'x%'",

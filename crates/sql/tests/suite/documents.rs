@@ -1,9 +1,13 @@
-//! Parts of random documents: what the engine finds in one walk is what DataFusion's executor finds one by one.
+//! Parts of random documents: what the engine finds in one walk is what DataFusion's operators find one by one.
 
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use fastrand::Rng;
 
 use crate::fixture;
+use crate::peer::Peer;
 
 const KEYS: [&str; 6] = ["a", "b", "ab", "é", "q\\\"", "longer key"];
 
@@ -147,39 +151,65 @@ fn query(rng: &mut Rng) -> String {
     }
 }
 
-/// The rows that an executor finds, a line each.
-fn answers(executor: sql::Executor, statements: &[String]) -> Vec<String> {
-    let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
-    let mut options = sql::Options::spilling_to(directory.path());
-    options.executor = executor;
-    let path = directory.path().join("d.atoll");
-    let instance = fixture::instance(
-        &workers,
-        &path,
-        256 << 20,
-        store::Options::default(),
-        options,
-    );
-    let session = instance.session();
-    let format = FormatOptions::default().with_null("NULL");
-    let run = |text: &String| {
-        let answers = workers.handle().block_on(session.execute(text));
-        let answer = match answers {
-            Ok(mut answers) => answers.pop().unwrap(),
-            Err(e) => panic!("{text}: {e}"),
-        };
-        let mut lines = Vec::new();
-        for batch in &answer.batches {
-            let columns = batch.columns().iter();
-            let columns = columns.map(|column| ArrayFormatter::try_new(column, &format).unwrap());
-            let columns: Vec<_> = columns.collect();
-            for row in 0..batch.num_rows() {
-                let values = columns.iter().map(|column| column.value(row).to_string());
-                lines.push(values.collect::<Vec<_>>().join("|"));
-            }
+/// A database, and what is asked of it.
+struct Asked {
+    workers: Arc<workers::Workers>,
+    session: sql::Session,
+    _directory: tempfile::TempDir,
+}
+
+impl Asked {
+    fn new() -> Asked {
+        let (workers, directory) = (fixture::workers(), tempfile::tempdir().unwrap());
+        let options = sql::Options::spilling_to(directory.path());
+        let path = directory.path().join("d.atoll");
+        let store = store::Options::default();
+        let instance = fixture::instance(&workers, &path, 256 << 20, store, options);
+        Asked {
+            workers,
+            session: instance.session(),
+            _directory: directory,
         }
-        lines.join("\n")
-    };
+    }
+
+    /// The rows of a statement, a line each.
+    fn lines(&self, text: &str) -> String {
+        let answers = self.workers.handle().block_on(self.session.execute(text));
+        match answers {
+            Ok(mut answers) => lines(&answers.pop().unwrap().batches),
+            Err(e) => panic!("{text}: {e}"),
+        }
+    }
+
+    /// The same of a query that DataFusion's operators run.
+    fn lines_of_peer(&self, peer: &Peer, text: &str) -> String {
+        let found = peer.answer(&self.session, text);
+        match self.workers.handle().block_on(found) {
+            Ok((_, batches)) => lines(&batches),
+            Err(e) => panic!("{text}: {e}"),
+        }
+    }
+}
+
+fn lines(batches: &[RecordBatch]) -> String {
+    let format = FormatOptions::default().with_null("NULL");
+    let mut lines = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter();
+        let columns = columns.map(|column| ArrayFormatter::try_new(column, &format).unwrap());
+        let columns: Vec<_> = columns.collect();
+        for row in 0..batch.num_rows() {
+            let values = columns.iter().map(|column| column.value(row).to_string());
+            lines.push(values.collect::<Vec<_>>().join("|"));
+        }
+    }
+    lines.join("\n")
+}
+
+/// The rows of statements over a new database.
+fn answers(statements: &[String]) -> Vec<String> {
+    let asked = Asked::new();
+    let run = |text: &String| asked.lines(text);
     statements.iter().map(run).collect()
 }
 
@@ -200,21 +230,27 @@ fn tables(rng: &mut Rng, name: &str) -> Vec<String> {
     ]
 }
 
-/// That the executors find the same.
-fn compare(statements: &[String]) {
-    let own = answers(sql::Executor::Fused, statements);
-    let other = answers(sql::Executor::DataFusion, statements);
-    for ((own, other), statement) in own.iter().zip(&other).zip(statements) {
-        assert_eq!(own, other, "{statement}");
+/// That both engines find the same, after some statements.
+fn compare(before: &[String], queries: &[String]) {
+    let (asked, peer) = (Asked::new(), Peer::new());
+    for statement in before {
+        asked.lines(statement);
+    }
+    for query in queries {
+        assert_eq!(
+            asked.lines(query),
+            asked.lines_of_peer(&peer, query),
+            "{query}"
+        );
     }
 }
 
 #[test]
 fn parts_of_random_documents_are_those_that_are_found_one_by_one() {
     let mut rng = Rng::with_seed(7);
-    let mut statements = tables(&mut rng, "t");
-    statements.extend((0..100).map(|_| query(&mut rng)));
-    compare(&statements);
+    let before = tables(&mut rng, "t");
+    let queries: Vec<String> = (0..100).map(|_| query(&mut rng)).collect();
+    compare(&before, &queries);
 }
 
 /// In a block, which keeps parts apart, with rows behind it that are in none.
@@ -228,8 +264,8 @@ fn parts_that_are_kept_apart_are_those_of_the_documents() {
     );
     statements.push("insert into t select id + 16400, k::jsonb, k from few".into());
     statements.push("delete from t where id % 3 = 0".into());
-    statements.extend((0..30).map(|_| query(&mut rng)));
-    compare(&statements);
+    let queries: Vec<String> = (0..30).map(|_| query(&mut rng)).collect();
+    compare(&statements, &queries);
 }
 
 /// A query of parts that are kept apart does not read the documents; one of the documents does, and so does one of parts that few have.
@@ -244,7 +280,7 @@ fn documents_are_not_read_for_what_is_kept_apart() {
         "explain select j ->> 'kind' from t as o where exists (select 1 from t as i where i.j ->> 'at' = o.j ->> 'at')",
     ];
     let statements = statements.map(str::to_owned);
-    let found = answers(sql::Executor::Fused, &statements);
+    let found = answers(&statements);
     let scans = |plan: &str| -> Vec<String> {
         let lines = plan.lines().map(str::trim);
         let scans = lines.filter(|line| line.starts_with("scan"));

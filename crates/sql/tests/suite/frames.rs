@@ -89,12 +89,7 @@ fn held(name: &str, rows: i64) -> Frames {
 
 #[test]
 fn every_executor_reads_frames() {
-    for executor in [
-        Executor::Fused,
-        Executor::Stream,
-        Executor::Staged,
-        Executor::DataFusion,
-    ] {
+    for executor in [Executor::Fused, Executor::Stream, Executor::Staged] {
         let fixture = Fixture::new(executor);
         let rows = |text| fixture.rows(held("df", 200_000), text).unwrap();
         let sums = rows("select count(*), count(b), sum(a), max(b) from df where a >= 7");

@@ -21,6 +21,8 @@ mod frames;
 mod functions;
 mod kernels;
 mod maps;
+#[path = "../peer/mod.rs"]
+mod peer;
 mod planning;
 mod readers;
 mod repeated;

@@ -11,7 +11,7 @@ use sql::{Answer, Executor};
 use crate::answers::rows;
 use crate::fixture;
 
-const EXECUTORS: [Executor; 3] = [Executor::DataFusion, Executor::Fused, Executor::Stream];
+const EXECUTORS: [Executor; 3] = [Executor::Fused, Executor::Stream, Executor::Staged];
 
 struct Fixture {
     directory: tempfile::TempDir,

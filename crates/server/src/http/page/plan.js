@@ -21,7 +21,7 @@ function showPlan(plan) {
     ["planned in", time(plan["Planning Time"])],
     ["rows", count(plan.Rows)],
     ["read", bytes((plan["Bytes Read"] || []).flat().reduce((sum, one) => sum + one, 0))],
-    ["ran on", { algebra: "Atoll’s engine", datafusion: "DataFusion", both: "both engines", index: "an index" }[plan["Ran On"]] || plan["Ran On"]],
+    ["ran on", { algebra: "the engine", index: "an index" }[plan["Ran On"]] || plan["Ran On"]],
   ];
   const summary = make("div", "summary", ...told.map(([name, value]) => make("span", "", `${name} `, make("b", "", value))));
   view.replaceChildren(summary, box);

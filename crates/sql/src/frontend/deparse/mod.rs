@@ -8,9 +8,9 @@ mod read;
 mod types;
 mod view;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident};
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::{Expr, Ident};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
 use crate::frontend::deparse::read::{Reading, as_it_is};
 use crate::frontend::deparse::types::Resolve;

@@ -1,6 +1,6 @@
 //! Reading of expressions, with the casts that PostgreSQL adds.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, CastKind, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
     ObjectName, UnaryOperator, Value,
 };

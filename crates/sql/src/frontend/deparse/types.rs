@@ -1,6 +1,6 @@
 //! The types of the parts of expressions, and which of them PostgreSQL casts to which.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, ExactNumberInfo, Ident, ObjectNamePart,
     TimezoneInfo,
 };

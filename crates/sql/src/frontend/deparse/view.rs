@@ -1,10 +1,10 @@
 //! The queries of views, a clause to a line as PostgreSQL lays them out.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, LimitClause, OrderByKind,
     Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value,
 };
-use datafusion::sql::sqlparser::parser::Parser;
+use sqlparser::parser::Parser;
 
 use crate::frontend::deparse::node::{Node, literal};
 use crate::frontend::deparse::read::{Reading, Typed, as_it_is};

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast::{
+use crate::planner::Planner;
+use sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArgumentList, FunctionArguments, NullTreatment, Visit, Visitor,
 };
@@ -32,12 +32,12 @@ const REFUSED: [(&str, &str); 3] = [
 ];
 
 /// Refuses `upper(distinct a)`, `upper(a) over ()`, `row_number() filter (...)`, `sum(*)` and the like.
-pub(crate) fn check(tree: &impl Visit, state: &SessionState) -> Result<()> {
-    outcome(tree.walk(&mut Calls { state }))
+pub(crate) fn check(tree: &impl Visit, planner: &Planner) -> Result<()> {
+    outcome(tree.walk(&mut Calls { planner }))
 }
 
 struct Calls<'s> {
-    state: &'s SessionState,
+    planner: &'s Planner,
 }
 
 impl Visitor for Calls<'_> {
@@ -125,7 +125,7 @@ fn check_arguments(name: &str, clauses: &Clauses) -> Result<()> {
 impl Calls<'_> {
     /// Whether a function of this name gives a value for each row.
     fn is_scalar(&self, name: &str) -> bool {
-        self.state.scalar_functions().contains_key(name)
+        self.planner.functions.scalar(name).is_some()
             || sequences::is_name(name)
             || descriptions::is_name(name)
             || objects::is_name(name)
@@ -155,7 +155,7 @@ impl Calls<'_> {
             return refused("`*`");
         }
         let window = function.over.is_some();
-        let aggregate = self.state.aggregate_functions().contains_key(&name);
+        let aggregate = self.planner.functions.aggregates().contains_key(&name);
         if sets::is_in_arguments(function) && (window || aggregate) {
             let kind = if window { "window" } else { "aggregate" };
             return Err(Error::unsupported(format!(

@@ -1,6 +1,6 @@
 //! Statements that change tables, and make views.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AlterTable, AlterTableOperation, CreateTableOptions, CreateView, SqlOption, ViewColumnDef,
 };
 

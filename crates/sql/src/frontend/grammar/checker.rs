@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, Visitor,
-};
+use sqlparser::ast::{Expr, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, Visitor};
 
 use crate::error::{Error, Result};
 use crate::frontend::flow::{flow, outcome};

@@ -1,6 +1,6 @@
 //! Expressions: operators, literals, calls.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, CeilFloorKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, UnaryOperator,
     Value, WindowType,

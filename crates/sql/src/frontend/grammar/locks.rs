@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Function, GroupByExpr, Join, JoinConstraint, JoinOperator, LockClause,
     ObjectNamePart, Query, Select, SetExpr, TableAlias, TableFactor, TableWithJoins, UnaryOperator,
     Visitor,

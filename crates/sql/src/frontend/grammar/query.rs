@@ -1,6 +1,6 @@
 //! Queries: clauses, tables, joins.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ConnectByKind, Cte, Expr, ExprWithAliasAndOrderBy, Fetch, ForClause, FunctionArg, GroupByExpr,
     GroupByWithModifier, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
     NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,

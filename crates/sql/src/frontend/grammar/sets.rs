@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Function, FunctionArguments, Join, JoinConstraint, JoinOperator, LimitClause, Query,
     Select, SetExpr, Statement, Visit,
 };

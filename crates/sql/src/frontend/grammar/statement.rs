@@ -1,6 +1,6 @@
 //! Statements that write, define or show.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Assignment, AssignmentTarget, ConstraintCharacteristics, ConstraintReferenceMatchKind,
     CreateTable, DeferrableInitial, Delete, ForeignKeyConstraint, HiveDistributionStyle,
     HiveFormat, IndexColumn, Insert, KeyOrIndexDisplay, NullsDistinctOption, ObjectName,

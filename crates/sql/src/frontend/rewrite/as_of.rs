@@ -4,13 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::Expr;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::Expr;
+use sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, ObjectNamePart, Select, SetExpr, TableAlias, TableFactor,
     TableWithJoins, Value, VisitorMut,
 };
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
 use crate::frontend::call::call;
@@ -173,8 +173,8 @@ fn in_query(relation: &mut TableFactor) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
 

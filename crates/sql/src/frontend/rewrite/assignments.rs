@@ -1,6 +1,6 @@
 //! `set (a, b) = (1, 2)` assigns each column by itself.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, OnConflictAction, OnInsert, Query, SelectItem,
     SetExpr, Statement, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, Update,
     UpdateTableFromKind,

@@ -1,7 +1,7 @@
 //! `select` without a select list and without `from`, as in `exists (select where a > 1)`: the parser reads an empty list before
 //! `from` alone, and so it stands before that of one row.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::frontend::words::is_word;
 
@@ -73,7 +73,7 @@ pub(crate) fn bare_select(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

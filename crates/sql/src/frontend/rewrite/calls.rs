@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     Query, TimezoneInfo, UnaryOperator, Value, VisitorMut,

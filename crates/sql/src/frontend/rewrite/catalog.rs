@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Subscript,
     Value, VisitorMut,

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, CastKind, DataType, Distinct, Expr, Function, GroupByExpr, Ident,
     ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
     TableAliasColumnDef, TableFactor, TrimWhereField, TypedString, Visitor, VisitorMut,
@@ -466,7 +466,7 @@ fn type_word(data_type: &DataType) -> String {
         DataType::Date => "date",
         DataType::Time(_, _) => "time",
         DataType::Timestamp(_, zone) => {
-            use datafusion::sql::sqlparser::ast::TimezoneInfo::{Tz, WithTimeZone};
+            use sqlparser::ast::TimezoneInfo::{Tz, WithTimeZone};
             match zone {
                 Tz | WithTimeZone => "timestamptz",
                 _ => "timestamp",

@@ -1,6 +1,6 @@
 //! Comparisons of rows, which stand for comparisons of their values.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 
 use crate::error::Error;
 use crate::functions::lists::names::{DISTINCT, NOT_DISTINCT};

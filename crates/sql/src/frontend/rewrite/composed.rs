@@ -1,8 +1,8 @@
 //! Queries and expressions that rewrites compose as texts, with names in the places of parts that they put in afterwards.
 
-use datafusion::sql::sqlparser::ast::{Expr, Query};
-use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+use sqlparser::ast::{Expr, Query};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::dialect::{DIALECT, parser};

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, DoUpdate, Expr, Insert, JoinConstraint, JoinOperator, OnConflict,
     OnConflictAction, OnInsert, Select, Statement, TableFactor, TableWithJoins, UnaryOperator,
     Value, VisitorMut,

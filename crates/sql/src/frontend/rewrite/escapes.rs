@@ -1,6 +1,6 @@
 //! `like` with an escape character of its own: the planner knows the backslash only; and texts with escapes of Unicode.
 
-use datafusion::sql::sqlparser::ast::{Expr, Value, ValueWithSpan};
+use sqlparser::ast::{Expr, Value, ValueWithSpan};
 
 use crate::frontend::call::call;
 use crate::functions::like::{PATTERN, escaped};

@@ -2,9 +2,7 @@
 //! and others that would lose digits, or do not fit, have a type with as many digits as they have. Other values keep theirs by
 //! [a function](crate::functions::decimals::bare).
 
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value,
-};
+use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value};
 
 use crate::error::{Error, Result};
 use crate::frontend::call::call;

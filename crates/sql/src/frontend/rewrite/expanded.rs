@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, GroupByExpr, Ident, OrderByExpr, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
     TableFactor, Value, Visit, VisitorMut,
 };

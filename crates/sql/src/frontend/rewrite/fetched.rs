@@ -1,7 +1,7 @@
 //! `fetch first (a + b) rows only`: the parser reads a constant there alone. It becomes `limit (a + b)`; with ties, the clause
 //! stays behind it, with a mark for its number.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::frontend::words::is_word;
 
@@ -109,7 +109,7 @@ fn clause(tokens: &[TokenWithSpan], whole: &[usize], at: usize) -> Option<Clause
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

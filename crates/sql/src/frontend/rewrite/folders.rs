@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{MAIN_SEPARATOR, Path};
 
-use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, VisitorMut};
+use sqlparser::ast::{ObjectName, ObjectNamePart, VisitorMut};
 
 use crate::error::Error;
 use crate::names::{is_literal, looks_like_file};

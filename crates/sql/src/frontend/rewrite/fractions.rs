@@ -1,7 +1,7 @@
 //! `percentile_cont(array[0.25, 0.5]) within group (order by x)`: an array of the percentiles, each of its own fraction.
 
-use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Value,
 };

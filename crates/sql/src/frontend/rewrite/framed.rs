@@ -4,8 +4,8 @@
 //! from which [the planner](crate::frontend::windows) takes it. That goes for `groups`, for `range` with distances, for what is
 //! excluded, and for distances that are no plain numbers.
 
-use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr};
-use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespace};
+use sqlparser::ast::{Expr, OrderByExpr};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespace};
 
 use crate::frontend::words::is_word;
 use crate::functions::windows::MARK;
@@ -282,7 +282,7 @@ impl Places<'_> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

@@ -1,8 +1,8 @@
 //! Keys of `rollup`, `cube` and `grouping sets` that begin with a parenthesis and go on behind it: `rollup ((a + 1) * 2)`. The
 //! parser takes what stands in the parentheses for keys that go together, so there are more of them around.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The tokens with parentheses around such keys.
 pub(crate) fn grouped(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -81,7 +81,7 @@ fn keys(tokens: &[TokenWithSpan], whole: &[usize], place: usize) -> Vec<(usize, 
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

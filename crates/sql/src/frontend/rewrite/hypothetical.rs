@@ -1,7 +1,7 @@
 //! `rank(3) within group (order by x)` and its kin: the place that a row would have among others. They are counts of the rows
 //! that come before it.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, OrderByExpr, UnaryOperator, Value,
 };

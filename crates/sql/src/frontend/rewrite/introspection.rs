@@ -4,9 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, SetExpr, Value, Visitor,
-};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, Query, SetExpr, Value, Visitor};
 
 use crate::error::Result;
 use crate::frontend::call::plain_call;

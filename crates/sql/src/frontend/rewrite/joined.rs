@@ -1,8 +1,8 @@
 //! `join ... using (a, b) as x`, which the parser does not know: the name `x` is put among the columns, with a mark.
 
-use datafusion::sql::sqlparser::ast::{JoinConstraint, JoinOperator, ObjectName};
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::ast::{JoinConstraint, JoinOperator, ObjectName};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::functions::lists::names::USING_ALIAS;
 
@@ -81,8 +81,8 @@ pub(crate) fn marked(name: &ObjectName) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
 

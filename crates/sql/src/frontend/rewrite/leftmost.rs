@@ -1,6 +1,6 @@
 //! The first of the `select`s that a query is put together of.
 
-use datafusion::sql::sqlparser::ast::{Select, SetExpr};
+use sqlparser::ast::{Select, SetExpr};
 
 /// The `select` from which a query's columns get their names.
 pub(super) fn leftmost(body: &SetExpr) -> Option<&Select> {

@@ -1,7 +1,7 @@
 //! Lock clauses of queries as the parser reads them: `for no key update` is `for update`, `for key share` is `for share`, each
 //! has one table behind `of`, and they stand behind `limit`.
 
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 use crate::frontend::words::is_word;
 
@@ -182,7 +182,7 @@ impl<'t> Reader<'t> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::locks;
     use crate::frontend::dialect::DIALECT;

@@ -1,8 +1,6 @@
 //! Arguments with names: `f(b => 2, a => 1)` is `f(1, 2)`.
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value,
-};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 use crate::error::{Error, Result};
 use crate::names::column_name;

@@ -1,8 +1,8 @@
 //! Rewrites of tokens that are names: of columns that the parser takes for something else, and of the table of an `insert`.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 /// The places of the tokens that are no space.
 fn whole(tokens: &[TokenWithSpan]) -> Vec<usize> {
@@ -148,7 +148,7 @@ pub(crate) fn insert_alias(
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

@@ -2,9 +2,7 @@
 //!
 //! Without digits `numeric` is a decimal of 38 digits here, which has none of these: such a constant is one of 76.
 
-use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, ExactNumberInfo, Expr, SetExpr, Value, Values,
-};
+use sqlparser::ast::{CastKind, DataType, ExactNumberInfo, Expr, SetExpr, Value, Values};
 use table::NotFinite;
 
 use crate::functions::decimals::DIGITS;

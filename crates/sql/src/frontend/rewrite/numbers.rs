@@ -1,7 +1,7 @@
 //! Numbers as tokens.
 
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 /// Numbers as the planner reads them.
 ///
@@ -150,7 +150,7 @@ fn run_together(number: &str, junk: &str, token: &TokenWithSpan) -> ParserError 
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

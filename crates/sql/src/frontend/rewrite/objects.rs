@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr, Value,
     VisitorMut,

@@ -1,9 +1,7 @@
 //! Functions that are called as types or stand for operators of JSON; and those of regular expressions that have several
 //! forms.
 
-use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, TimezoneInfo, Value,
-};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, TimezoneInfo, Value};
 
 use crate::frontend::call;
 use crate::functions::lists::names;

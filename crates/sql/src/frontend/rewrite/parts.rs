@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArguments, Ident, ObjectNamePart, Select, SelectItem,
     VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Error;
 use crate::frontend::call::call;

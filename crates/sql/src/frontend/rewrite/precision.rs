@@ -1,7 +1,7 @@
 //! Casts to types with so many digits of a second, `x::timestamp(2)`, `time(0) '10:00:00.6'`, `x::interval(3)`, and to types
 //! of intervals with fields, `interval '1 2:03' day to minute`; and with so many characters: `x::varchar(2)`, `x::char(2)`.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, DateTimeField, Expr, Interval, TypedString, Value,
 };
 

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind,
     TableFactor, TableWithJoins, Visitor, VisitorMut,
 };

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Ident, Parens, Query, SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor,
     Value, Visitor, VisitorMut,
 };

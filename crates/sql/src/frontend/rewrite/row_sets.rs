@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, Query, Select, SetExpr, TableFactor, UnaryOperator, VisitorMut,
 };
 

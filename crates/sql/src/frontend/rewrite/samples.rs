@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, ObjectNamePart, SetExpr, TableAlias, TableFactor, TableSample, TableSampleKind,
     TableSampleMethod, TableSampleModifier, VisitorMut, visit_expressions,
 };

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, GroupByExpr, Ident, ObjectName, Query, Select, SelectItem, TableFactor,
     TableFunctionArgs, TableWithJoins, UnaryOperator, Value, Visitor, VisitorMut,

@@ -4,13 +4,13 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, ObjectNamePart, TableAlias, TableAliasColumnDef,
     TableFactor, Value, VisitorMut,
 };
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::Tokenizer;
 
 use crate::error::{Error, Result};
 use crate::frontend::call::call;

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Distinct, Expr, Fetch, Function, GroupByExpr, Ident, LimitClause,
     NamedWindowDefinition, NamedWindowExpr, Offset, OrderBy, OrderByExpr, OrderByKind, Query,
     Select, SelectFlavor, SelectItem, SetExpr, SetOperator, TableFactor, UnaryOperator, Value,
     VisitorMut, WildcardAdditionalOptions, WindowSpec, WindowType,
 };
-use datafusion::sql::sqlparser::tokenizer::Span;
+use sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Position};
 use crate::frontend::flow::{flow, outcome};

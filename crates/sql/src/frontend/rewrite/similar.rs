@@ -1,6 +1,6 @@
 //! `similar to` with the standard's patterns, which DataFusion takes for regular expressions.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, ValueWithSpan};
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value, ValueWithSpan};
 
 use crate::error::{Error, Result};
 

@@ -1,6 +1,6 @@
 //! Arrays, structs and JSON as the parser reads them, as calls of functions.
 
-use datafusion::sql::sqlparser::ast::{
+use sqlparser::ast::{
     AccessExpr, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, OrderByKind, OrderByOptions, Query, SelectItem, SetExpr,
     Subscript, TableFactor, Value,

@@ -1,7 +1,7 @@
 //! `set a[2] = 1`, which the parser does not know: `set a = "array assigned"(a, 1, 'i', 2)`.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespace};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Whitespace};
 
 use crate::frontend::ways::{self, Target};
 use crate::functions::lists::names::{ASSIGN, ASSIGN_SLICE};
@@ -253,7 +253,7 @@ fn call(own: Vec<TokenWithSpan>, item: &Item<'_>) -> Option<Vec<TokenWithSpan>> 
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

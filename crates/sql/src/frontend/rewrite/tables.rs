@@ -1,7 +1,7 @@
 //! `table t` as the planner knows it.
 
-use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// `table t` as the planner knows it, wherever a query may stand: `select * from t`.
 pub(crate) fn tables(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -76,7 +76,7 @@ fn closes_part(tokens: &[TokenWithSpan], places: &[usize]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
     use crate::frontend::dialect::DIALECT;

@@ -1,6 +1,6 @@
 //! The rewrites of a syntax tree, in the order in which they must happen.
 
-use datafusion::sql::sqlparser::ast::{Query, Statement};
+use sqlparser::ast::{Query, Statement};
 
 use crate::error::Result;
 use crate::frontend::flow::outcome;

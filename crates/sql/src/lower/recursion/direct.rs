@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::planner::Planner;
 use arrow::array::AsArray;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::{DFSchema, internal_err};
-use datafusion::datasource::source_as_provider;
-use datafusion::error::Result;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+use datafusion_common::Result;
+use datafusion_common::{DFSchema, internal_err};
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 
 use crate::functions::sequences::calls;
 use crate::optimize::expressions::has_subquery;
@@ -40,18 +39,15 @@ impl Direct {
     ///
     /// # Errors
     /// Those of its expressions.
-    pub(super) fn of(
-        state: &SessionState,
-        term: &LogicalPlan,
-        number: u64,
-    ) -> Result<Option<Direct>> {
+    pub(super) fn of(planner: &Planner, term: &LogicalPlan, number: u64) -> Result<Option<Direct>> {
         let mut steps = Vec::new();
         let mut node = term;
         loop {
             match node {
                 LogicalPlan::SubqueryAlias(alias) => node = &alias.input,
                 LogicalPlan::Projection(projection) => {
-                    let Some(exprs) = compiled(state, &projection.expr, projection.input.schema())?
+                    let Some(exprs) =
+                        compiled(planner, &projection.expr, projection.input.schema())?
                     else {
                         return Ok(None);
                     };
@@ -61,15 +57,14 @@ impl Direct {
                 }
                 LogicalPlan::Filter(filter) => {
                     let predicate = std::slice::from_ref(&filter.predicate);
-                    let Some(exprs) = compiled(state, predicate, filter.input.schema())? else {
+                    let Some(exprs) = compiled(planner, predicate, filter.input.schema())? else {
                         return Ok(None);
                     };
                     steps.extend(exprs.into_iter().map(Step::Filter));
                     node = &filter.input;
                 }
                 LogicalPlan::TableScan(scan) if scan.filters.is_empty() && scan.fetch.is_none() => {
-                    let provider = source_as_provider(&scan.source)?;
-                    match provider.downcast_ref::<WorkTable>() {
+                    match scan.source.downcast_ref::<WorkTable>() {
                         Some(table) if table.working.number() == number => {}
                         _ => return Ok(None),
                     }
@@ -116,11 +111,14 @@ impl Direct {
 
 /// The expressions over rows of this schema; none if there are subqueries in them, or calls that see rows one by one.
 fn compiled(
-    state: &SessionState,
+    planner: &Planner,
     exprs: &[Expr],
     schema: &DFSchema,
 ) -> Result<Option<Vec<Arc<dyn PhysicalExpr>>>> {
-    let (props, context) = (state.execution_props(), PhysicalPlanningContext::default());
+    let (props, context) = (
+        planner.execution_props(),
+        PhysicalPlanningContext::default(),
+    );
     let mut all = Vec::with_capacity(exprs.len());
     for expr in exprs {
         if has_subquery(expr) || calls(expr)? > 0 {

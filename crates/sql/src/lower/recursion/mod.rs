@@ -14,12 +14,12 @@ mod seen;
 
 use std::sync::Arc;
 
+use crate::planner::Planner;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::datasource::source_as_provider;
-use datafusion::error::Result as DataFusionResult;
-use datafusion::execution::{SessionState, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, RecursiveQuery};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_execution::TaskContext;
+use datafusion_expr::{LogicalPlan, RecursiveQuery};
 use engine::{Error, ExternalPart, ExternalParts, ExternalSource, Opening, Prepared, Result};
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::stream::{self, StreamExt};
@@ -104,7 +104,7 @@ impl Term {
     ///
     /// # Errors
     /// If the query refers to itself more than once; those of the term's expressions.
-    pub fn direct(state: &SessionState, query: &RecursiveQuery) -> Result<(Option<Term>, u64)> {
+    pub fn direct(planner: &Planner, query: &RecursiveQuery) -> Result<(Option<Term>, u64)> {
         let (name, term) = (query.name.as_str(), &*query.recursive_term);
         let number = match references(term, name).map_err(failed)?[..] {
             // The rules have found that it has no rows of the round before.
@@ -118,7 +118,7 @@ impl Term {
                 return Err(Error::Call(Box::new(e)));
             }
         };
-        let direct = Direct::of(state, term, number).map_err(failed)?;
+        let direct = Direct::of(planner, term, number).map_err(failed)?;
         let term = direct.map(|own| Term::Direct(Arc::new(own)));
         Ok((term, number))
     }
@@ -131,8 +131,7 @@ fn references(plan: &LogicalPlan, name: &str) -> DataFusionResult<Vec<u64>> {
     plan.apply_with_subqueries(|node| {
         match node {
             LogicalPlan::TableScan(scan) => {
-                let provider = source_as_provider(&scan.source)?;
-                if let Some(table) = provider.downcast_ref::<WorkTable>()
+                if let Some(table) = scan.source.downcast_ref::<WorkTable>()
                     && table.name == name
                 {
                     found.push(table.working.number());

@@ -8,13 +8,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, JoinType};
-use datafusion::datasource::source_as_provider;
-use datafusion::error::Result;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, DFSchema, JoinType};
+use datafusion_expr::TableSource;
+use datafusion_expr::utils::split_conjunction;
+use datafusion_expr::{
     Aggregate, Distinct, Expr, Filter, Join, Limit, LogicalPlan, Projection, SortExpr, TableScan,
     Union, Window,
 };
@@ -29,7 +28,7 @@ use crate::scan::provider::Provider;
 pub(super) struct Numbering {
     relations: HashMap<Key, Relation>,
     columns: Columns,
-    tables: Vec<Arc<dyn TableProvider>>,
+    tables: Vec<Arc<dyn TableSource>>,
     /// The filters of relations that are filtered, and the relation below them.
     filtered: HashMap<Relation, (Relation, BTreeSet<ColumnId>)>,
     unknown: usize,
@@ -122,21 +121,20 @@ impl Numbering {
 
     /// The number of the table that `scan` reads.
     pub(super) fn table(&mut self, scan: &TableScan) -> Result<usize> {
-        let provider = source_as_provider(&scan.source)?;
         let known = self.tables.iter().position(|known| {
             let both = (
                 known.downcast_ref::<Provider>(),
-                provider.downcast_ref::<Provider>(),
+                scan.source.downcast_ref::<Provider>(),
             );
             match both {
                 (Some(a), Some(b)) => {
                     Arc::ptr_eq(a.table(), b.table()) && a.has_row_ids() == b.has_row_ids()
                 }
-                _ => std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&provider)),
+                _ => std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(&scan.source)),
             }
         });
         Ok(known.unwrap_or_else(|| {
-            self.tables.push(provider);
+            self.tables.push(Arc::clone(&scan.source));
             self.tables.len() - 1
         }))
     }

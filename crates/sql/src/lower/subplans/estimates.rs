@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::common::JoinType;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion_common::JoinType;
+use datafusion_expr::LogicalPlan;
+use datafusion_expr::TableSource;
 
 use crate::lower::subplans::keys::{ColumnId, ColumnKey, Columns, JoinKey, Key, Relation};
 use crate::scan::provider::Provider;
@@ -62,12 +62,12 @@ pub(super) struct Estimates {
 
 impl Estimates {
     /// Adds what is known of the next relation, whose inputs have been added before.
-    pub fn add(&mut self, key: &Key, columns: &mut Columns, tables: &[Arc<dyn TableProvider>]) {
+    pub fn add(&mut self, key: &Key, columns: &mut Columns, tables: &[Arc<dyn TableSource>]) {
         let estimate = self.of(key, columns, tables);
         self.all.push(estimate);
     }
 
-    fn of(&self, key: &Key, columns: &mut Columns, tables: &[Arc<dyn TableProvider>]) -> Estimate {
+    fn of(&self, key: &Key, columns: &mut Columns, tables: &[Arc<dyn TableSource>]) -> Estimate {
         match key {
             Key::Table(table) => stored(*table, columns, tables),
             Key::Filter(input, _) => {
@@ -186,7 +186,7 @@ impl Estimates {
 }
 
 /// What is known of a table.
-fn stored(table: usize, columns: &mut Columns, tables: &[Arc<dyn TableProvider>]) -> Estimate {
+fn stored(table: usize, columns: &mut Columns, tables: &[Arc<dyn TableSource>]) -> Estimate {
     let provider = tables.get(table);
     let Some(provider) = provider.and_then(|known| known.downcast_ref::<Provider>()) else {
         return Estimate::of(UNKNOWN);

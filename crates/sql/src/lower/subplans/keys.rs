@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use datafusion::common::{JoinType, NullEquality};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion_common::{JoinType, NullEquality};
+use datafusion_expr::{Expr, LogicalPlan};
 
 /// The number of a relation: greater than those of the relations that it reads.
 pub(super) type Relation = usize;

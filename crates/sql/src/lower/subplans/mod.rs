@@ -24,10 +24,10 @@ mod widen;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use datafusion::common::JoinType;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::error::Result;
-use datafusion::logical_expr::{Aggregate, Distinct, Expr, Join, LogicalPlan};
+use datafusion_common::JoinType;
+use datafusion_common::Result;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Aggregate, Distinct, Expr, Join, LogicalPlan};
 
 use crate::lower::subplans::equality::Numbering;
 use crate::lower::subplans::keys::Relation;

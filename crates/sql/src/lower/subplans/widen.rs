@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, JoinType};
-use datafusion::error::Result;
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, JoinType};
+use datafusion_expr::{
     Aggregate, Expr, Filter, Join, Limit, LogicalPlan, Projection, Sort, SubqueryAlias, TableScan,
     TableScanBuilder,
 };

@@ -1,9 +1,9 @@
 //! As-of joins in optimised plans.
 
-use datafusion::common::{Column, JoinType};
-use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, Join, LogicalPlan, Operator, SortExpr, Window};
+use datafusion_common::{Column, JoinType};
+use datafusion_expr::expr_rewriter::unalias;
+use datafusion_expr::utils::split_conjunction;
+use datafusion_expr::{Expr, Join, LogicalPlan, Operator, SortExpr, Window};
 
 use crate::optimize::as_of::is_any_number;
 

@@ -10,18 +10,18 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::DataType;
-use datafusion::common::alias::AliasGenerator;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, JoinType};
-use datafusion::error::Result;
-use datafusion::functions_window::row_number::row_number_udwf;
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::expr_rewriter::unalias;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{Column, DFSchema, JoinType};
+use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion_expr::expr_rewriter::unalias;
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::{
     BinaryExpr, Expr, ExprSchemable, FetchType, Join, LogicalPlan, LogicalPlanBuilder, Operator,
     SkipType, SortExpr, Window, WindowFrame, WindowFunctionDefinition, lit, when,
 };
+use datafusion_functions_window::row_number::row_number_udwf;
 
 use crate::optimize::outer::{depends, outer_columns};
 

@@ -1,11 +1,11 @@
 //! `asof join`, which statements write with a mark in the condition, or in the right side if columns are named by `using`.
 
-use datafusion::common::JoinType;
-use datafusion::common::alias::AliasGenerator;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::utils::split_conjunction_owned;
-use datafusion::logical_expr::{Expr, Join, LogicalPlan, Operator};
+use datafusion_common::JoinType;
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DataFusionError, Result};
+use datafusion_expr::utils::split_conjunction_owned;
+use datafusion_expr::{Expr, Join, LogicalPlan, Operator};
 
 use crate::error::Error;
 use crate::functions::lists::names::AS_OF;

@@ -1,16 +1,16 @@
 //! The subqueries of a node's expressions as joins below it.
 
-use datafusion::common::alias::AliasGenerator;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinType, ScalarValue};
-use datafusion::error::Result;
-use datafusion::functions_aggregate::expr_fn::{count, max, min};
-use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, JoinType, ScalarValue};
+use datafusion_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion_expr::utils::conjunction;
+use datafusion_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr, lit,
     not, when,
 };
+use datafusion_functions_aggregate::expr_fn::{count, max, min};
 
 use crate::error::Error;
 use crate::functions::single::single;

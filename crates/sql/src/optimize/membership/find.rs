@@ -1,7 +1,7 @@
 //! Which subqueries an expression has.
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::optimize::outer;
 

@@ -21,17 +21,17 @@ mod set;
 
 use std::sync::Arc;
 
-use datafusion::common::alias::AliasGenerator;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, JoinType};
-use datafusion::error::Result;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{Column, JoinType};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::{
     Expr, Join, LogicalPlan, LogicalPlanBuilder, Projection, Sort, SortExpr, lit,
 };
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::optimize::as_of::written;
 use crate::optimize::correlated;

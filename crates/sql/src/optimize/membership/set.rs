@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::error::Result;
-use datafusion::logical_expr::{
-    EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit, when,
-};
-use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
+use datafusion_common::Result;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{Column, DFSchema, ScalarValue};
+use datafusion_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder, Subquery, lit, when};
+use datafusion_optimizer::decorrelate::PullUpCorrelatedExpr;
 
 use crate::error::Error;
 use crate::functions::single::single;

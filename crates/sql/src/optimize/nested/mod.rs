@@ -14,15 +14,13 @@ mod enclosed;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema};
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, ScalarUDF, Signature, Volatility,
-};
-use datafusion::optimizer::AnalyzerRule;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, DFSchema, Result};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, ScalarUDF, Signature, Volatility};
+use datafusion_optimizer::AnalyzerRule;
 
 use crate::optimize::checked::operands;
 use crate::optimize::stoppable::check;

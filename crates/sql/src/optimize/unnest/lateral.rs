@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use datafusion::common::alias::AliasGenerator;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DFSchema, ExprSchema, JoinType};
-use datafusion::error::Result;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, DFSchema, ExprSchema, JoinType};
+use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::{
     Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 

@@ -1,13 +1,13 @@
 //! `limit` within a subquery: so many rows for each row of the domain, which a number in each group tells.
 
-use datafusion::common::Column;
-use datafusion::error::Result;
-use datafusion::functions_window::row_number::row_number_udwf;
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::{
+use datafusion_common::Column;
+use datafusion_common::Result;
+use datafusion_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion_expr::{
     Expr, FetchType, Limit, LogicalPlan, LogicalPlanBuilder, SkipType, SortExpr, WindowFrame,
     WindowFunctionDefinition, lit,
 };
+use datafusion_functions_window::row_number::row_number_udwf;
 
 use crate::error::Error;
 use crate::optimize::correlated;

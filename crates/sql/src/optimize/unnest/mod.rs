@@ -16,11 +16,11 @@ mod push;
 
 use std::sync::Arc;
 
-use datafusion::common::alias::AliasGenerator;
-use datafusion::common::{Column, DFSchema, ExprSchema};
-use datafusion::error::Result;
-use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit};
+use datafusion_common::Result;
+use datafusion_common::alias::AliasGenerator;
+use datafusion_common::{Column, DFSchema, ExprSchema};
+use datafusion_expr::utils::conjunction;
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit};
 
 use crate::error::Error;
 use crate::optimize::correlated;

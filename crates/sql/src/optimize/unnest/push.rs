@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, ExprSchema, JoinType, NullEquality};
-use datafusion::error::Result;
-use datafusion::functions::core::expr_fn::coalesce;
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{
+use datafusion_common::Result;
+use datafusion_common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion_common::{Column, DFSchema, ExprSchema, JoinType, NullEquality};
+use datafusion_expr::expr::{AggregateFunction, WindowFunction};
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::conjunction;
+use datafusion_expr::{
     Aggregate, Distinct, DistinctOn, Expr, Join, LogicalPlan, LogicalPlanBuilder, Operator,
     SortExpr, SubqueryAlias, Union, Unnest, Window, binary_expr,
 };
+use datafusion_functions::core::expr_fn::coalesce;
 
 use crate::error::Error;
 use crate::optimize::outer;

@@ -10,7 +10,7 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
-use datafusion::error::Result;
+use datafusion_common::Result;
 
 use crate::error::Error;
 use crate::scan::arrays::definition::{ArrayTable, moment_of, no_moment, scale_of, units};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use array::{Array, Coordinates, Decimal, Dimension, Scalar, Time};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Expr;
+use datafusion_common::ScalarValue;
+use datafusion_expr::Expr;
 use store::Snapshot;
 
 use crate::error::{Error, Result};

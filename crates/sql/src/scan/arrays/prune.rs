@@ -3,25 +3,18 @@
 //! First each dimension by itself: which of its positions may pass the filters, whatever the other columns are. The box
 //! around those is what is read. Then the chunks in it, by the statistics of their attributes.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use array::{Dimension, Region, Scalar, Statistics, Time};
-use arrow::array::{
-    ArrayRef, BooleanArray, Decimal128Array, Int64Array, TimestampMicrosecondArray, UInt64Array,
-};
+use arrow::array::{ArrayRef, Decimal128Array, Int64Array, TimestampMicrosecondArray, UInt64Array};
 use arrow::datatypes::DataType;
-use datafusion::catalog::Session;
-use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::{Column, DFSchema, ScalarValue};
-use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::Expr;
-use datafusion::logical_expr::utils::conjunction;
-use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use datafusion_common::Result as DataFusionResult;
+use datafusion_common::ScalarValue;
+use datafusion_expr::Expr;
 
 use crate::error::Error;
 use crate::scan::arrays::definition::{ArrayTable, moment, moment_of, scale_of, units};
-use crate::scan::predicate::unqualified;
+use crate::scan::prune::{Bounds, Parts, kept};
 
 /// Most ranges of positions that are looked at one by one along a dimension; of a longer one a range is several positions.
 const MOST_RANGES: u64 = 1 << 16;
@@ -36,29 +29,24 @@ pub(super) struct Wanted {
 }
 
 /// The cells of the array that may pass all `filters`.
-pub(super) fn wanted(
-    state: &dyn Session,
-    table: &ArrayTable,
-    filters: &[Expr],
-) -> DataFusionResult<Wanted> {
+pub(super) fn wanted(table: &ArrayTable, filters: &[Expr]) -> DataFusionResult<Wanted> {
     let grid = table.array.grid();
-    let predicate = predicate(state, table, filters)?;
     let mut region = table.array.region();
-    if let Some(predicate) = &predicate {
+    if !filters.is_empty() {
         let dimensions = table.array.schema().dimensions().iter();
         let time = |of: &Dimension| table.array.schema().metadata().time(of.name());
-        region = Region::new(dimensions.map(|of| along(predicate, of, time(of))));
+        region = Region::new(dimensions.map(|of| along((filters, table), of, time(of))));
     }
     let mut chunks: Vec<Region> = grid
         .overlapping(&region)
         .map(|chunk| grid.region(&chunk).intersection(&region))
         .collect();
-    if let Some(predicate) = &predicate
-        && !chunks.is_empty()
-    {
-        let kept = by_statistics(predicate, table, &chunks)?;
-        let mut kept = kept.into_iter();
-        chunks.retain(|_| kept.next().unwrap_or(true));
+    if !filters.is_empty() && !chunks.is_empty() {
+        let known = known_of_chunks(table, &chunks)?;
+        if let Some(kept) = kept(filters, &table.schema, &known) {
+            let mut kept = kept.into_iter();
+            chunks.retain(|_| kept.next().unwrap_or(true));
+        }
     }
     Ok(Wanted {
         chunks,
@@ -66,41 +54,12 @@ pub(super) fn wanted(
     })
 }
 
-/// All filters as one test of statistics; `None` where it would exclude nothing.
-fn predicate(
-    state: &dyn Session,
-    table: &ArrayTable,
-    filters: &[Expr],
-) -> DataFusionResult<Option<Arc<PruningPredicate>>> {
-    let named = DFSchema::try_from(table.schema.as_ref().clone())?;
-    let mut known = vec![];
-    for filter in filters {
-        let plain = unqualified(filter)?;
-        // A filter that cannot be planned excludes nothing.
-        if state.create_physical_expr(plain.clone(), &named).is_ok() {
-            known.push(plain);
-        }
-    }
-    let Some(all) = conjunction(known) else {
-        return Ok(None);
-    };
-    let Ok(all) = state.create_physical_expr(all, &named) else {
-        return Ok(None);
-    };
-    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&table.schema));
-    Ok(builder.build(all))
-}
-
-/// Which of `count` containers may have rows that pass. What cannot be evaluated excludes nothing.
-fn kept(predicate: &PruningPredicate, statistics: &Known) -> Vec<bool> {
-    let kept = predicate.prune(statistics);
-    kept.ok()
-        .filter(|kept| kept.len() == statistics.count)
-        .unwrap_or_else(|| vec![true; statistics.count])
-}
-
 /// From which position of a dimension on, and below which, cells may pass.
-fn along(predicate: &PruningPredicate, dimension: &Dimension, time: Option<Time>) -> (u64, u64) {
+fn along(
+    (filters, table): (&[Expr], &ArrayTable),
+    dimension: &Dimension,
+    time: Option<Time>,
+) -> (u64, u64) {
     let length = dimension.length();
     if length == 0 {
         return (0, 0);
@@ -113,7 +72,9 @@ fn along(predicate: &PruningPredicate, dimension: &Dimension, time: Option<Time>
         count: ranges.len(),
         columns: vec![ends(dimension, time, &ranges)],
     };
-    let kept = kept(predicate, &statistics);
+    let Some(kept) = kept(filters, &table.schema, &statistics) else {
+        return (0, length);
+    };
     let first = kept.iter().position(|kept| *kept);
     let last = kept.iter().rposition(|kept| *kept);
     match (first, last) {
@@ -122,12 +83,8 @@ fn along(predicate: &PruningPredicate, dimension: &Dimension, time: Option<Time>
     }
 }
 
-/// Which of the parts of chunks may have cells that pass.
-fn by_statistics(
-    predicate: &PruningPredicate,
-    table: &ArrayTable,
-    parts: &[Region],
-) -> DataFusionResult<Vec<bool>> {
+/// What the array's statistics say of parts of its chunks.
+fn known_of_chunks(table: &ArrayTable, parts: &[Region]) -> DataFusionResult<Known> {
     let of = table.array.schema();
     let mut columns: Vec<KnownColumn> = (of.dimensions().iter().enumerate())
         .map(|(at, dimension)| {
@@ -145,11 +102,10 @@ fn by_statistics(
         let time = of.metadata().time(attribute.name());
         columns.push(of_attribute((attribute.name(), time), typed, &found)?);
     }
-    let statistics = Known {
+    Ok(Known {
         count: parts.len(),
         columns,
-    };
-    Ok(kept(predicate, &statistics))
+    })
 }
 
 /// What is known of some containers: for each column its least and greatest values and its NULLs.
@@ -160,9 +116,7 @@ struct Known {
 
 struct KnownColumn {
     name: String,
-    min: ArrayRef,
-    max: ArrayRef,
-    nulls: ArrayRef,
+    bounds: Bounds,
 }
 
 /// The coordinates at the ends of ranges of positions, none of which is empty.
@@ -194,9 +148,11 @@ fn ends(dimension: &Dimension, time: Option<Time>, ranges: &[(u64, u64)]) -> Kno
     };
     KnownColumn {
         name: dimension.name().to_owned(),
-        min: column(&|pair| pair.0),
-        max: column(&|pair| pair.1),
-        nulls: Arc::new(UInt64Array::from(vec![0; pairs.len()])),
+        bounds: Bounds {
+            min: column(&|pair| pair.0),
+            max: column(&|pair| pair.1),
+            nulls: UInt64Array::from(vec![0; pairs.len()]),
+        },
     }
 }
 
@@ -216,9 +172,11 @@ fn ends_of_times(dimension: &Dimension, time: Time, ranges: &[(u64, u64)]) -> Kn
     };
     KnownColumn {
         name: dimension.name().to_owned(),
-        min: end(true),
-        max: end(false),
-        nulls: Arc::new(UInt64Array::from(vec![0; ranges.len()])),
+        bounds: Bounds {
+            min: end(true),
+            max: end(false),
+            nulls: UInt64Array::from(vec![0; ranges.len()]),
+        },
     }
 }
 
@@ -244,20 +202,22 @@ fn of_attribute(
     };
     Ok(KnownColumn {
         name: name.to_owned(),
-        min: column(&|known| known.min)?,
-        max: column(&|known| {
-            if known.nans == 0 {
-                known.max
-            } else {
-                Scalar::Null
-            }
-        })?,
-        // NaN is no time, and NULL.
-        nulls: Arc::new(UInt64Array::from_iter(found.iter().map(|known| {
-            let known = known.as_ref()?;
-            let nans = if time.is_some() { known.nans } else { 0 };
-            known.nulls.checked_add(nans)
-        }))),
+        bounds: Bounds {
+            min: column(&|known| known.min)?,
+            max: column(&|known| {
+                if known.nans == 0 {
+                    known.max
+                } else {
+                    Scalar::Null
+                }
+            })?,
+            // NaN is no time, and NULL.
+            nulls: UInt64Array::from_iter(found.iter().map(|known| {
+                let known = known.as_ref()?;
+                let nans = if time.is_some() { known.nans } else { 0 };
+                known.nulls.checked_add(nans)
+            })),
+        },
     })
 }
 
@@ -270,35 +230,13 @@ fn scalar(value: Scalar) -> ScalarValue {
     }
 }
 
-impl Known {
-    fn of(&self, column: &Column) -> Option<&KnownColumn> {
-        self.columns.iter().find(|known| known.name == column.name)
-    }
-}
-
-impl PruningStatistics for Known {
-    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(column).map(|known| Arc::clone(&known.min))
-    }
-
-    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(column).map(|known| Arc::clone(&known.max))
-    }
-
-    fn num_containers(&self) -> usize {
+impl Parts for Known {
+    fn count(&self) -> usize {
         self.count
     }
 
-    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(column).map(|known| Arc::clone(&known.nulls))
-    }
-
-    fn row_counts(&self) -> Option<ArrayRef> {
-        None
-    }
-
-    #[allow(clippy::mutable_key_type, reason = "the signature is DataFusion's")]
-    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
-        None
+    fn bounds(&self, column: &str) -> Option<Bounds> {
+        let known = self.columns.iter().find(|known| known.name == column)?;
+        Some(known.bounds.clone())
     }
 }

@@ -5,17 +5,15 @@ use std::sync::Arc;
 use array::{Plan, Run};
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
-use datafusion::catalog::streaming::StreamingTable;
-use datafusion::error::Result as DataFusionResult;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_expr::TableSource;
+use futures::StreamExt;
 use workers::Workers;
 
 use crate::error::{Error, Result};
 use crate::scan::arrays::columns;
 use crate::scan::arrays::definition::fields_of;
+use crate::scan::rows::{Batches, Maker, Rows};
 
 /// The most rows of a batch.
 const ROWS: usize = 8192;
@@ -24,45 +22,36 @@ const ROWS: usize = 8192;
 ///
 /// # Errors
 /// If the plan is wrong.
-pub(crate) fn table(plan: Plan, workers: &Arc<Workers>) -> Result<Arc<dyn TableProvider>> {
+pub(crate) fn table(plan: Plan, workers: &Arc<Workers>) -> Result<Arc<dyn TableSource>> {
     let schema = plan.schema()?;
     // A result may have nulls wherever.
     let fields = fields_of(&schema).map(|field| field.with_nullable(true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let rows = Arc::new(Rows {
+    let cells = Cells {
         plan,
         schema: Arc::clone(&schema),
         workers: Arc::clone(workers),
-    });
-    Ok(Arc::new(StreamingTable::try_new(schema, vec![rows])?))
+    };
+    Ok(Arc::new(Rows::new(schema, Arc::new(cells))))
 }
 
-/// The one partition of such a table.
-struct Rows {
+/// What computes the rows of such a table.
+struct Cells {
     plan: Plan,
     schema: SchemaRef,
     workers: Arc<Workers>,
 }
 
-impl std::fmt::Debug for Rows {
+impl std::fmt::Debug for Cells {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.plan)
     }
 }
 
-impl PartitionStream for Rows {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+impl Maker for Cells {
+    fn begin(&self) -> Vec<Batches> {
         let schema = Arc::clone(&self.schema);
-        let rows = rows(
-            self.plan.clone(),
-            Arc::clone(&schema),
-            Arc::clone(&self.workers),
-        );
-        Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+        vec![rows(self.plan.clone(), schema, Arc::clone(&self.workers)).boxed()]
     }
 }
 

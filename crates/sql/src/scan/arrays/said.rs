@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::error::Result;
+use datafusion_common::Result;
+use datafusion_expr::TableSource;
 
 use crate::names::{CATALOG, SCHEMA};
 use crate::scan::arrays::definition::ArrayTable;
@@ -14,7 +14,7 @@ pub(crate) const VIEW: &str = "array_attributes";
 
 /// A row for each thing that is said: the array, the column that it is said of, the name of what is said, and the value as a
 /// text; several are separated by commas.
-pub(crate) fn view(arrays: &[ArrayTable]) -> Result<Arc<dyn TableProvider>> {
+pub(crate) fn view(arrays: &[ArrayTable]) -> Result<Arc<dyn TableSource>> {
     let mut rows: Vec<(&str, Option<&str>, &str, String)> = Vec::new();
     for table in arrays {
         let name = table.array.name();

@@ -1,7 +1,7 @@
 //! Columns of relations, as rows of `pg_attribute`, and their defaults, as rows of `pg_attrdef`.
 
 use arrow::datatypes::DataType;
-use datafusion::error::Result;
+use datafusion_common::Result;
 use table::{Column, Definition, Tables, is_enum};
 
 use crate::messages::numbers::{TYPES, table_number, type_number};

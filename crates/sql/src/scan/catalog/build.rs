@@ -10,12 +10,12 @@ use arrow::array::{
 };
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, IntervalMonthDayNano, IntervalUnit, Schema, TimeUnit};
-use datafusion::catalog::TableProvider;
-use datafusion::datasource::MemTable;
-use datafusion::error::Result;
+use datafusion_common::Result;
+use datafusion_expr::TableSource;
 use table::Definition;
 
 use crate::messages::numbers::{OIDS, TEXTS, VECTOR};
+use crate::scan::rows::Rows;
 
 /// The columns of views by the views' names, as those of tables.
 pub(crate) type ViewColumns = BTreeMap<String, Definition>;
@@ -329,12 +329,12 @@ impl Built {
         }
     }
 
-    pub(crate) fn table(self) -> Result<Arc<dyn TableProvider>> {
+    pub(crate) fn table(self) -> Result<Arc<dyn TableSource>> {
         let field =
             |(name, array): &(&str, ArrayRef)| Field::new(*name, array.data_type().clone(), true);
         let schema = Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()));
         let arrays = self.0.into_iter().map(|(_, array)| array).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-        Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+        Ok(Arc::new(Rows::in_memory(schema, vec![batch])))
     }
 }

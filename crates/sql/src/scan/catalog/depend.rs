@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Query, TableFactor, Visitor};
+use sqlparser::ast::{Query, TableFactor, Visitor};
 use table::{Column, Tables};
 
 use crate::frontend::asked::asked;

@@ -29,8 +29,8 @@ mod usage;
 
 use std::sync::Arc;
 
-use datafusion::catalog::TableProvider;
-use datafusion::error::Result;
+use datafusion_common::Result;
+use datafusion_expr::TableSource;
 use table::{Position, Tables};
 
 use crate::locks::Shown;
@@ -56,7 +56,7 @@ pub(crate) fn of_standard(
     seen: &Seen<'_>,
     name: &str,
     built: Option<Built>,
-) -> Result<Option<Arc<dyn TableProvider>>> {
+) -> Result<Option<Arc<dyn TableSource>>> {
     let (all, rights) = (seen.tables, seen.rights);
     let own = || match name {
         "schemata" => Some(schemas::schemata(seen)),
@@ -81,12 +81,12 @@ pub(crate) fn locks(
     all: &Tables,
     shown: &[Shown],
     settings: &StatementSettings,
-) -> Result<Arc<dyn TableProvider>> {
+) -> Result<Arc<dyn TableSource>> {
     system::completed("pg_locks", locks::locks(all, shown, settings)).table()
 }
 
 /// A sequence as a table of one row.
-pub(crate) fn sequence_state(at: Position) -> Result<Arc<dyn TableProvider>> {
+pub(crate) fn sequence_state(at: Position) -> Result<Arc<dyn TableSource>> {
     sequences::state(at).table()
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn view(
     name: &str,
     activity: impl FnOnce() -> Vec<Activity>,
     settings: &StatementSettings,
-) -> Result<Option<Arc<dyn TableProvider>>> {
+) -> Result<Option<Arc<dyn TableSource>>> {
     let built = match name {
         "pg_namespace" => schemas::namespaces(all),
         "pg_class" => relations::classes(all),

@@ -1,6 +1,6 @@
 //! Constraints as `information_schema` tells of them, and the words that the parser knows.
 
-use datafusion::sql::sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
+use sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
 use table::{Deferral, Domain, Tables, is_enum};
 
 use crate::messages::keywords::{Reserved, reserved};

@@ -6,11 +6,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::planner::Planner;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
-use datafusion::error::Result as DataFusionResult;
-use datafusion::execution::SessionState;
-use datafusion::logical_expr::TableScan;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_expr::TableScan;
 use engine::{ExternalPart, ExternalParts, ExternalSource, Opening};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
@@ -42,13 +42,13 @@ pub(crate) struct Files {
 impl Files {
     /// The files that `scan` reads from `table`.
     pub(crate) fn of(
-        state: &SessionState,
+        planner: &Planner,
         scan: &TableScan,
         table: &FileTable,
     ) -> DataFusionResult<Files> {
-        let width = state.config().target_partitions();
+        let width = planner.config().target_partitions();
         let mut request = table.request(scan.projection.as_ref(), width);
-        request.keep = prune::keep(state, &table.file_columns(), &scan.filters)?;
+        request.keep = prune::keep(&table.file_columns(), &scan.filters);
         let fields: Vec<FieldRef> = request.columns.iter().map(|c| c.field.clone()).collect();
         let columns = request.columns.iter().map(|wanted| {
             let own = table.dataset.field(wanted.column);
@@ -151,6 +151,15 @@ impl ExternalSource for Files {
             }
             _ => self.dataset.parts(self.request.piece_bytes),
         }
+    }
+
+    fn explain(&self) -> Vec<String> {
+        let groups = self.request.keep.as_ref().map(|keep| {
+            let all: usize = keep.iter().map(Vec::len).sum();
+            let kept = keep.iter().flatten().filter(|kept| **kept).count();
+            format!("groups={kept} of {all}")
+        });
+        groups.into_iter().collect()
     }
 
     fn open(&self, opening: &Opening<'_>) -> engine::Result<Arc<dyn ExternalParts>> {

@@ -1,9 +1,8 @@
 //! Files as tables: `select ... from 'file.parquet'`, `from read_csv('file', ...)`, and the source of `copy ... from`.
 //!
 //! The crate `ingest` knows what a file holds and how to read it. Here it becomes a [`table`] and, from there, a source
-//! of DataFusion's plans ([`exec`]) or of Atoll's own engine ([`external`]).
+//! of the engine ([`external`]).
 
-mod exec;
 pub(crate) mod external;
 mod prune;
 mod reader;

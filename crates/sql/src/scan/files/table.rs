@@ -1,19 +1,15 @@
-//! Files, or data frames, as a table of DataFusion's catalog.
+//! Files, or data frames, as a table that plans read.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion_common::Result as DataFusionResult;
+use datafusion_expr::{Expr, TableProviderFilterPushDown, TableSource, TableType};
 use ingest::{Dataset, Options, Request, Wanted};
 
 use crate::error::{Error, Result};
-use crate::scan::files::exec::FilesExec;
-use crate::scan::files::prune::{self, FileColumns};
+use crate::scan::files::prune::FileColumns;
 
 /// Least and most bytes of text that one worker reads at a time.
 const PIECE_BYTES: (u64, u64) = (1 << 20, 4 << 20);
@@ -130,8 +126,7 @@ impl FileTable {
     }
 }
 
-#[async_trait]
-impl TableProvider for FileTable {
+impl TableSource for FileTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -146,34 +141,5 @@ impl TableProvider for FileTable {
     ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
         // They only tell what need not be read; the operator above tests them again.
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
-    }
-
-    async fn scan(
-        &self,
-        state: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        let width = state.config().target_partitions();
-        let mut request = self.request(projection, width);
-        request.keep = prune::keep(state, &self.file_columns(), filters)?;
-        let partitions = if self.ordered {
-            1
-        } else {
-            self.dataset
-                .parts(request.piece_bytes)
-                .clamp(1, width.max(1))
-        };
-        let rows = self.rows() as usize;
-        Ok(Arc::new(FilesExec::new(
-            self.name.clone(),
-            Arc::clone(&self.dataset),
-            request,
-            // Filters let fewer rows through than a limit asks for.
-            limit.filter(|_| filters.is_empty()),
-            partitions,
-            rows,
-        )))
     }
 }

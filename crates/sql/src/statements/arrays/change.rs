@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use array::Writer;
 use arrow::temporal_conversions::timestamp_us_to_datetime;
-use datafusion::sql::sqlparser::ast::{
+use futures::TryStreamExt;
+use sqlparser::ast::{
     Delete, Ident, Insert, ObjectName, Statement as Sql, TableFactor, TableObject, Update,
 };
-use futures::TryStreamExt;
 use table::Definition;
 
 use crate::error::{Error, Result};
@@ -216,7 +216,7 @@ const COPIES: u64 = 3;
 
 async fn gathered(
     context: &mut StatementContext,
-    plan: datafusion::logical_expr::LogicalPlan,
+    plan: datafusion_expr::LogicalPlan,
 ) -> Result<Gathered> {
     let mut held = Held::of(&context.instance.budget);
     let mut rows = query::rows_to_write(context, &plan).await?;

@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
 
 /// The rule for physical plans. It must come before those that leave out sorts.
 #[derive(Debug)]
-pub(crate) struct GroupingSets;
+pub struct GroupingSets;
 
 impl PhysicalOptimizerRule for GroupingSets {
     fn name(&self) -> &str {
