@@ -8,18 +8,13 @@ use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
-use crate::register::register;
-
 /// All functions, each also by its aliases. Copies share them; one may have a few of its own beside them.
 ///
 /// ```
-/// # fn main() -> datafusion_common::Result<()> {
-/// let known = functions::Known::all()?;
+/// let known = functions::Known::all();
 /// assert!(known.scalar("upper").is_some());
 /// assert!(known.aggregates().contains_key("string_agg"));
 /// assert!(known.windows().contains_key("lag"));
-/// # Ok(())
-/// # }
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Known {
@@ -31,25 +26,6 @@ pub struct Known {
 }
 
 impl Known {
-    /// DataFusion's functions, and those of this crate, some in the places of the former.
-    ///
-    /// # Errors
-    /// None that is expected.
-    pub fn all() -> Result<Known> {
-        let mut known = Known::default();
-        for function in datafusion_functions::all_default_functions() {
-            known.add(function);
-        }
-        for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
-            known.add_aggregate(function);
-        }
-        for function in datafusion_functions_window::all_default_window_functions() {
-            known.add_window(function);
-        }
-        register(&mut known);
-        Ok(known)
-    }
-
     /// The function of a row of that name.
     pub fn scalar(&self, name: &str) -> Option<&Arc<ScalarUDF>> {
         let is_named = |own: &&Arc<ScalarUDF>| {

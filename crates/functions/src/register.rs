@@ -17,8 +17,26 @@ use crate::{
     truncate, unknown, widened, windows, wrapped,
 };
 
+impl Known {
+    /// DataFusion's functions, and those of this crate, some in the places of the former.
+    pub fn all() -> Known {
+        let mut known = Known::default();
+        for function in datafusion_functions::all_default_functions() {
+            known.add(function);
+        }
+        for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
+            known.add_aggregate(function);
+        }
+        for function in datafusion_functions_window::all_default_window_functions() {
+            known.add_window(function);
+        }
+        register(&mut known);
+        known
+    }
+}
+
 /// Adds all functions of this crate, some in the place of DataFusion's, and takes away two of DataFusion's.
-pub(crate) fn register(known: &mut Known) {
+fn register(known: &mut Known) {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);
     system::begin();

@@ -76,7 +76,7 @@ impl Planner {
     /// One without rules, and with DataFusion's own settings.
     #[cfg(test)]
     pub(crate) fn plain() -> Planner {
-        let functions = Known::all().unwrap();
+        let functions = Known::all();
         let analyzer = Analyzer::with_rules(Vec::new());
         Planner::new(
             functions,

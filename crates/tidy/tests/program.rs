@@ -24,7 +24,7 @@ const REFUSED: [&str; 14] = [
 fn built_of(name: &str) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--offline", "--edges", "normal,build"])
-        .args(["--prefix", "none", "--no-dedupe", "--package", name])
+        .args(["--prefix", "none", "--package", name])
         .current_dir(tidy::root())
         .output()
         .unwrap();

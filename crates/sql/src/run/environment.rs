@@ -49,7 +49,7 @@ pub(crate) fn template(budget: &Arc<Budget>, width: usize) -> Result<Planner> {
     config.options_mut().extensions.insert(Memory::of(budget));
     let analyzer = Analyzer::with_rules(analyzer_rules());
     Ok(Planner::new(
-        functions::Known::all()?,
+        functions::Known::all(),
         config,
         runtime,
         analyzer,
