@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::frontend::rewrite;
+use syntax::rewrite;
+
 use crate::functions::{advisory, descriptions, objects, privileges, sequences, settings};
 use crate::run::instance::Instance;
 
 /// Functions that the parser or the planner has words of their own for.
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 15] = [
     "coalesce",
     "current_date",
     "current_time",
@@ -18,6 +19,7 @@ const WORDS: [&str; 14] = [
     "nullif",
     "overlay",
     "position",
+    "range",
     "substring",
     "timezone",
     "trim",

@@ -1,4 +1,4 @@
-//! `generate_series` of constants in `from`, as a table.
+//! `generate_series` of constants in `from`, as a table, and DuckDB's `range`, which leaves the end out.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// The series of these arguments: the first number, the last, and the step if it is not one.
+    /// The series that a function gives for these arguments: the first number, the end, and the step if it is not one. Of a
+    /// `range` of one argument the first is zero.
     ///
     /// # Errors
     /// If they are no whole numbers, or if the step is zero.
@@ -28,7 +29,8 @@ impl Series {
                 format!("function {name} does not exist in `from` for these arguments"),
             )
         };
-        if name != "generate_series" {
+        let is_range = name == "range";
+        if !is_range && name != "generate_series" {
             return Err(unknown());
         }
         let numbers = arguments.iter().map(|argument| match argument {
@@ -39,15 +41,34 @@ impl Series {
             _ => Err(unknown()),
         });
         let numbers = numbers.collect::<Result<Vec<i64>>>()?;
-        let (first, last, step) = match numbers[..] {
-            [first, last] => (first, last, 1),
-            [first, last, step] => (first, last, step),
+        let (first, end, step) = match numbers[..] {
+            [end] if is_range => (0, end, 1),
+            [first, end] => (first, end, 1),
+            [first, end, step] => (first, end, step),
             _ => return Err(unknown()),
         };
         if step == 0 {
             return Err(Error::coded("22023", "step size cannot equal zero"));
         }
-        Ok(Series { first, last, step })
+        Ok(if is_range {
+            Series::before(first, end, step)
+        } else {
+            let last = end;
+            Series { first, last, step }
+        })
+    }
+
+    /// The numbers before `end`.
+    fn before(first: i64, end: i64, step: i64) -> Series {
+        match end.checked_sub(step.signum()) {
+            Some(last) => Series { first, last, step },
+            // Nothing is before the least number, and nothing behind the greatest.
+            None => Series {
+                first: 1,
+                last: 0,
+                step: 1,
+            },
+        }
     }
 
     /// How many numbers there are.
@@ -102,6 +123,16 @@ mod tests {
         assert!(all(1, 3, -1).is_empty());
         assert_eq!(all(i64::MAX - 1, i64::MAX, 1), [i64::MAX - 1, i64::MAX]);
         assert_eq!(all(i64::MIN, i64::MAX, i64::MAX).len(), 3);
+        let before = |first, end, step| {
+            let series = Series::before(first, end, step);
+            series.numbers(0, 100).collect::<Vec<i64>>()
+        };
+        assert_eq!(before(0, 3, 1), [0, 1, 2]);
+        assert_eq!(before(0, 4, 2), [0, 2]);
+        assert_eq!(before(0, 5, 2), [0, 2, 4]);
+        assert_eq!(before(3, 0, -1), [3, 2, 1]);
+        assert!(before(0, 0, 1).is_empty());
+        assert!(before(0, i64::MIN, 1).is_empty());
         let series = Series {
             first: 1,
             last: 10,
