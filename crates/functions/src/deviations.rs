@@ -14,7 +14,7 @@ use datafusion_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature};
 use messages::Error;
 
-use crate::known::Known;
+use crate::registry::Registry;
 
 /// What is made of the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,9 +58,9 @@ const fn variance(of_sample: bool, is_root: bool) -> Found {
 }
 
 /// All of them.
-pub(super) fn all(known: &Known) -> Vec<Arc<AggregateUDF>> {
+pub(super) fn all(registry: &Registry) -> Vec<Arc<AggregateUDF>> {
     let all = ALL.iter().filter_map(|(name, found)| {
-        let inner = Arc::clone(known.aggregates().get(*name)?);
+        let inner = Arc::clone(registry.aggregates().get(*name)?);
         let found = *found;
         Some(Arc::new(AggregateUDF::from(Deviation { inner, found })))
     });

@@ -10,7 +10,7 @@ use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature};
 
 use crate::arguments::strings;
-use crate::known::Known;
+use crate::registry::Registry;
 
 /// What becomes of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,14 +22,14 @@ enum Way {
 }
 
 /// DataFusion's functions, but for texts with letters beyond ASCII.
-pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(super) fn all(registry: &Registry) -> impl Iterator<Item = Arc<ScalarUDF>> {
     let all = [
         ("upper", Way::Upper),
         ("lower", Way::Lower),
         ("initcap", Way::Initial),
     ];
     let all = all.map(|(name, way)| {
-        let inner = Arc::clone(known.scalar(name)?);
+        let inner = Arc::clone(registry.scalar(name)?);
         Some(Arc::new(ScalarUDF::from(Letters { inner, way })))
     });
     all.into_iter().flatten()

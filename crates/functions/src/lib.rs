@@ -1,7 +1,7 @@
 //! SQL's functions beside DataFusion's, and instead of some of them: scalar functions, aggregates and functions of windows.
 //!
 //! All are functions of DataFusion, which Atoll's own engine calls as any other, so that all executors give the same
-//! answers. A scalar function is a name, types, and a plain function over arrays (`own`). [`Known`] are all of them,
+//! answers. A scalar function is a name, types, and a plain function over arrays (`own`). [`Registry`] has all of them,
 //! by their names; those that stand for operators are found by [`special`].
 //!
 //! A function gets arrays and no context. It knows no plan, no catalog and no session: what it asks of these it asks of a
@@ -70,7 +70,6 @@ mod format;
 pub mod intervals;
 mod items;
 pub mod json;
-mod known;
 mod lengthened;
 mod letters;
 pub mod like;
@@ -100,6 +99,7 @@ mod read_dates;
 mod read_pattern;
 pub mod regexps;
 mod register;
+mod registry;
 pub mod regular;
 pub mod rounding;
 pub mod same;
@@ -121,5 +121,5 @@ pub mod widened;
 pub mod windows;
 mod wrapped;
 
-pub use known::Known;
 pub use register::{json_key, special};
+pub use registry::Registry;

@@ -12,7 +12,7 @@ use datafusion_expr::{
 use messages::Error;
 
 use crate::arguments::{accepted, is_bytea};
-use crate::known::Known;
+use crate::registry::Registry;
 
 /// How long some bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ enum Measure {
 }
 
 /// DataFusion's functions of that kind, which take bytes for texts, or refuse them.
-pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(super) fn all(registry: &Registry) -> impl Iterator<Item = Arc<ScalarUDF>> {
     let all = [
         ("length", Measure::Bytes),
         ("octet_length", Measure::Bytes),
@@ -33,7 +33,7 @@ pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
         ("character_length", Measure::None),
     ];
     let all = all.map(|(name, measure)| {
-        let inner = known.scalar(name)?;
+        let inner = registry.scalar(name)?;
         Some(Arc::new(ScalarUDF::from(Measured {
             name,
             measure,

@@ -6,9 +6,9 @@ use std::sync::{Arc, LazyLock};
 use datafusion_common::{Result, internal_err};
 use datafusion_expr::{Expr, ScalarUDF, ScalarUDFImpl};
 
-use crate::known::Known;
 use crate::lists::names::MAKE;
 use crate::own::Own;
+use crate::registry::Registry;
 use crate::{
     acl, aggregates, angles, as_of, between_values, binary, bytes, catalog, clock, coalesce,
     concat, convert, cut, dates, decimals, deviations, domains, enums, format, intervals, json,
@@ -17,36 +17,36 @@ use crate::{
     truncate, unknown, widened, windows, wrapped,
 };
 
-impl Known {
+impl Registry {
     /// DataFusion's functions, and those of this crate, some in the places of the former.
-    pub fn all() -> Known {
-        let mut known = Known::default();
+    pub fn all() -> Registry {
+        let mut registry = Registry::default();
         for function in datafusion_functions::all_default_functions() {
-            known.add(function);
+            registry.add(function);
         }
         for function in datafusion_functions_aggregate::all_default_aggregate_functions() {
-            known.add_aggregate(function);
+            registry.add_aggregate(function);
         }
         for function in datafusion_functions_window::all_default_window_functions() {
-            known.add_window(function);
+            registry.add_window(function);
         }
-        register(&mut known);
-        known
+        register(&mut registry);
+        registry
     }
 }
 
 /// Adds all functions of this crate, some in the place of DataFusion's, and takes away two of DataFusion's.
-fn register(known: &mut Known) {
+fn register(registry: &mut Registry) {
     // It is the same each time.
     let _ = own::READ.set(convert::convert);
     system::begin();
-    let truncate = known.scalar("date_trunc").cloned();
+    let truncate = registry.scalar("date_trunc").cloned();
     let alike = ["coalesce", "nullif", "greatest", "least"];
-    let alike = alike.map(|name| known.scalar(name).cloned());
-    let rounding = places::NAMES.map(|name| known.scalar(name).cloned());
+    let alike = alike.map(|name| registry.scalar(name).cloned());
+    let rounding = places::NAMES.map(|name| registry.scalar(name).cloned());
     let rounding: Vec<_> = rounding.iter().flatten().map(places::rounding).collect();
-    let measured = measured::all(known).chain(wrapped::all(known));
-    let measured: Vec<_> = measured.chain(letters::all(known)).collect();
+    let measured = measured::all(registry).chain(wrapped::all(registry));
+    let measured: Vec<_> = measured.chain(letters::all(registry)).collect();
     let scalars = texts::all()
         .into_iter()
         .chain(format::all())
@@ -97,23 +97,23 @@ fn register(known: &mut Known) {
         .chain(structs::named())
         .chain([lists::records::function()]);
     for function in scalars {
-        known.add(function);
+        registry.add(function);
     }
     // They are for DataFusion's own reader of files.
     for name in ["file_row_index", "input_file_name"] {
-        known.remove(name);
+        registry.remove(name);
     }
-    register_aggregates(known);
+    register_aggregates(registry);
 }
 
-fn register_aggregates(known: &mut Known) {
+fn register_aggregates(registry: &mut Registry) {
     let aggregates = aggregates::all().into_iter().chain(quantiles::all());
-    let aggregates = aggregates.chain(deviations::all(known));
+    let aggregates = aggregates.chain(deviations::all(registry));
     for function in aggregates.chain([sum::sum(), mean::mean(), between_values::quantile()]) {
-        known.add_aggregate(function);
+        registry.add_aggregate(function);
     }
-    for function in windows::shifts::all(known) {
-        known.add_window(function);
+    for function in windows::shifts::all(registry) {
+        registry.add_window(function);
     }
 }
 

@@ -12,7 +12,7 @@ use datafusion_expr::{
 use messages::Error;
 use table::has_infinite;
 
-use crate::known::Known;
+use crate::registry::Registry;
 
 /// What is otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,9 +38,9 @@ const ALL: [(&str, Change); 9] = [
 ];
 
 /// All of them.
-pub(super) fn all(known: &Known) -> impl Iterator<Item = Arc<ScalarUDF>> {
+pub(super) fn all(registry: &Registry) -> impl Iterator<Item = Arc<ScalarUDF>> {
     let all = ALL.map(|(name, change)| {
-        let inner = Arc::clone(known.scalar(name)?);
+        let inner = Arc::clone(registry.scalar(name)?);
         let wrapped = Wrapped {
             name,
             change,

@@ -1,7 +1,7 @@
 //! SQL over Atoll's tables.
 //!
 //! DataFusion parses, plans and optimises statements, and Atoll's own engine runs the queries. Beside this crate only
-//! `functions` and `messages` know DataFusion. This crate adds:
+//! `syntax`, `functions` and `messages` know DataFusion. This crate adds:
 //!
 //! * **One snapshot per statement, or per transaction.** A statement sees the tables as they were when it began, or when
 //!   the transaction began that `begin` started in its session, with what that has changed. Transactions that
@@ -20,18 +20,18 @@
 //! lower        from logical plans to programs of Atoll's own engine
 //! scan         tables, files and views as sources of plans
 //! optimize     rules of the analyzer and the optimiser
-//! frontend     from text to checked and rewritten syntax trees; types and operators for the planner
+//! bind         types, operators and windows for the planner; definitions of tables
 //! resources    admission, memory, spilling, stack, stopping
 //! search_path  the schemas in which names are looked up
 //! rights       who may do what
 //! limits       what users may have
 //! settings     what a server has been told of a session
 //! locks        who holds which lock, and who waits for one
-//! names, system
+//! planner      functions, rules and settings
 //! ```
 //!
-//! A file uses files of its own layer and of those below it, never of one above. Scalar functions and aggregates are in
-//! the crate [`functions`], errors and the words of SQL in [`messages`]: both know no plan and no session.
+//! A file uses files of its own layer and of those below it, never of one above. Syntax trees are made in the crate [`syntax`],
+//! scalar functions and aggregates are in [`functions`], errors and the words of SQL in [`messages`]: they know no plan and no session.
 //!
 //! # What is declared and what is enforced
 //!
@@ -64,12 +64,10 @@
 //! # }
 //! ```
 
-mod frontend;
+mod bind;
 mod limits;
 mod locks;
 mod lower;
-mod modes;
-mod names;
 mod optimize;
 mod planner;
 mod resources;
@@ -79,16 +77,11 @@ mod scan;
 mod search_path;
 mod settings;
 mod statements;
-mod system;
 
 pub(crate) use ::functions;
 pub(crate) use messages::{self, error};
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
-pub use frontend::copy_options::{Forced, HeaderLine};
-pub use frontend::quoted::quoted_constant;
-pub use frontend::script;
-pub use frontend::transfer::{Transfer, TransferFormat, transfer};
 pub use functions::temporal::local::Local;
 pub use functions::temporal::settings::{date_style, time_zone};
 pub use ingest::Columns as FrameColumns;
@@ -114,4 +107,8 @@ pub use run::visible::{as_texts, as_texts_of, refuse_not_finite, uuid_text};
 pub use settings::{Backend, OpenCursor, Peers, SessionOwner, Setting};
 pub use statements::described::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
+pub use syntax::copy_options::{Forced, HeaderLine};
+pub use syntax::quoted::quoted_constant;
+pub use syntax::script;
+pub use syntax::transfer::{Transfer, TransferFormat, transfer};
 pub use table::{Infinity, NotFinite, cast_moments, decimal_text, infinity_at};

@@ -22,13 +22,13 @@ use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use datafusion_sql::parser::Statement;
 use datafusion_sql::resolve::resolve_table_references;
 
-use crate::functions::Known;
+use crate::functions::Registry;
 
 /// The planner of a statement.
 #[derive(Clone)]
 pub(crate) struct Planner {
     /// What can be called.
-    pub functions: Known,
+    pub functions: Registry,
     config: SessionConfig,
     props: ExecutionProps,
     /// The memory in which functions compute.
@@ -47,7 +47,7 @@ struct Rules {
 impl Planner {
     /// A planner with these functions, settings and rules, which computes within `runtime`.
     pub(crate) fn new(
-        functions: Known,
+        functions: Registry,
         config: SessionConfig,
         runtime: Arc<RuntimeEnv>,
         analyzer: Analyzer,
@@ -76,7 +76,7 @@ impl Planner {
     /// One without rules, and with DataFusion's own settings.
     #[cfg(test)]
     pub(crate) fn plain() -> Planner {
-        let functions = Known::all();
+        let functions = Registry::all();
         let analyzer = Analyzer::with_rules(Vec::new());
         Planner::new(
             functions,

@@ -6,16 +6,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use syntax::names::{
+    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, of_schema, schema_of, session_of,
+};
 use table::{Acl, Privileges, Role, Tables};
 
 use crate::error::{Error, Result, WITHIN};
-use crate::names::{
-    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, of_schema, schema_of, session_of,
-};
 use crate::settings::SessionOwner;
 
-/// The name of all roles together.
-pub(crate) const PUBLIC: &str = "";
+pub(crate) use syntax::roles::PUBLIC;
 
 /// What stands for the database where names of things stand.
 pub(crate) const DATABASE: &str = "\u{1}";

@@ -5,21 +5,20 @@
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use table::Tables;
-
-use crate::error::{Error, Result, WITHIN};
-use crate::names::{
+use syntax::names::{
     INFORMATION_SCHEMA, PG_CATALOG, PG_TEMP, SCHEMA, base, catalog_name, exact, quoted, schema_of,
     temporary,
 };
+use syntax::system::is_of_catalog;
+use table::Tables;
+
+use crate::error::{Error, Result, WITHIN};
 use crate::settings::DateSettings;
-use crate::system::is_of_catalog;
 
 /// In a path, the schema that is called as the user.
 const USER: &str = "$user";
 
-/// What a path is set to; none for what it is at first: `"$user", public`.
-pub(crate) type Setting = Option<Arc<[String]>>;
+pub(crate) use syntax::names::PathSetting as Setting;
 
 /// The path of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +110,7 @@ impl SearchPath {
         names.find(there)
     }
 
-    /// The name in the catalog of what a statement [writes](crate::names::written) so, whether there is such a thing or not.
+    /// The name in the catalog of what a statement [writes](syntax::names::written) so, whether there is such a thing or not.
     /// What is found nowhere gets a name that nothing has, unless it may be something that is no table in `public`.
     pub(crate) fn resolve(&self, tables: &Tables, written: &str) -> String {
         self.resolve_beside(tables, None, written)
@@ -134,7 +133,7 @@ impl SearchPath {
         }
     }
 
-    /// The name in the catalog of the type that a statement [writes](crate::names::written) so, whether there is one or not.
+    /// The name in the catalog of the type that a statement [writes](syntax::names::written) so, whether there is one or not.
     pub(crate) fn resolve_type(&self, tables: &Tables, written: &str) -> String {
         if let Some((schema, name)) = written.split_once(WITHIN) {
             return self.named(schema, name);
@@ -186,7 +185,7 @@ impl SearchPath {
         self.existing(tables).next()
     }
 
-    /// The name in the catalog of what is to be created and is [written](crate::names::written) so.
+    /// The name in the catalog of what is to be created and is [written](syntax::names::written) so.
     ///
     /// # Errors
     /// If its schema does not exist or is the system's, or if the path has none.

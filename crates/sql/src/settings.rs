@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
+use syntax::modes::{Isolation, Modes};
 
 use crate::error::Result;
 use crate::functions::settings::KnownSession;
@@ -12,7 +13,6 @@ use crate::functions::temporal::local::Local;
 pub(crate) use crate::functions::temporal::settings::DateSettings;
 use crate::locks::SessionLocks;
 use crate::locks::calls::{LockCalls, TransactionLocks};
-use crate::modes::{Isolation, Modes};
 
 /// A setting of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

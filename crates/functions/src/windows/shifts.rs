@@ -13,12 +13,12 @@ use datafusion_expr::function::{ExpressionArgs, PartitionEvaluatorArgs, WindowUD
 use datafusion_expr::{LimitEffect, PartitionEvaluator, Signature, WindowUDF, WindowUDFImpl};
 use datafusion_physical_expr::PhysicalExpr;
 
-use crate::known::Known;
+use crate::registry::Registry;
 
 /// Both functions.
-pub(crate) fn all(known: &Known) -> Vec<Arc<WindowUDF>> {
+pub(crate) fn all(registry: &Registry) -> Vec<Arc<WindowUDF>> {
     let all = ["lag", "lead"].into_iter().filter_map(|name| {
-        let inner = Arc::clone(known.windows().get(name)?);
+        let inner = Arc::clone(registry.windows().get(name)?);
         Some(Arc::new(WindowUDF::new_from_impl(Shift { inner })))
     });
     all.collect()

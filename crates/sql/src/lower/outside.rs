@@ -17,7 +17,7 @@ use crate::functions::present::Memory;
 use crate::resources::stream::within;
 use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::arrays::table::ArrayScan;
-use crate::scan::rows::{Batches, Maker, Rows};
+use crate::scan::rows::{Batches, RowSource, RowTable};
 use crate::scan::written_rows::WrittenRows;
 
 /// Rows of a source of which nothing is known.
@@ -27,7 +27,7 @@ const ROWS: f64 = 1_000.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Outside {
     name: String,
-    maker: Arc<dyn Maker>,
+    source: Arc<dyn RowSource>,
     /// The columns that are read of those that it makes, in their order; all if none.
     projection: Option<Vec<usize>>,
     task: Arc<TaskContext>,
@@ -43,16 +43,16 @@ impl Outside {
     pub(super) fn of_scan(scan: &TableScan, task: &Arc<TaskContext>) -> Result<Outside> {
         let table = &scan.source;
         let mut projection = scan.projection.clone();
-        let maker = if let Some(array) = table.downcast_ref::<ArrayTable>() {
+        let source = if let Some(array) = table.downcast_ref::<ArrayTable>() {
             let columns = projection.take();
             let filters: Vec<_> = unnormalize_cols(scan.filters.iter().cloned());
             let width = task.session_config().target_partitions();
             let scan = ArrayScan::new(array, columns.as_ref(), &filters, width).map_err(called)?;
-            Arc::new(scan) as Arc<dyn Maker>
-        } else if let Some(rows) = table.downcast_ref::<Rows>() {
-            Arc::clone(&rows.maker)
+            Arc::new(scan) as Arc<dyn RowSource>
+        } else if let Some(rows) = table.downcast_ref::<RowTable>() {
+            Arc::clone(&rows.source)
         } else if let Some(written) = table.downcast_ref::<WrittenRows>() {
-            Arc::clone(&written.rows.maker)
+            Arc::clone(&written.rows.source)
         } else {
             return Err(Error::Unsupported(format!(
                 "rows of {}, which nothing makes",
@@ -61,8 +61,8 @@ impl Outside {
         };
         Ok(Outside {
             name: scan.table_name.table().to_owned(),
-            rows: maker.rows().map_or(ROWS, |rows| rows as f64),
-            maker,
+            rows: source.rows().map_or(ROWS, |rows| rows as f64),
+            source,
             projection,
             task: Arc::clone(task),
         })
@@ -79,21 +79,21 @@ impl ExternalSource for Outside {
     }
 
     fn parts(&self) -> usize {
-        self.maker.parts()
+        self.source.parts()
     }
 
     fn is_once(&self) -> bool {
-        self.maker.is_once()
+        self.source.is_once()
     }
 
     fn explain(&self) -> Vec<String> {
-        self.maker.explain()
+        self.source.explain()
     }
 
     fn open(&self, opening: &Opening<'_>) -> Result<Arc<dyn ExternalParts>> {
         // Rows may be dealt to parts as they come: the first of several readers has all.
         let parts = if opening.share.0 == 0 {
-            self.maker.begin()
+            self.source.begin()
         } else {
             Vec::new()
         };

@@ -11,6 +11,7 @@ use datafusion_common::{Result, plan_err};
 use datafusion_expr::{
     Distinct, Expr, Join, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, Union,
 };
+use syntax::names::INSERTED_ROWS;
 
 use crate::functions::arguments::TEXT;
 use crate::functions::convert::conversion;
@@ -18,7 +19,6 @@ use crate::functions::lists::types::{is_list, is_special, quoted_beside, togethe
 use crate::functions::object_kinds::gives_name;
 use crate::functions::unknown::{quoted, read_beside};
 use crate::messages::types::standard_name;
-use crate::names::INSERTED_ROWS;
 use crate::optimize::expressions::{cast, is_text};
 use crate::optimize::multiset::is_set;
 

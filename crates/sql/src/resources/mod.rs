@@ -6,7 +6,6 @@ pub(crate) mod activity;
 pub(crate) mod admission;
 pub(crate) mod allowance;
 pub(crate) mod budget;
-pub(crate) mod guard;
 pub(crate) mod sequences;
 pub(crate) mod stop;
 pub(crate) mod stream;

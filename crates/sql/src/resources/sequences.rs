@@ -11,10 +11,10 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use store::{Store, Transaction};
+use syntax::names::session_of;
 use table::{Position, Sequence};
 
 use crate::error::{Error, Result};
-use crate::names::session_of;
 
 /// How many numbers more than were asked for are kept as given, at least.
 const AHEAD: usize = 32;

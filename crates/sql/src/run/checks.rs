@@ -8,12 +8,12 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use sqlparser::ast::Ident;
+use syntax::expression::expression;
+use syntax::lengths;
+use syntax::mentioned;
 use table::{Check, Definition, is_wide};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::expression;
-use crate::frontend::lengths;
-use crate::frontend::mentioned;
 use crate::functions::convert::to_texts;
 use crate::functions::lists::types::is_special;
 use crate::run::context::StatementContext;

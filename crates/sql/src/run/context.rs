@@ -14,19 +14,19 @@ use datafusion_sql::planner::{ParserOptions, SqlToRel};
 use memory::{Budget, Traffic};
 use sqlparser::ast::Statement as Sql;
 use store::Snapshot;
+use syntax::names::CATALOG;
+use syntax::{
+    casts_apart, ctes, graphs, limit_columns, operators, outer_names, readers, sort_names,
+};
 use table::{Privileges, Table, Tables};
 
+use crate::bind::domain_casts::DomainCasts;
+use crate::bind::{calls, definition, domain_casts, records, typed_values};
 use crate::error::{Error, Result};
-use crate::frontend::domain_casts::DomainCasts;
-use crate::frontend::{
-    casts_apart, ctes, definition, domain_casts, grammar, graphs, limit_columns, operators,
-    outer_names, readers, records, sort_names, typed_values,
-};
 use crate::functions::present::Memory;
 use crate::functions::sequences::Numbers;
 use crate::limits;
 use crate::messages::nearest::unknown_table;
-use crate::names::CATALOG;
 use crate::optimize::floats;
 use crate::resources::allowance::Allowance;
 use crate::rights::Rights;
@@ -251,7 +251,7 @@ impl StatementContext {
         self.rights.check(&self.tables, name, wanted)
     }
 
-    /// The name in the catalog of the table that the session [writes](crate::names::written) so.
+    /// The name in the catalog of the table that the session [writes](syntax::names::written) so.
     pub(crate) fn own(&self, written: &str) -> String {
         self.path.resolve(&self.tables, written)
     }
@@ -322,7 +322,7 @@ impl StatementContext {
         let mut calls = self.calls(&mut statement, rights).await?;
         calls.only_written = only_written;
         ctes::mark(&mut statement, &|name| self.is_volatile(name))?;
-        grammar::check_calls(&statement, &self.planner)?;
+        calls::check(&statement, &self.planner)?;
         typed_values::cast(&mut statement, &self.tables, &path);
         let domains = domain_casts::take(&mut statement, &self.tables, &path)?;
         casts_apart::tell(&mut statement);

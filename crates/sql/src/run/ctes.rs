@@ -1,4 +1,4 @@
-//! Runs common table expressions that are [computed once](crate::frontend::ctes), and [parts of large plans](shared_plans), before the statement that reads them,
+//! Runs common table expressions that are [computed once](syntax::ctes), and [parts of large plans](shared_plans), before the statement that reads them,
 //! and puts their rows in the places of their plans.
 
 use std::borrow::Cow;
@@ -13,14 +13,14 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, SubqueryAlias, Volatility};
 use futures::TryStreamExt;
+use syntax::ctes::ONCE;
 
 use crate::error::{Error, Result};
-use crate::frontend::ctes::ONCE;
 use crate::functions::advisory;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::run::{query, shared_plans};
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 
 impl StatementContext {
     /// `plan` with the rows of all common table expressions that are to be computed once, in memory.
@@ -75,7 +75,7 @@ impl StatementContext {
     }
 
     /// The rows of `plan`, with the columns of `schema`.
-    async fn computed(&mut self, plan: &LogicalPlan, schema: SchemaRef) -> Result<Arc<Rows>> {
+    async fn computed(&mut self, plan: &LogicalPlan, schema: SchemaRef) -> Result<Arc<RowTable>> {
         let mut held = Held::of(self.budget());
         let mut rows = Box::pin(query::rows(self, plan)).await?;
         let mut batches = Vec::new();
@@ -87,7 +87,7 @@ impl StatementContext {
             })?;
             batches.push(as_planned(&batch, &schema)?);
         }
-        Ok(Arc::new(Rows::held(schema, batches, held)))
+        Ok(Arc::new(RowTable::held(schema, batches, held)))
     }
 }
 
@@ -123,7 +123,7 @@ fn depends(plan: &LogicalPlan) -> DataFusionResult<bool> {
 }
 
 /// `plan` with `tables` in the places of the subqueries of their names.
-fn in_place(plan: LogicalPlan, tables: &HashMap<String, Arc<Rows>>) -> Result<LogicalPlan> {
+fn in_place(plan: LogicalPlan, tables: &HashMap<String, Arc<RowTable>>) -> Result<LogicalPlan> {
     let replaced = plan.transform_down_with_subqueries(|node| {
         let LogicalPlan::SubqueryAlias(subquery) = &node else {
             return Ok(Transformed::no(node));

@@ -11,13 +11,13 @@ use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryStreamExt};
 use sqlparser::ast::{Insert, Statement as Sql, TableObject, Value};
+use syntax::expression;
+use syntax::names::{quoted, table_name};
 use table::{Column, Definition};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression;
 use crate::functions::convert::cast_to;
 use crate::functions::sequences::calls;
-use crate::names::{quoted, table_name};
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;

@@ -14,9 +14,9 @@ use sqlparser::ast::{
     SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Value, Visitor,
     VisitorMut,
 };
+use syntax::names::column_name;
+use syntax::walk::Walk;
 
-use crate::frontend::walk::Walk;
-use crate::names::column_name;
 use crate::run::shared_columns::{Column, Lookup, only};
 use crate::scan::provider::Provider;
 

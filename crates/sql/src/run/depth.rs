@@ -1,7 +1,8 @@
 //! How deep views nest in a statement.
 
+use syntax::views::View;
+
 use crate::error::{Error, MAX_NESTING, Result};
-use crate::frontend::views::View;
 
 /// How many views a query stands within, and how deep their trees are together.
 #[derive(Clone, Copy, Debug, Default)]

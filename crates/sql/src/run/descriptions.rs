@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use syntax::deparse::pretty as pretty_expression;
+use syntax::names::{
+    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name,
+    constraint_of, of_schema, quoted, schema_of,
+};
 use table::Tables;
 
 use crate::error::Error;
-use crate::frontend::deparse::pretty as pretty_expression;
 use crate::functions::descriptions::{Descriptions, Made};
 use crate::functions::object_kinds::Kind;
 use crate::functions::sequences::relation;
 use crate::messages::numbers::{
     enum_array_number, enum_number, role_number, schema_number, table_number, type_named,
     type_title,
-};
-use crate::names::{
-    self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name,
-    constraint_of, of_schema, quoted, schema_of,
 };
 use crate::rights::GIVEN;
 use crate::scan::catalog::{

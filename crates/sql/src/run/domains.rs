@@ -13,18 +13,18 @@ use datafusion_expr::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use sqlparser::ast::Ident;
+use syntax::domains::VALUE;
+use syntax::expression::expression;
+use syntax::names::{base, quoted};
 use table::{Domain, Tables};
 
+use crate::bind::composites::{Tested, tested};
+use crate::bind::domain_casts::{Cast, DomainCasts, function_name};
 use crate::error::{Error, Result};
-use crate::frontend::composites::{Tested, tested};
-use crate::frontend::domain_casts::{Cast, DomainCasts, function_name};
-use crate::frontend::domains::VALUE;
-use crate::frontend::expression::expression;
 use crate::functions::arguments::strings;
 use crate::functions::convert::convert;
 use crate::functions::lists::types::{dimensions, is_list, list_of, lists, range};
 use crate::functions::structs::values as field_values;
-use crate::names::{base, quoted};
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;
 use crate::search_path::SearchPath;

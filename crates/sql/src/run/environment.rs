@@ -7,11 +7,12 @@ use datafusion_execution::config::SessionConfig;
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_optimizer::analyzer::{Analyzer, AnalyzerRule};
 use memory::Budget;
+use syntax::depth;
+use syntax::names::{CATALOG, SCHEMA};
 
 use crate::error::Result;
 use crate::functions;
 use crate::functions::present::Memory;
-use crate::names::{CATALOG, SCHEMA};
 use crate::optimize::casts::Casts;
 use crate::optimize::checked::CheckedArithmetic;
 use crate::optimize::comparisons::Comparisons;
@@ -34,7 +35,6 @@ use crate::optimize::stoppable::Stoppable;
 use crate::optimize::undefined::Undefined;
 use crate::planner::Planner;
 use crate::resources::budget::BudgetPool;
-use crate::resources::guard;
 use crate::run::blanks::Blanks;
 
 /// Rows of a batch. A page of 64 KiB holds as many 8-byte values.
@@ -49,7 +49,7 @@ pub(crate) fn template(budget: &Arc<Budget>, width: usize) -> Result<Planner> {
     config.options_mut().extensions.insert(Memory::of(budget));
     let analyzer = Analyzer::with_rules(analyzer_rules());
     Ok(Planner::new(
-        functions::Known::all(),
+        functions::Registry::all(),
         config,
         runtime,
         analyzer,
@@ -97,7 +97,7 @@ fn config(width: usize) -> SessionConfig {
     options.sql_parser.map_string_types_to_utf8view = true;
     // `optimize::order` knows who sees it.
     options.sql_parser.enable_subquery_sort_elimination = false;
-    if let Ok(limit) = ConfigNonZeroUsize::try_new(guard::PARSER_RECURSION) {
+    if let Ok(limit) = ConfigNonZeroUsize::try_new(depth::PARSER_RECURSION) {
         options.sql_parser.recursion_limit = limit;
     }
     // `optimize::rules` decides on the passes itself.

@@ -11,11 +11,11 @@ use sqlparser::ast::{
     Select, SelectItem, SetExpr, Statement as Sql, TableAlias, TableAliasColumnDef, TableFactor,
     TableWithJoins, Value, Visitor, VisitorMut,
 };
+use syntax::flow::{flow, outcome};
+use syntax::names::{column_name, is_literal, looks_like_file};
+use syntax::walk::{Walk, WalkMut};
 
 use crate::error::{Error, Result};
-use crate::frontend::flow::{flow, outcome};
-use crate::frontend::walk::{Walk, WalkMut};
-use crate::names::{column_name, is_literal, looks_like_file};
 use crate::run::from_sources::{self, Walk as FromWalk, table_of};
 use crate::run::shared_columns::{Lookup, only};
 use crate::scan::files::table::FileTable;

@@ -10,8 +10,8 @@ use datafusion_sql::planner::object_name_to_table_reference;
 use sqlparser::ast::{
     Expr, Ident, Join, JoinOperator, ObjectName, SetExpr, TableFactor, TableWithJoins,
 };
+use syntax::names::{column_name, is_literal};
 
-use crate::names::{column_name, is_literal};
 use crate::run::shared_columns::{Lookup, only};
 
 /// One of what a `from` names.

@@ -3,11 +3,11 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use sqlparser::ast::Ident;
+use syntax::expression::expression;
+use syntax::mentioned;
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::expression;
-use crate::frontend::mentioned;
 use crate::functions::temporal::local::Local;
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;

@@ -23,13 +23,13 @@ use datafusion_optimizer::OptimizerRule;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use parking_lot::Mutex;
 use sqlparser::ast::Statement as Sql;
+use syntax::key_query::date;
+use syntax::parameters::Readied;
+use syntax::parse::{Statement, parse};
+use syntax::plain::{plain_decimal, plain_interval};
+use syntax::prepared::number;
 
 use crate::error::{Error, Result};
-use crate::frontend::key_query::date;
-use crate::frontend::parameters::Readied;
-use crate::frontend::parse::{Statement, parse};
-use crate::frontend::plain::{plain_decimal, plain_interval};
-use crate::frontend::prepared::number;
 use crate::optimize::checked::operands;
 use crate::optimize::expressions::is_text;
 use crate::optimize::likes::is_odd;
@@ -114,7 +114,7 @@ pub(crate) struct GenericRun {
     pub constants: Option<Constants>,
 }
 
-/// A query that is written with constants and runs by the plan of its [shape](crate::frontend::shapes).
+/// A query that is written with constants and runs by the plan of its [shape](syntax::shapes).
 pub(crate) struct Constants {
     /// As it is written.
     pub text: String,

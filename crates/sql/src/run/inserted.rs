@@ -13,11 +13,11 @@ use datafusion_sql::planner::{ParserOptions, SqlToRel, object_name_to_table_refe
 use sqlparser::ast::{
     Expr as Item, Parens, Query, SetExpr, Statement as Sql, TableObject, Values, Visitor,
 };
+use syntax::expression::written;
+use syntax::names::INSERTED_ROWS;
+use syntax::walk::Walk;
 
 use crate::error::Result;
-use crate::frontend::expression::written;
-use crate::frontend::walk::Walk;
-use crate::names::INSERTED_ROWS;
 use crate::optimize::floats;
 use crate::run::resolver::Resolver;
 use crate::scan::provider::Provider;

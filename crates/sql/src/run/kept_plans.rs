@@ -14,10 +14,10 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, Volatility};
 use engine::Prepared;
 use parking_lot::Mutex;
+use syntax::ctes::ONCE;
 use workers::Workers;
 
 use crate::error::Result;
-use crate::frontend::ctes::ONCE;
 use crate::optimize::{known_arguments, known_limits};
 use crate::scan::provider::Provider;
 use crate::search_path::SearchPath;

@@ -12,10 +12,10 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_physical_expr::PhysicalExpr;
 use parking_lot::Mutex;
 use sqlparser::ast::{Expr, Query, Value, Visitor};
+use syntax::names::column_name;
+use syntax::walk::Walk;
 
-use crate::frontend::walk::Walk;
 use crate::functions::temporal::local::Local;
-use crate::names::column_name;
 
 /// The most lists of expressions that are kept.
 const MOST: usize = 64;
@@ -133,7 +133,7 @@ mod tests {
     use arrow::datatypes::{Field, Schema};
 
     use super::*;
-    use crate::frontend::expression::expression;
+    use syntax::expression::expression;
 
     fn asked(items: &[&str]) -> Asked {
         let items = items.iter().map(|text| expression(text).unwrap());

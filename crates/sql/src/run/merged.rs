@@ -12,11 +12,11 @@ use sqlparser::ast::{
     Ident, ObjectName, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, TableFactor, VisitorMut, WildcardAdditionalOptions,
 };
+use syntax::flow::{flow, outcome};
+use syntax::names::column_name;
+use syntax::walk::WalkMut;
 
 use crate::error::{Error, Result};
-use crate::frontend::flow::{flow, outcome};
-use crate::frontend::walk::WalkMut;
-use crate::names::column_name;
 use crate::run::dependent_columns::Dependent;
 use crate::run::shared_columns::{Column, Columns, Cte, Lookup, is_plain, shares, shares_columns};
 use crate::run::{file_columns, system_columns, wide_joins};

@@ -10,9 +10,9 @@ use datafusion_common::{DFSchema, JoinType, ScalarValue};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Distinct, Expr, LogicalPlan, TableScan};
+use syntax::lengths;
 use table::{Definition, timetz_type};
 
-use crate::frontend::lengths;
 use crate::functions::arguments::is_text;
 use crate::functions::cut::{CUT_CHAR, CUT_TEXT};
 use crate::functions::lists::names::{MAKE, SLICE, SUBSCRIPT};

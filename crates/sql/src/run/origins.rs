@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use syntax::names::session_of;
 use table::Definition;
 
 use crate::messages::numbers::table_number;
-use crate::names::session_of;
 use crate::run::modifiers::Modifier;
 
 /// The column of a table that a column of a result is, by its numbers in `pg_attribute`.

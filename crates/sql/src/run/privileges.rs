@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use syntax::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, of_schema};
 use table::{Privileges, Tables};
 
 use crate::error::{Error, Result};
@@ -9,7 +10,6 @@ use crate::functions::privileges::{Named, Privileged, Thing};
 use crate::functions::sequences::relation;
 use crate::messages::nearest::unknown_table;
 use crate::messages::numbers::{role_number, schema_number, table_number};
-use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, of_schema};
 use crate::rights::{self, DATABASE, GIVEN, PUBLIC, Rights, no_role};
 use crate::run::arrays::Arrays;
 use crate::search_path::{SearchPath, no_schema};

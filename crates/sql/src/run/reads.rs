@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use crate::planner::Planner;
 use datafusion_sql::parser::Statement as Extended;
 use sqlparser::ast::{Expr, Insert, Statement as Sql, TableObject, Visit, Visitor};
+use syntax::names::{known, table_name};
+use syntax::walk::Walk;
 
 use crate::error::Result;
-use crate::frontend::walk::Walk;
-use crate::names::{known, table_name};
 
 /// The table that `statement` writes to, if it reads nothing of it; `target` is that of an `update` or `delete`.
 ///
@@ -82,7 +82,7 @@ fn names_any(tree: &impl Visit) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::parse::{Statement, parse};
+    use syntax::parse::{Statement, parse};
 
     #[test]
     fn what_names_no_column_reads_none() {

@@ -12,24 +12,24 @@ use datafusion_common::file_options::file_type::FileType;
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF};
 use datafusion_sql::parser::Statement as Extended;
+use syntax::names::{
+    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, known, looks_like_file, schema_of,
+};
+use syntax::readers;
+use syntax::returning::{EXCLUDED, TARGET, WRITTEN};
 use table::{Privileges, Tables};
 
+use crate::bind::domain_casts::DomainCasts;
+use crate::bind::planners::Types;
+use crate::bind::symbols::Operators;
+use crate::bind::text_operators::TextOperators;
 use crate::error::{Error, Result, WITHIN};
-use crate::frontend::domain_casts::DomainCasts;
-use crate::frontend::planners::Types;
-use crate::frontend::readers;
-use crate::frontend::returning::{EXCLUDED, TARGET, WRITTEN};
-use crate::frontend::symbols::Operators;
-use crate::frontend::text_operators::TextOperators;
 use crate::functions::descriptions::{self, Descriptions};
 use crate::functions::objects;
 use crate::functions::privileges::{self, Privileged};
 use crate::functions::sequences::{self, Numbers};
 use crate::functions::{advisory, clock, settings};
 use crate::messages::nearest::unknown_table;
-use crate::names::{
-    CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, known, looks_like_file, schema_of,
-};
 use crate::optimize::working_table::WorkTable;
 use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};

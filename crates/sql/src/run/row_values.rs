@@ -11,12 +11,12 @@ use datafusion_common::{DFSchema, TableReference};
 use datafusion_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Volatility};
 use datafusion_physical_expr::PhysicalExpr;
 use sqlparser::ast::{self, Statement as Sql};
+use syntax::names::base;
+use syntax::returning::from_rows;
+use syntax::rewrite::mark_condition;
 
 use crate::error::{Error, Result};
-use crate::frontend::returning::from_rows;
-use crate::frontend::rewrite::mark_condition;
 use crate::functions::convert::cast_to;
-use crate::names::base;
 use crate::optimize::rules;
 use crate::run::context::StatementContext;
 use crate::run::kept_values::{Asked, Compiled};
@@ -64,7 +64,8 @@ impl RowValues {
                 fixed: true,
             });
         }
-        let empty = |schema: &SchemaRef| Arc::new(rows::Rows::in_memory(schema.clone(), vec![]));
+        let empty =
+            |schema: &SchemaRef| Arc::new(rows::RowTable::in_memory(schema.clone(), vec![]));
         let query = Sql::Query(from_rows(items, name, other.map(|(name, _)| name))?);
         let (own, others) = (empty(schema), other.map(|(_, schema)| empty(schema)));
         let before = (context.written.take(), context.excluded.take());

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::LogicalPlan;
 use store::Store;
+use syntax::names::{base, quoted, schema_of, session_of};
 use table::{Position, Privileges, Sequence, Tables};
 
 use crate::error::{Error, Result};
 use crate::functions::sequences::{Numbers, calls, relation};
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{base, quoted, schema_of, session_of};
 use crate::resources::sequences::{Sequences, SessionNumbers};
 use crate::rights::Rights;
 use crate::run::context::StatementContext;

@@ -8,10 +8,10 @@ use sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, SelectItem, SetExpr,
     SetQuantifier, TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };
+use syntax::names::column_name;
+use syntax::rewrite::constraint;
 
-use crate::frontend::rewrite::constraint;
 use crate::messages::hidden::is_hidden;
-use crate::names::column_name;
 
 /// A column of a `from`.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,10 +15,10 @@ use datafusion_common::Result as DataFusionResult;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_expr::TableSource;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder};
+use syntax::ctes::ONCE;
 
 use crate::error::{Error, Result};
-use crate::frontend::ctes::ONCE;
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 
 /// Plans with so many nodes have their copied parts computed once. Those of TPC-DS have 300 at most.
 const LARGE: u64 = 1_000;
@@ -130,7 +130,7 @@ pub(crate) fn in_brief(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut tables = HashMap::new();
     for (number, part) in apart.into_iter().enumerate() {
         let schema = Arc::clone(part.plan.schema().inner());
-        let rows = Rows::in_memory(schema, vec![]);
+        let rows = RowTable::in_memory(schema, vec![]);
         tables.insert(part.id, scan(number, Arc::new(rows))?);
     }
     Ok(parts.in_place(plan, &tables)?)

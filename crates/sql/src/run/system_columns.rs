@@ -11,13 +11,13 @@ use sqlparser::ast::{
     BinaryOperator, CaseWhen, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
     Statement as Sql, TableFactor, TableWithJoins, Value, Visitor, VisitorMut,
 };
+use syntax::call::call;
+use syntax::names::{PG_CATALOG, base, column_name, table_name};
+use syntax::walk::{Walk, WalkMut};
 use table::{Definition, ROW_COLUMN};
 
-use crate::frontend::call::call;
-use crate::frontend::walk::{Walk, WalkMut};
 use crate::functions::catalog::ROW_PLACE;
 use crate::messages::numbers::table_number;
-use crate::names::{PG_CATALOG, base, column_name, table_name};
 use crate::run::from_sources::{self, Walk as FromWalk, makes_rows};
 use crate::run::shared_columns::Lookup;
 use crate::scan::provider::Provider;

@@ -13,12 +13,12 @@ use sqlparser::ast::{
     Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement as Sql, Value,
     Visitor, VisitorMut,
 };
+use syntax::expression::written;
+use syntax::flow::{flow, outcome};
+use syntax::names::{UNITED_ROWS, column_name};
+use syntax::walk::{Walk, WalkMut};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::written;
-use crate::frontend::flow::{flow, outcome};
-use crate::frontend::walk::{Walk, WalkMut};
-use crate::names::{UNITED_ROWS, column_name};
 use crate::optimize::{floats, unions};
 use crate::run::resolver::Resolver;
 use crate::scan::view::View;
@@ -194,7 +194,7 @@ fn is_constant(select: &Select, at: usize) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::returning::plain_query;
+    use syntax::returning::plain_query;
 
     #[test]
     fn only_constants_beside_values_are_open() {

@@ -10,12 +10,12 @@ use datafusion_sql::parser::Statement as Extended;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use sqlparser::ast::Statement as Sql;
+use syntax::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG};
+use syntax::views::of_text;
 use table::{Definition, OnCommit, Privileges};
 
 use crate::error::{Error, Result};
-use crate::frontend::views::of_text;
 use crate::messages::tags::shown;
-use crate::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG};
 use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;

@@ -10,13 +10,13 @@ use sqlparser::ast::{
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
     TableWithJoins, Value, VisitMut, VisitorMut,
 };
+use syntax::call::plain_call;
+use syntax::names::column_name;
+use syntax::returning::plain_query;
+use syntax::rewrite::{alias_of, constraint, marked};
+use syntax::walk::WalkMut;
 
 use crate::error::{Error, Result};
-use crate::frontend::call::plain_call;
-use crate::frontend::returning::plain_query;
-use crate::frontend::rewrite::{alias_of, constraint, marked};
-use crate::frontend::walk::WalkMut;
-use crate::names::column_name;
 use crate::run::shared_columns::{Column, Lookup, is_plain, only};
 
 /// A column by its name alone, and what it is.

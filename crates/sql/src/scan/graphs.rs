@@ -14,11 +14,11 @@ use futures::StreamExt;
 use graph::{Crew, EdgeRows, Graph};
 use memory::Budget;
 use store::Snapshot;
+use syntax::graphs::Call;
 use workers::Workers;
 
 use crate::error::{Error, Result};
-use crate::frontend::graphs::Call;
-use crate::scan::rows::{Batches, Maker, Rows};
+use crate::scan::rows::{Batches, RowSource, RowTable};
 
 /// Rows of a batch.
 const ROWS: usize = 8192;
@@ -53,7 +53,7 @@ pub(crate) async fn table(
         workers: Arc::clone(workers),
         budget: Arc::clone(budget),
     };
-    Ok(Arc::new(Rows::new(schema, Arc::new(kernel))))
+    Ok(Arc::new(RowTable::new(schema, Arc::new(kernel))))
 }
 
 async fn open(snapshot: &Snapshot, name: &str) -> Result<Arc<Graph>> {
@@ -114,7 +114,7 @@ struct Kernel {
     budget: Arc<Budget>,
 }
 
-impl Maker for Kernel {
+impl RowSource for Kernel {
     fn begin(&self) -> Vec<Batches> {
         let crew = Crew::new(Arc::clone(&self.workers), Arc::clone(&self.budget));
         vec![rows(self.work.clone(), Arc::clone(&self.schema), crew).boxed()]

@@ -6,12 +6,12 @@ use arrow::array::{ArrayRef, Int32Array, StringArray};
 use arrow::datatypes::DataType;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_expr::TableSource;
+use syntax::lengths;
+use syntax::names::{CATALOG, base, schema_of, session_of};
 use table::{Column, Definition, Sequence, Tables, enum_name, is_enum};
 
-use crate::frontend::lengths;
 use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types;
-use crate::names::{CATALOG, base, schema_of, session_of};
 use crate::scan::catalog::{self, Built, Seen, ViewColumns};
 use crate::search_path::SearchPath;
 

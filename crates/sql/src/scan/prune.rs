@@ -19,24 +19,24 @@ const MOST_VALUES: usize = 1_000;
 /// What is known of one column: of each part the least value, the greatest, and the number of NULLs. A NULL says that it is
 /// not known.
 #[derive(Clone, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct ZoneBounds {
     pub min: ArrayRef,
     pub max: ArrayRef,
     pub nulls: UInt64Array,
 }
 
-/// Parts of a table of which something is known.
-pub(crate) trait Parts {
+/// Zones of a table of which something is known.
+pub(crate) trait Zones {
     /// How many there are.
     fn count(&self) -> usize;
 
     /// What is known of the column of that name.
-    fn bounds(&self, column: &str) -> Option<Bounds>;
+    fn bounds(&self, column: &str) -> Option<ZoneBounds>;
 }
 
 /// For each part whether it may have rows that pass all `filters` over columns of `schema`; none if all of them may.
-pub(crate) fn kept(filters: &[Expr], schema: &Schema, parts: &dyn Parts) -> Option<Vec<bool>> {
-    let pruning = Pruning { schema, parts };
+pub(crate) fn kept(filters: &[Expr], schema: &Schema, zones: &dyn Zones) -> Option<Vec<bool>> {
+    let pruning = Pruning { schema, zones };
     let mut all: Option<BooleanArray> = None;
     for filter in filters {
         all = both(all, pruning.may_be(filter));
@@ -47,7 +47,7 @@ pub(crate) fn kept(filters: &[Expr], schema: &Schema, parts: &dyn Parts) -> Opti
 
 struct Pruning<'a> {
     schema: &'a Schema,
-    parts: &'a dyn Parts,
+    zones: &'a dyn Zones,
 }
 
 /// The parts that pass both tests, of which one that says nothing passes all.
@@ -87,7 +87,7 @@ impl Pruning<'_> {
             Expr::Column(_) => self.compared(expr, Operator::Eq, &ScalarValue::Boolean(Some(true))),
             Expr::IsNull(inner) => match &**inner {
                 Expr::Column(column) => {
-                    let nulls = self.parts.bounds(&column.name)?.nulls;
+                    let nulls = self.zones.bounds(&column.name)?.nulls;
                     let none = Scalar::new(UInt64Array::from(vec![0]));
                     cmp::neq(&nulls, &none).ok().map(or_unknown)
                 }
@@ -128,7 +128,7 @@ impl Pruning<'_> {
 
     /// No part.
     fn none(&self) -> BooleanArray {
-        BooleanArray::new(BooleanBuffer::new_unset(self.parts.count()), None)
+        BooleanArray::new(BooleanBuffer::new_unset(self.zones.count()), None)
     }
 
     fn binary(&self, binary: &BinaryExpr) -> Option<BooleanArray> {
@@ -224,7 +224,7 @@ impl Pruning<'_> {
         match expr {
             Expr::Column(column) => {
                 let own = self.schema.field_with_name(&column.name).ok()?.data_type();
-                let Bounds { min, max, .. } = self.parts.bounds(&column.name)?;
+                let ZoneBounds { min, max, .. } = self.zones.bounds(&column.name)?;
                 Some((cast(&min, own)?, cast(&max, own)?))
             }
             Expr::Cast(to) => {
@@ -314,12 +314,12 @@ mod tests {
     /// Four parts: 1 to 5, 6 to 9, 6 to 6, and one of which nothing is known.
     struct Four;
 
-    impl Parts for Four {
+    impl Zones for Four {
         fn count(&self) -> usize {
             4
         }
 
-        fn bounds(&self, column: &str) -> Option<Bounds> {
+        fn bounds(&self, column: &str) -> Option<ZoneBounds> {
             let nulls = UInt64Array::from(vec![Some(0), Some(2), Some(0), None]);
             let (min, max): (ArrayRef, ArrayRef) = match column {
                 "a" => (
@@ -342,7 +342,7 @@ mod tests {
                 ),
                 _ => return None,
             };
-            Some(Bounds { min, max, nulls })
+            Some(ZoneBounds { min, max, nulls })
         }
     }
 

@@ -18,7 +18,7 @@ use crate::resources::budget::Held;
 pub(crate) type Batches = BoxStream<'static, Streamed<RecordBatch>>;
 
 /// What makes the rows of a table.
-pub(crate) trait Maker: fmt::Debug + Send + Sync {
+pub(crate) trait RowSource: fmt::Debug + Send + Sync {
     /// All rows, for one reading of the table: parts that may be taken side by side. Nothing is computed before a part is
     /// asked for its first batch.
     fn begin(&self) -> Vec<Batches>;
@@ -46,42 +46,42 @@ pub(crate) trait Maker: fmt::Debug + Send + Sync {
 
 /// A table of rows that are made.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowTable {
     schema: SchemaRef,
-    pub maker: Arc<dyn Maker>,
+    pub source: Arc<dyn RowSource>,
 }
 
-impl Rows {
-    /// The table of what `maker` makes, which has these columns.
-    pub(crate) fn new(schema: SchemaRef, maker: Arc<dyn Maker>) -> Rows {
-        Rows { schema, maker }
+impl RowTable {
+    /// The table of what `source` makes, which has these columns.
+    pub(crate) fn new(schema: SchemaRef, source: Arc<dyn RowSource>) -> RowTable {
+        RowTable { schema, source }
     }
 
     /// A table of these rows.
-    pub(crate) fn in_memory(schema: SchemaRef, batches: Vec<RecordBatch>) -> Rows {
+    pub(crate) fn in_memory(schema: SchemaRef, batches: Vec<RecordBatch>) -> RowTable {
         let rows = InMemory {
             batches,
             _held: None,
         };
-        Rows::new(schema, Arc::new(rows))
+        RowTable::new(schema, Arc::new(rows))
     }
 
     /// The same of rows in memory that is accounted for, and given back with them.
-    pub(crate) fn held(schema: SchemaRef, batches: Vec<RecordBatch>, held: Held) -> Rows {
+    pub(crate) fn held(schema: SchemaRef, batches: Vec<RecordBatch>, held: Held) -> RowTable {
         let rows = InMemory {
             batches,
             _held: Some(held),
         };
-        Rows::new(schema, Arc::new(rows))
+        RowTable::new(schema, Arc::new(rows))
     }
 
     /// A table of a stream of rows, which is read once.
-    pub(crate) fn once(schema: SchemaRef, rows: Batches) -> Rows {
-        Rows::new(schema, Arc::new(Once(Mutex::new(Some(rows)))))
+    pub(crate) fn once(schema: SchemaRef, rows: Batches) -> RowTable {
+        RowTable::new(schema, Arc::new(Once(Mutex::new(Some(rows)))))
     }
 }
 
-impl TableSource for Rows {
+impl TableSource for RowTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -97,7 +97,7 @@ struct InMemory {
     _held: Option<Held>,
 }
 
-impl Maker for InMemory {
+impl RowSource for InMemory {
     fn begin(&self) -> Vec<Batches> {
         let batches = self.batches.clone();
         vec![stream::iter(batches.into_iter().map(Ok)).boxed()]
@@ -117,7 +117,7 @@ impl fmt::Debug for Once {
     }
 }
 
-impl Maker for Once {
+impl RowSource for Once {
     fn begin(&self) -> Vec<Batches> {
         let rows = self.0.lock().take().unwrap_or_else(|| {
             let twice = DataFusionError::Internal("rows of a stream are read once".into());

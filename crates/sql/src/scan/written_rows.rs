@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_expr::{TableSource, TableType};
 use table::ROW_COLUMN;
 
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 
 /// Rows in memory, and the table that they are or were of.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct WrittenRows {
     pub table: String,
     /// Whether there is a column with the numbers of the rows.
     pub has_places: bool,
-    pub rows: Rows,
+    pub rows: RowTable,
 }
 
 /// The columns of rows, and the numbers that these have in their table.

@@ -1,9 +1,9 @@
 //! Whether whose statement it is may do what it asks, by what the statement is called and what it changes.
 
+use syntax::names::{of_schema, schema_of};
 use table::{Privileges, ROLES};
 
 use crate::error::{Result, WITHIN};
-use crate::names::{of_schema, schema_of};
 use crate::run::context::StatementContext;
 
 /// Whether there is something of this name: a table, a view, a sequence, a type, an array or a schema.

@@ -7,15 +7,17 @@ use sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation as Operation, ColumnDef, DropBehavior,
     Ident, RenameTableNameKind,
 };
+use syntax::changes::only_types;
+use syntax::names::{
+    base, catalog_name, check_column, column_name, schema_of, table_name, written,
+};
+use syntax::schemas::Kind;
+use syntax::{kept, lengths, mentioned};
 use table::{Definition, Table, titled};
 
+use crate::bind::definition::{Defined, define};
 use crate::error::{Error, Result};
-use crate::frontend::changes::only_types;
-use crate::frontend::definition::{Defined, define};
-use crate::frontend::schemas::Kind;
-use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
-use crate::names::{base, catalog_name, check_column, column_name, schema_of, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::checks;
 use crate::run::context::StatementContext;

@@ -1,10 +1,10 @@
 //! Which defaults of columns ask sequences: these are not dropped.
 
+use syntax::asked::asked;
+use syntax::names::{base, session_of};
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::frontend::asked::asked;
-use crate::names::{base, session_of};
 use crate::run::context::StatementContext;
 
 /// That no default of a column asks a sequence that goes with `what`, but in the tables `but`.

@@ -6,10 +6,10 @@ use sqlparser::ast::{
     AssignmentTarget, Expr, Ident, Insert, ObjectNamePart, SelectItem, SetExpr, TableFactor,
     TableWithJoins, Update,
 };
+use syntax::grammar;
+use syntax::names::{base, column_name};
 
 use crate::error::{Error, Result};
-use crate::frontend::grammar;
-use crate::names::{base, column_name};
 
 /// What an `update` calls the table that it changes.
 pub(crate) fn called(table: &TableWithJoins) -> Option<String> {

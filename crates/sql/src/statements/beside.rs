@@ -18,18 +18,18 @@ use sqlparser::ast::{
     Statement as Sql, TableFactor, TableWithJoins, Update, UpdateTableFromKind, Value,
     WildcardAdditionalOptions,
 };
+use syntax::expression::written;
+use syntax::names::column_name;
+use syntax::returning::{NUMBER, WRITTEN, is_assigned, others, relations};
 use table::{Definition, ROW_COLUMN};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::written;
-use crate::frontend::returning::{NUMBER, WRITTEN, is_assigned, others, relations};
 use crate::messages::nearest::unknown_column;
 use crate::messages::tags::shown;
-use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::run::system_columns;
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 use crate::scan::written_rows::{WrittenRows, with_places};
 use crate::statements::assigned::fold_targets;
 use crate::statements::{steps, ways};
@@ -336,7 +336,7 @@ fn put(
         all.push(RecordBatch::try_new(Arc::clone(&numbered), columns)?);
         next = end;
     }
-    let rows = Rows::in_memory(numbered, all);
+    let rows = RowTable::in_memory(numbered, all);
     let rows: Arc<dyn TableSource> = match of {
         Some((table, has_places)) => Arc::new(WrittenRows {
             table: table.to_owned(),

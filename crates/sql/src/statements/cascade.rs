@@ -1,9 +1,9 @@
 //! What goes with tables and views that are dropped with `cascade`: the views that read them, and foreign keys to them.
 
+use syntax::views::reads;
 use table::titled;
 
 use crate::error::Result;
-use crate::frontend::views::reads;
 use crate::run::context::StatementContext;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;

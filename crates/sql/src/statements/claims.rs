@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use store::Snapshot;
+use syntax::names::{of_schema, schema_of};
 use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::locks::calls::TransactionLocks;
-use crate::names::{of_schema, schema_of};
 use crate::statements::transaction::{OpenTransaction, no_snapshot};
 
 impl OpenTransaction {

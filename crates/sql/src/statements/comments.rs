@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use sqlparser::ast::{CommentObject, ObjectName, ObjectNamePart};
-use table::Tables;
-
-use crate::error::{Error, Result};
-use crate::frontend::grammar::refused;
-use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::names::{
+use syntax::grammar::refused;
+use syntax::names::{
     SCHEMA, base, column_name, constraint_of, of_constraint, of_schema, schema_of, table_name,
     written,
 };
+use table::Tables;
+
+use crate::error::{Error, Result};
+use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

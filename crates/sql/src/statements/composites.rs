@@ -6,15 +6,15 @@ use arrow::datatypes::DataType;
 use sqlparser::ast::{
     ArrayElemTypeDef, ColumnDef, DataType as SqlType, Ident, StructBracketKind, StructField,
 };
+use syntax::domains::{VALUE, data_type};
+use syntax::names::{base, catalog_name, check_column, exact, known, quoted, schema_of, written};
+use syntax::types::{TypeChange, TypeStatement};
 use table::{Domain, Tables, enum_within, titled, within};
 
+use crate::bind::composites::{self, behind, check_field};
+use crate::bind::definition::define;
 use crate::error::{Error, Result};
-use crate::frontend::composites::{self, behind, check_field};
-use crate::frontend::definition::define;
-use crate::frontend::domains::{VALUE, data_type};
-use crate::frontend::types::{TypeChange, TypeStatement};
 use crate::messages::numbers::item_named;
-use crate::names::{base, catalog_name, check_column, exact, known, quoted, schema_of, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::statements::domains::tables_of;

@@ -18,13 +18,13 @@ use sqlparser::ast::{
     OnConflict, OnConflictAction, OnInsert, Value,
 };
 use store::Transaction;
+use syntax::grammar;
+use syntax::names::{base, column_name};
 use table::{Definition, Key, Keys, Table};
 use tokio::sync::Mutex;
 
 use crate::error::{Error, Result};
-use crate::frontend::grammar;
 use crate::messages::nearest::unknown_column;
-use crate::names::{base, column_name};
 use crate::resources::budget::Held;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;

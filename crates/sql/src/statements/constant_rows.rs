@@ -1,7 +1,7 @@
 //! Rows of constants that an `insert` brings, `values (1, 'x'), (2, '{}'::jsonb)`: made without a plan, which takes many times as
 //! long.
 //!
-//! Constants are read [as casts read them](crate::frontend::read_values). A row that has anything else, or a value that is
+//! Constants are read [as casts read them](crate::bind::read_values). A row that has anything else, or a value that is
 //! refused, has all of them planned.
 
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use sqlparser::ast::{CastKind, DataType as SqlType, Expr, Insert, Query, SetExpr};
 use sqlparser::parser::Parser;
+use syntax::dialect::DIALECT;
 use table::{Definition, Generated};
 
+use crate::bind::left_out::LeftOut;
+use crate::bind::row_values::{Cell, Given, RowValue, whole};
 use crate::error::Result;
-use crate::frontend::dialect::DIALECT;
-use crate::frontend::left_out::LeftOut;
-use crate::frontend::row_values::{Cell, Given, RowValue, whole};
 use crate::functions::arguments::UTC;
 use crate::functions::lists::types::is_special;
 use crate::functions::uuid;

@@ -6,15 +6,15 @@ use futures::TryStreamExt;
 use sqlparser::ast::{
     AlterTableOperation as Operation, DropBehavior, Ident, Statement as Sql, TableConstraint,
 };
+use syntax::changes::{Change, TableChange};
+use syntax::constraints::{self, What};
+use syntax::expression::written;
+use syntax::names::{base, catalog_name, column_name, of_constraint, schema_of};
 use table::{Check, Deferral, Definition, titled};
 
+use crate::bind::definition;
 use crate::error::{Error, Result};
-use crate::frontend::changes::{Change, TableChange};
-use crate::frontend::constraints::{self, What};
-use crate::frontend::definition;
-use crate::frontend::expression::written;
 use crate::messages::nearest::unknown_column;
-use crate::names::{base, catalog_name, column_name, of_constraint, schema_of};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;

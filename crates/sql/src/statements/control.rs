@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sqlparser::ast::Statement as Sql;
+use syntax::begin::ModesStatement;
+use syntax::constraints::SetConstraints;
+use syntax::modes::Asked;
+use syntax::names::{base, column_name, schema_of};
+use syntax::parse::Statement;
 use table::{Deferral, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::begin::ModesStatement;
-use crate::frontend::constraints::SetConstraints;
-use crate::frontend::parse::Statement;
-use crate::modes::Asked;
-use crate::names::{base, column_name, schema_of};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::search_path::SessionPath;

@@ -8,15 +8,15 @@ use sqlparser::ast::{
     CascadeOption, ColumnDef, CreateTable, DataType, ObjectName, OnCommit, Query, Statement as Sql,
     Truncate, TruncateIdentityOption,
 };
+use syntax::names::{base, check_column, check_new, column_name, table_name, temporary, written};
+use syntax::row_order;
+use syntax::sequences::SequenceOptions;
+use syntax::table_options::keys_hold;
 use table::{Definition, Privileges, Tables, titled};
 
+use crate::bind::definition::{Defined, define};
 use crate::error::{Error, Result};
-use crate::frontend::definition::{Defined, define};
-use crate::frontend::row_order;
-use crate::frontend::sequences::SequenceOptions;
-use crate::frontend::table_options::keys_hold;
 use crate::messages::tags::shown;
-use crate::names::{base, check_column, check_new, column_name, table_name, temporary, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;

@@ -6,15 +6,15 @@ use sqlparser::ast::{
     AssignmentTarget, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr,
     Statement as Sql, Update, Value,
 };
+use syntax::constant::Constant;
+use syntax::expression::{around, expression, written};
+use syntax::names::column_name;
+use syntax::overriding::{Overriding, overriding};
 use table::{Column, Definition, Generated};
 
 use crate::error::{Error, Result};
-use crate::frontend::constant::Constant;
-use crate::frontend::expression::{around, expression, written};
-use crate::frontend::overriding::{Overriding, overriding};
 use crate::functions::lists::types::is_special;
 use crate::messages::types::exact_name;
-use crate::names::column_name;
 use crate::run::context::StatementContext;
 use crate::run::defaults::text_of;
 use crate::statements::assigned::{counts, is_default};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use parking_lot::Mutex;
+use syntax::key_query::{KeyQuery, KeyValue};
+use syntax::parameters::Readied;
 
-use crate::frontend::key_query::{KeyQuery, KeyValue};
-use crate::frontend::parameters::Readied;
-use crate::frontend::row_insert::RowInsert;
+use crate::bind::row_insert::RowInsert;
 use crate::run::generic_plans::{self, GenericPlan, GenericRun};
 use crate::run::kept_plans::{PlanKey, Slot};
 use crate::run::origins::Origins;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sqlparser::ast::{ObjectType, Statement as Sql};
+use syntax::key_query::KeyQuery;
+use syntax::names::table_name;
+use syntax::parse::Statement;
 
 use crate::error::{Error, Result};
-use crate::frontend::key_query::KeyQuery;
-use crate::frontend::parse::Statement;
-use crate::names::table_name;
 use crate::run::answer::Answer;
 use crate::run::query;
 use crate::statements::scope::Scope;

@@ -20,10 +20,10 @@ use sqlparser::ast::{
     TableObject, TableWithJoins, Update,
 };
 use store::Transaction;
+use syntax::names::{known, table_name, written};
 use table::{Definition, Privileges, ROW_COLUMN};
 
 use crate::error::{Error, Result};
-use crate::names::{known, table_name, written};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;

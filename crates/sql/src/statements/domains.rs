@@ -5,17 +5,15 @@ use std::time::Instant;
 
 use arrow::datatypes::DataType;
 use sqlparser::ast::{ArrayElemTypeDef, ColumnDef, DataType as SqlType, Ident};
+use syntax::domains::{DomainChange, DomainStatement, NewCheck, NewDomain, VALUE, data_type};
+use syntax::lengths;
+use syntax::mentioned::{columns, with_column};
+use syntax::mentioned_types::of_expression;
+use syntax::names::{base, catalog_name, exact, quoted, schema_of, written};
 use table::{Check, Domain, Tables, titled, within};
 
+use crate::bind::definition::define;
 use crate::error::{Error, Result};
-use crate::frontend::definition::define;
-use crate::frontend::domains::{
-    DomainChange, DomainStatement, NewCheck, NewDomain, VALUE, data_type,
-};
-use crate::frontend::lengths;
-use crate::frontend::mentioned::{columns, with_column};
-use crate::frontend::mentioned_types::of_expression;
-use crate::names::{base, catalog_name, exact, quoted, schema_of, written};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

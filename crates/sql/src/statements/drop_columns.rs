@@ -2,12 +2,12 @@
 //! the views that read it, the columns that are made of it, and foreign keys of other tables to it.
 
 use sqlparser::ast::Ident;
+use syntax::mentioned;
+use syntax::names::column_name;
 use table::{Definition, titled};
 
 use crate::error::{Error, Result};
-use crate::frontend::mentioned;
 use crate::messages::nearest::unknown_column;
-use crate::names::column_name;
 use crate::run::context::StatementContext;
 use crate::statements::cascade::{drop_readers, readers_of_columns};
 use crate::statements::scope::Scope;

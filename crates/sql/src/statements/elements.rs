@@ -1,13 +1,13 @@
 //! What a `create schema` makes within the schema: its kinds, their order, and the schema that they name.
 
 use sqlparser::ast::{Ident, ObjectName, Statement as Sql};
+use syntax::names::{base, written};
+use syntax::parse::Statement;
+use syntax::roles::RoleStatement;
+use syntax::sequences::SequenceStatement;
 use table::{schema_of, within};
 
 use crate::error::{Error, Result};
-use crate::frontend::parse::Statement;
-use crate::frontend::roles::RoleStatement;
-use crate::frontend::sequences::SequenceStatement;
-use crate::names::{base, written};
 
 /// The statements that make what is in a new schema, in the order in which they run: what others may need comes first.
 ///

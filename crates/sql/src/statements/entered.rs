@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sqlparser::ast::{ObjectType, Statement as Sql};
+use syntax::changes::only_types;
+use syntax::modes::{Isolation, Modes};
+use syntax::parse::{Statement, Step};
+use syntax::schemas::SchemaStatement;
+use syntax::steps::Touched;
 use table::Tables;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
-use crate::frontend::changes::only_types;
-use crate::frontend::parse::{Statement, Step};
-use crate::frontend::schemas::SchemaStatement;
-use crate::frontend::steps::Touched;
-use crate::modes::{Isolation, Modes};
 use crate::resources::sequences::SessionNumbers;
 use crate::rights::Rights;
 use crate::run::answer::Answer;

@@ -9,12 +9,12 @@ use engine::Prepared;
 use futures::TryStreamExt;
 use memory::Budget;
 use sqlparser::ast::{Delete, Statement as Sql, TableFactor, TableObject, Update};
+use syntax::names::{known, table_name};
+use syntax::parse::Statement;
 use table::{Privileges, titled};
 
 use crate::error::{Error, Result};
-use crate::frontend::parse::Statement;
 use crate::messages::plain;
-use crate::names::{known, table_name};
 use crate::optimize::rules;
 use crate::run::answer::Answer;
 use crate::run::clock::Statistics;

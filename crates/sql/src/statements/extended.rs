@@ -11,25 +11,26 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt};
 use sqlparser::ast::Statement as Sql;
+use syntax::key_query::KeyQuery;
+use syntax::key_text;
+use syntax::missing;
+use syntax::names::written;
+use syntax::parameters::{Readied, readied};
+use syntax::parse::{Parsed, Statement};
+use syntax::transfer::{Transfer, What};
+use syntax::verb::verb;
 use table::Privileges;
 
+use crate::bind::row_insert::RowInsert;
+use crate::bind::row_values::Given;
 use crate::error::{Error, Result};
-use crate::frontend::key_query::KeyQuery;
-use crate::frontend::key_text;
-use crate::frontend::missing;
-use crate::frontend::parameters::{Readied, readied};
-use crate::frontend::parse::{Parsed, Statement};
-use crate::frontend::row_values::Given;
-use crate::frontend::transfer::{Transfer, What};
-use crate::frontend::verb::verb;
-use crate::names::written;
 use crate::run::generic_plans::{GenericPlan, GenericRun};
 use crate::run::instance::Instance;
 use crate::run::origins::Origins;
 use crate::run::query::{self, Asked};
 use crate::run::shared_plans;
 use crate::run::stream::AnswerStream;
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 use crate::statements::described::{Described, Description, PreparedStatement, Reading};
 use crate::statements::entered::{Entered, Shared};
 use crate::statements::locking::is_locking;
@@ -62,7 +63,7 @@ impl Session {
             let verb = verb(&shape);
             let is_query = matches!(&shape, Statement::Sql(sql) if matches!(**sql, Sql::Query(_)));
             if readied.parameters() == 0 && !describe::returns(&shape) {
-                let inserted = readied.row_insert();
+                let inserted = readied.known(RowInsert::of_sql);
                 return Ok(Some(PreparedStatement {
                     readied: Reading::Done(Arc::new(readied)),
                     parameters: Vec::new(),
@@ -371,7 +372,7 @@ async fn looked_at(
     entered.succeed();
     let prepared = PreparedStatement {
         asked: readied.key_query(),
-        inserted: readied.row_insert(),
+        inserted: readied.known(RowInsert::of_sql),
         readied: Reading::Done(Arc::new(readied)),
         parameters,
         columns,
@@ -444,7 +445,7 @@ fn copied(
         let names = columns.iter().map(|at| &definition.columns[*at].name);
         let fields = names.map(|name| Field::new(name, DataType::Utf8View, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let rows = Rows::once(schema, rows.map_err(DataFusionError::from).boxed());
+        let rows = RowTable::once(schema, rows.map_err(DataFusionError::from).boxed());
         let plan = copy::projection(definition, &columns, &defaults, Arc::new(rows))?;
         let rows = query::rows(&mut context, &plan).await?;
         let rows = rows.map_err(Error::from);

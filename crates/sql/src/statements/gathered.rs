@@ -14,10 +14,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use table::{Definition, KeySet, Table};
 
+use crate::bind::left_out::Defaults;
+use crate::bind::read_values::is_local;
+use crate::bind::row_values::{Cell, whole};
 use crate::error::{Error, Result};
-use crate::frontend::left_out::Defaults;
-use crate::frontend::read_values::is_local;
-use crate::frontend::row_values::{Cell, whole};
 use crate::functions::sequences::Numbers;
 use crate::resources::budget::{Held, footprint};
 use crate::run::checks::Checks;

@@ -9,8 +9,8 @@ use arrow::array::{
 use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, SchemaRef};
 
+use crate::bind::row_values::Cell;
 use crate::error::{Error, Result};
-use crate::frontend::row_values::Cell;
 
 /// Rows of a table that become one batch.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::Expr;
 use table::{Column, Definition};
 
-use crate::frontend::left_out::{Defaults, LeftOut};
-use crate::frontend::row_values::Given;
+use crate::bind::left_out::{Defaults, LeftOut};
+use crate::bind::row_values::Given;
 use crate::functions::clock;
 use crate::run::context::StatementContext;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::stream;
+use syntax::depth;
 use table::{Column, Deferral, Definition, Rule, Table};
 
+use crate::bind::row_insert::RowInsert;
+use crate::bind::row_values::Given;
 use crate::error::Result;
-use crate::frontend::row_insert::RowInsert;
-use crate::frontend::row_values::Given;
 use crate::functions::temporal::local::Local;
-use crate::resources::guard;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
@@ -151,7 +151,7 @@ async fn begin(mut entered: Entered, meant: Meant, started: Instant) -> Result<(
         entered.gather(gathered);
         Ok((entered, true))
     };
-    let work = guard::polled_with_room(guard::ROOMY, work);
+    let work = depth::polled_with_room(depth::ROOMY, work);
     instance.on_workers(work).await
 }
 

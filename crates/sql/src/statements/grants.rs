@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use syntax::grants::Things;
+use syntax::names::{SCHEMA, of_schema, permanent, schema_of};
+use syntax::roles::RoleName;
 use table::{Acl, Privileges, Tables};
 
 use crate::error::{Error, Result, WITHIN};
-use crate::frontend::grants::Things;
-use crate::frontend::roles::RoleName;
 use crate::messages::nearest::unknown_table;
-use crate::names::{SCHEMA, of_schema, permanent, schema_of};
 use crate::rights::{self, PUBLIC, denied, no_role, titled};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

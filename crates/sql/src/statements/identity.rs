@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use syntax::columns::of_type;
+use syntax::identity::{AlterIdentity, Identity, IdentityChange};
+use syntax::sequences::SequenceOptions;
 use table::{Column, Definition, Generated};
 
+use crate::bind::definition::NewSequence;
 use crate::error::{Error, Result};
-use crate::frontend::columns::of_type;
-use crate::frontend::definition::NewSequence;
-use crate::frontend::identity::{AlterIdentity, Identity, IdentityChange};
-use crate::frontend::sequences::SequenceOptions;
 use crate::messages::nearest::unknown_column;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

@@ -8,14 +8,14 @@ use sqlparser::ast::{
     BinaryOperator, CreateIndex, Expr, Ident, IndexColumn, IndexType, ObjectName, OrderByExpr,
     Statement as Sql,
 };
+use syntax::expression::expression;
+use syntax::names::{base, catalog_name, column_name, quoted, schema_of, written};
+use syntax::parse::{Statement, parse};
+use syntax::{kept, mentioned};
 use table::{Definition, Index, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::expression;
-use crate::frontend::parse::{Statement, parse};
-use crate::frontend::{kept, mentioned};
 use crate::messages::nearest::unknown_column;
-use crate::names::{base, catalog_name, column_name, quoted, schema_of, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;
@@ -180,7 +180,7 @@ async fn unique(
     changed(scope, &text, started).await
 }
 
-/// The table with the index that is [written](crate::names::written) so.
+/// The table with the index that is [written](syntax::names::written) so.
 fn table_of(scope: &Scope<'_>, tables: &Tables, written: &str) -> Option<String> {
     let name = base(written);
     let has = |table: &&str| definition(tables, table).is_some_and(|own| has_index(own, name));
@@ -189,7 +189,7 @@ fn table_of(scope: &Scope<'_>, tables: &Tables, written: &str) -> Option<String>
     found.map(str::to_owned)
 }
 
-/// Whether there is an index that is [written](crate::names::written) so.
+/// Whether there is an index that is [written](syntax::names::written) so.
 ///
 /// # Errors
 /// Those of reading the catalog.

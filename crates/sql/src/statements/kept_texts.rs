@@ -1,9 +1,9 @@
 //! The texts that a table keeps, when it or one of its columns gets another name.
 
+use syntax::names::quoted;
 use table::Generated;
 
 use crate::error::Result;
-use crate::names::quoted;
 use crate::statements::write::Writing;
 
 /// Changes the texts of checks and of generated columns.

@@ -11,14 +11,14 @@ use arrow::compute::kernels::cmp;
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Decimal128Type, Field, Int64Type, Schema, SchemaRef, TimeUnit};
 use sqlparser::ast::{AssignmentTarget, BinaryOperator, Delete, Expr, Ident, TableFactor, Update};
+use syntax::key_query::{Named, equalities};
+use syntax::lengths;
+use syntax::names::{base, column_name};
 use table::{Column, Definition, Privileges, ROW_COLUMN, Table, is_enum, uuid_type};
 
+use crate::bind::row_values::{Cell, Given, RowValue, scaled, whole};
 use crate::error::Result;
-use crate::frontend::key_query::{Named, equalities};
-use crate::frontend::lengths;
-use crate::frontend::row_values::{Cell, Given, RowValue, scaled, whole};
 use crate::functions::temporal::local::Local;
-use crate::names::{base, column_name};
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;
 use crate::statements::constant_rows::{cast_to, open_schema, plain};

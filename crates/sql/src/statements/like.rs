@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use syntax::lengths;
+use syntax::like::{CreateLike, Including};
+use syntax::mentioned;
+use syntax::names::{self, PG_TEMP, base, check_new};
 use table::{Definition, Generated, Privileges};
 
 use crate::error::{Error, Result};
-use crate::frontend::lengths;
-use crate::frontend::like::{CreateLike, Including};
-use crate::frontend::mentioned;
-use crate::names::{self, PG_TEMP, base, check_new};
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;

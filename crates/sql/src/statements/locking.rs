@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sqlparser::ast::{Lock, LockTableMode, Statement as Sql};
+use syntax::locks::{self, Locks};
+use syntax::names::{base, written};
 use table::Privileges;
 
 use crate::error::{Error, Result};
-use crate::frontend::locks::{self, Locks};
 use crate::messages::nearest::unknown_table;
-use crate::names::{base, written};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::query::Asked;

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use arrow::datatypes::DataType;
 use futures::FutureExt;
+use syntax::key_query::{KeyQuery, KeyValue};
 
 use crate::error::{Error, Result};
-use crate::frontend::key_query::{KeyQuery, KeyValue};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
 use crate::statements::entered::{Entered, Shared};

@@ -10,17 +10,17 @@ use std::time::Instant;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use memory::Traffic;
+use syntax::key_query::{KeyQuery, KeyValue};
+use syntax::names::known;
+use syntax::system::is_of_catalog;
 use table::{Privileges, Table, Tables};
 
 use crate::error::Result;
-use crate::frontend::key_query::{KeyQuery, KeyValue};
-use crate::names::known;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
 use crate::run::origins::Origins;
 use crate::run::visible;
 use crate::statements::scope::{Look, Scope};
-use crate::system::is_of_catalog;
 
 /// The answer of `query`, with these parameters, if it asks for the row of one key; none if it is to be planned.
 ///

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
+use syntax::maintenance::{Maintenance, Named};
+use syntax::names::{INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base};
+
 use crate::error::{Error, Result};
-use crate::frontend::maintenance::{Maintenance, Named};
 use crate::messages::nearest::unknown_column;
-use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base};
 use crate::run::answer::Answer;
 use crate::scan::catalog::system;
 use crate::search_path::no_schema;

@@ -7,12 +7,12 @@ use arrow::datatypes::{Field, Schema};
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident};
 use futures::TryStreamExt;
 use sqlparser::ast::ObjectName;
+use syntax::materialized::MaterializedStatement;
+use syntax::names::check_column;
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::frontend::materialized::MaterializedStatement;
 use crate::functions::convert::cast_to;
-use crate::names::check_column;
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;

@@ -17,11 +17,11 @@ use parking_lot::Mutex;
 use roaring::RoaringTreemap;
 use sqlparser::ast::{Expr, Ident, Statement as Sql};
 use store::Transaction;
+use syntax::merge::{Action, Clause, Merge, When};
+use syntax::overriding::Overriding;
 use table::{Definition, Privileges, Table};
 
 use crate::error::{Error, Result};
-use crate::frontend::merge::{Action, Clause, Merge, When};
-use crate::frontend::overriding::Overriding;
 use crate::messages::nearest::unknown_column;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;

@@ -6,13 +6,13 @@ use arrow::array::{ArrayRef, RecordBatch, StringViewArray, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use sqlparser::ast::{Expr, Ident};
+use syntax::merge::Merge;
+use syntax::merge_returning::{ACTION, Returned};
+use syntax::names::column_name;
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::frontend::merge::Merge;
-use crate::frontend::merge_returning::{ACTION, Returned};
 use crate::messages::tags::shown;
-use crate::names::column_name;
 use crate::resources::budget::{Held, footprint};
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;

@@ -1,12 +1,12 @@
 //! Sequences that belong to columns: those of identity columns, of `serial`, and of `owned by`.
 
+use syntax::names::{base, schema_of};
+use syntax::sequences::SequenceOptions;
 use table::{Column, Definition, Generated, Position, Tables};
 
+use crate::bind::definition::NewSequence;
 use crate::error::{Error, Result};
-use crate::frontend::definition::NewSequence;
-use crate::frontend::sequences::SequenceOptions;
 use crate::messages::nearest::unknown_column;
-use crate::names::{base, schema_of};
 use crate::run::context::StatementContext;
 use crate::run::defaults::next_of;
 use crate::run::instance::Instance;
@@ -45,7 +45,7 @@ pub(crate) fn create(
                 if !is_free(&name)? {
                     return Err(Error::coded(
                         "42P07",
-                        format!("relation \"{}\" already exists", crate::names::base(&name)),
+                        format!("relation \"{}\" already exists", syntax::names::base(&name)),
                     ));
                 }
                 name

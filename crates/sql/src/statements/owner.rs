@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use syntax::names::CATALOG;
+use syntax::roles::RoleName;
 use table::Tables;
 
 use crate::error::Result;
-use crate::frontend::roles::RoleName;
-use crate::names::CATALOG;
 use crate::rights::{self, denied, no_role};
 use crate::run::context::StatementContext;
 use crate::statements::scope::{Scope, may_be};

@@ -6,13 +6,13 @@ use sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, ObjectNamePart, SelectItem, Statement as Sql,
     TableFactor,
 };
+use syntax::key_query::{Named, are_columns, equalities};
+use syntax::names::{base, column_name, written};
+use syntax::parameters::Readied;
 use table::Definition;
 
-use crate::frontend::key_query::{Named, are_columns, equalities};
-use crate::frontend::parameters::Readied;
-use crate::frontend::row_insert::RowInsert;
-use crate::frontend::row_values::RowValue;
-use crate::names::{base, column_name, written};
+use crate::bind::row_insert::RowInsert;
+use crate::bind::row_values::RowValue;
 use crate::run::context::StatementContext;
 use crate::statements::dml::delete_written;
 

@@ -11,9 +11,9 @@ use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableSource};
 use futures::{TryStreamExt, stream};
 use sqlparser::ast::Statement as Sql;
+use syntax::parse::Statement;
 
 use crate::error::{Error, Result};
-use crate::frontend::parse::Statement;
 use crate::optimize::rules;
 use crate::resources::stream::RowStream;
 use crate::run::{output, query, visible};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sqlparser::ast::{Expr, Statement as Sql};
+use syntax::parse::{Statement, bound};
+use syntax::prepared::Prepared;
 
 use crate::error::{Error, Result};
-use crate::frontend::parse::{Statement, bound};
-use crate::frontend::prepared::Prepared;
 
 /// The prepared statements of a session, by name. Transactions do not undo them.
 #[derive(Clone, Debug, Default)]

@@ -8,16 +8,16 @@ use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation as Operation, ColumnDef, DataType as SqlType, Expr,
     Ident, Statement as Sql, visit_expressions,
 };
+use syntax::expression::{expression, written};
+use syntax::names::{base, column_name, exact};
+use syntax::sequences::SequenceOptions;
+use syntax::{kept, lengths, mentioned};
 use table::{Definition, Table, may_refer};
 
+use crate::bind::definition::{Defined, define};
 use crate::error::{Error, Result};
-use crate::frontend::definition::{Defined, define};
-use crate::frontend::expression::{expression, written};
-use crate::frontend::sequences::SequenceOptions;
-use crate::frontend::{kept, lengths, mentioned};
 use crate::messages::nearest::unknown_column;
 use crate::messages::types::type_name;
-use crate::names::{base, column_name, exact};
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
 use crate::run::generated::GeneratedColumns;

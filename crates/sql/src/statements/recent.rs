@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use sqlparser::ast::Statement as Sql;
+use syntax::depth;
+use syntax::parse::{Parsed, Statement};
 
-use crate::frontend::parse::{Parsed, Statement};
-use crate::resources::guard;
 use crate::run::kept_plans::Slot;
 use crate::statements::locking::is_locking;
 
@@ -59,7 +59,7 @@ impl Recent {
             Statement::Sql(sql)
                 if matches!(**sql, Sql::Query(_))
                     && text.len() <= LONGEST
-                    && !guard::is_deep(parsed.depth)
+                    && !depth::is_deep(parsed.depth)
                     && !is_locking(sql) =>
             {
                 self.again(text, sql, parsed.depth)
@@ -92,7 +92,7 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use crate::frontend::parse::parse;
+    use syntax::parse::parse;
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! What the words of `alter table`, `alter view` and their kin mean: one is of all kinds, the others of their own.
 
+use syntax::schemas::Kind;
 use table::Tables;
 
 use crate::error::Error;
-use crate::frontend::schemas::Kind;
 
 /// Whether there is something of this name that the words of a statement mean.
 pub(crate) fn has(tables: &Tables, kind: Kind, name: &str) -> bool {

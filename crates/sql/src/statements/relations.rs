@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use sqlparser::ast::ObjectName;
+use syntax::absent::DropAbsent;
+use syntax::names::{INFORMATION_SCHEMA, PG_CATALOG, PG_TEMP, SCHEMA, base, schema_of, table_name};
 use table::{Definition, Tables, titled};
 
 use crate::error::{Error, Result};
-use crate::frontend::absent::DropAbsent;
-use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, PG_TEMP, SCHEMA, base, schema_of, table_name};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::statements::scope::Scope;

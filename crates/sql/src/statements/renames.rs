@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
+use syntax::mentioned;
+use syntax::names::{base, catalog_name, check_column, check_new, quoted, schema_of};
+use syntax::schemas::Kind;
+use syntax::views::query_text;
+
 use crate::error::{Error, Result};
-use crate::frontend::mentioned;
-use crate::frontend::schemas::Kind;
-use crate::frontend::views::query_text;
-use crate::names::{base, catalog_name, check_column, check_new, quoted, schema_of};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sqlparser::ast::Statement as Sql;
+use syntax::key_query::KeyQuery;
+use syntax::parse::{Statement, parse};
+use syntax::shapes::Shape;
 
 use crate::error::Result;
-use crate::frontend::key_query::KeyQuery;
-use crate::frontend::parse::{Statement, parse};
-use crate::frontend::shapes::Shape;
 use crate::run::generic_plans::{Constants, GenericRun};
 use crate::run::options::PlanUse;
 use crate::run::query::Asked;

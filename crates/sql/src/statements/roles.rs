@@ -5,16 +5,16 @@ use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
 use scram::Verifier;
+use syntax::authorization::{AUTHORIZATION, Authorize};
+use syntax::names::{CATALOG, check_new, quoted};
+use syntax::role_options::RoleOptions;
+use syntax::roles::RoleStatement;
+use syntax::schemas;
 use table::{ROLES, Role, Tables};
 
 use crate::error::{Error, Result};
-use crate::frontend::authorization::{AUTHORIZATION, Authorize};
-use crate::frontend::role_options::RoleOptions;
-use crate::frontend::roles::RoleStatement;
-use crate::frontend::schemas;
 use crate::functions::system;
 use crate::limits;
-use crate::names::{CATALOG, check_new, quoted};
 use crate::rights::{self, GIVEN, denied, is_role, no_role};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

@@ -5,15 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
-use table::Tables;
-
-use crate::error::{Error, Result};
-use crate::frontend::roles::RoleName;
-use crate::frontend::schemas::{Kind, SchemaStatement};
-use crate::names::{
+use syntax::names::{
     INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema, schema_of,
     session_of,
 };
+use syntax::roles::RoleName;
+use syntax::schemas::{Kind, SchemaStatement};
+use table::Tables;
+
+use crate::error::{Error, Result};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::search_path::{Setting, no_schema, text_of};

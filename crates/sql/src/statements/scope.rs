@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use store::Snapshot;
+use syntax::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
+use syntax::system::is_of_catalog;
 use table::{Acl, ROLES, Tables};
 
 use crate::error::{Error, Result};
 use crate::functions::sequences::relation;
 use crate::functions::system;
 use crate::functions::temporal::local::Local;
-use crate::names::{SCHEMA, check_new, known, of_schema, schema_of, session_of};
 use crate::resources::sequences::SessionNumbers;
 use crate::rights::{self, Rights, denied};
 use crate::run::arrays::Arrays;
@@ -25,7 +26,6 @@ use crate::statements::access;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::OpenTransaction;
 use crate::statements::write::Writing;
-use crate::system::is_of_catalog;
 
 /// What a statement gets from whoever runs it.
 pub(crate) struct Caller {
@@ -318,7 +318,7 @@ impl<'t> Scope<'t> {
         }
     }
 
-    /// The name in the catalog of the table that the session [writes](crate::names::written) so.
+    /// The name in the catalog of the table that the session [writes](syntax::names::written) so.
     ///
     /// # Errors
     /// Those of reading the catalog.
@@ -345,7 +345,7 @@ impl<'t> Scope<'t> {
         Ok(own)
     }
 
-    /// The name in the catalog of what is to be created and is [written](crate::names::written) so.
+    /// The name in the catalog of what is to be created and is [written](syntax::names::written) so.
     ///
     /// # Errors
     /// If it cannot be a name; if its schema does not exist; those of reading the catalog.

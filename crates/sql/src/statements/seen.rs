@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use syntax::names::permanent;
+
 use crate::error::Result;
-use crate::names::permanent;
 use crate::statements::session::Session;
 
 impl Session {

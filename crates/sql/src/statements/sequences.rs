@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use sqlparser::ast::ObjectName;
+use syntax::names::{self, check_new};
+use syntax::sequences::{SequenceOptions, SequenceStatement};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::frontend::sequences::{SequenceOptions, SequenceStatement};
-use crate::names::{self, check_new};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::sequences::sequence;

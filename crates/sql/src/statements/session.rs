@@ -9,20 +9,21 @@ use arrow::record_batch::RecordBatch;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use sqlparser::ast::Statement as Sql;
+use syntax::depth;
+use syntax::files;
+use syntax::key_query::{KeyQuery, KeyValue};
+use syntax::key_text;
+use syntax::parameters::Readied;
+use syntax::parse::{Parsed, Statement, parse};
+use syntax::schemas;
+use syntax::verb::verb;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::bind::definition;
+use crate::bind::row_insert::RowInsert;
+use crate::bind::row_values::Given;
 use crate::error::{Error, Result};
-use crate::frontend::definition;
-use crate::frontend::files;
-use crate::frontend::key_query::{KeyQuery, KeyValue};
-use crate::frontend::key_text;
-use crate::frontend::parameters::Readied;
-use crate::frontend::parse::{Parsed, Statement, parse};
-use crate::frontend::row_insert::RowInsert;
-use crate::frontend::row_values::Given;
-use crate::frontend::schemas;
-use crate::frontend::verb::verb;
-use crate::resources::{guard, stop};
+use crate::resources::stop;
 use crate::rights::denied;
 use crate::run::answer::Answer;
 use crate::run::clock::Clock;
@@ -235,7 +236,7 @@ impl Session {
     pub(super) fn room(&self, depth: usize, executes: bool) -> usize {
         let views = || table::has_views(&self.instance.store.snapshot());
         if views() || executes || self.transaction() != TransactionStatus::Idle {
-            depth.max(guard::ROOMY)
+            depth.max(depth::ROOMY)
         } else {
             depth
         }
@@ -268,7 +269,7 @@ impl Session {
                 let (open, names) = (self.open.clone(), self.prepared.clone());
                 let room = self.room(depth, is_execute(&statement));
                 let work = within(Arc::clone(&self.instance), open, names, statement, started);
-                answers.push(self.on_workers(guard::polled_with_room(room, work)).await?);
+                answers.push(self.on_workers(depth::polled_with_room(room, work)).await?);
                 started = Instant::now();
             }
             Ok(answers)
@@ -344,7 +345,7 @@ impl Session {
                 let (open, names) = (self.open.clone(), self.prepared.clone());
                 let room = self.room(depth, is_execute(&other));
                 let work = within(Arc::clone(&self.instance), open, names, other, started);
-                let answer = self.on_workers(guard::polled_with_room(room, work)).await?;
+                let answer = self.on_workers(depth::polled_with_room(room, work)).await?;
                 self.finished(answer)
             }
         };
@@ -405,7 +406,7 @@ impl Session {
         room: usize,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        self.on_workers(guard::polled_with_room(room, work)).await
+        self.on_workers(depth::polled_with_room(room, work)).await
     }
 
     /// Runs the program that `plan` makes over the tables of one snapshot, on Atoll's own engine, whichever executor
@@ -462,7 +463,7 @@ impl Session {
         let task = stop::over(stop.clone(), async move {
             let failed = sender.clone();
             let work = deliver(instance, open_transaction, asked, (started, opened), sender);
-            let work = AssertUnwindSafe(guard::polled_with_room(depth, work));
+            let work = AssertUnwindSafe(depth::polled_with_room(depth, work));
             if let Err(panic) = work.catch_unwind().await {
                 let _ = failed.send(Err(Error::of_panic(panic.as_ref()))).await;
             }

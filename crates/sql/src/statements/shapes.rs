@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use parking_lot::Mutex;
+use syntax::shapes::Shape;
 
-use crate::frontend::shapes::Shape;
 use crate::run::kept_plans::PlanKey;
 use crate::statements::described::PreparedStatement;
 

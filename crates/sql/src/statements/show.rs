@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use syntax::names::permanent;
 use table::{Definition, titled};
 
 use crate::error::Result;
 use crate::messages::types;
-use crate::names::permanent;
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

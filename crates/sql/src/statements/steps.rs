@@ -7,18 +7,18 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_expr::TableSource;
 use sqlparser::ast::ObjectName;
+use syntax::names::written;
+use syntax::steps::{Touched, conflict};
 use table::{json_type, jsonb_type, timetz_type};
 
 use crate::error::{Error, Result};
-use crate::frontend::steps::{Touched, conflict};
 use crate::functions::convert::convert;
 use crate::messages::types::{JSON_TYPE, enum_type_of};
-use crate::names::written;
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::frames::Given;
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 use crate::statements::references;
 
 /// What parts have given and changed so far.
@@ -156,7 +156,7 @@ pub(super) fn table(
         )?)
     };
     let batches: Vec<RecordBatch> = batches.iter().map(inside).collect::<Result<_>>()?;
-    Ok(Arc::new(Rows::in_memory(own, batches)))
+    Ok(Arc::new(RowTable::in_memory(own, batches)))
 }
 
 /// The type that a column has within statements: JSON and enums leave them as texts.

@@ -7,10 +7,10 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBat
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use sqlparser::ast::{Query, Statement as Sql};
+use syntax::parse::{Statement, parse};
+use syntax::summarize::{ColumnsOf, Told, VALUES, schema};
 
 use crate::error::{Error, Result};
-use crate::frontend::parse::{Statement, parse};
-use crate::frontend::summarize::{ColumnsOf, Told, VALUES, schema};
 use crate::messages::types::{column_type_name, json_type_of};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

@@ -8,15 +8,15 @@ use sqlparser::ast::{
     CreateView, Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias,
     TableConstraint, TableFactor, TableObject, TableWithJoins, Value, ValueWithSpan,
 };
+use syntax::fixed;
+use syntax::materialized::MaterializedStatement;
+use syntax::names::{PG_TEMP, base, exact, known, quoted, table_name, temporary, written};
+use syntax::parse::Statement;
+use syntax::sequences::SequenceStatement;
 use table::{Tables, within};
 
 use crate::error::{Error, Result};
-use crate::frontend::fixed;
-use crate::frontend::materialized::MaterializedStatement;
-use crate::frontend::parse::Statement;
-use crate::frontend::sequences::SequenceStatement;
 use crate::messages::nearest::unknown_table;
-use crate::names::{PG_TEMP, base, exact, known, quoted, table_name, temporary, written};
 use crate::search_path::SearchPath;
 use crate::statements::scope::Scope;
 
@@ -319,7 +319,7 @@ impl Names<'_> {
         }
     }
 
-    /// A default, which is [kept](crate::frontend::kept) as a text.
+    /// A default, which is [kept](syntax::kept) as a text.
     fn of_default(&self, value: &mut Expr) -> Result<()> {
         if let Expr::Value(ValueWithSpan {
             value: Value::SingleQuotedString(text),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use store::Transaction;
+use syntax::names::{base, session_of};
 use table::{OnCommit, Tables};
 
 use crate::error::{Error, Result};
-use crate::names::{base, session_of};
 use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::statements::write::Writing;

@@ -1,12 +1,12 @@
 //! The texts of views and defaults when what they name gets another name, or goes.
 
+use syntax::asked::asked;
+use syntax::names::{exact, known, quoted};
+use syntax::renamed_columns::Change;
+use syntax::{fixed, renamed_columns};
 use table::Definition;
 
 use crate::error::Result;
-use crate::frontend::asked::asked;
-use crate::frontend::renamed_columns::Change;
-use crate::frontend::{fixed, renamed_columns};
-use crate::names::{exact, known, quoted};
 use crate::run::context::StatementContext;
 use crate::statements::scope::Scope;
 use crate::statements::write::Writing;

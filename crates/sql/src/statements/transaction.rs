@@ -14,12 +14,12 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use memory::Traffic;
 use store::Snapshot;
+use syntax::modes::{Asked, Modes};
 use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::locks::SessionLocks;
 use crate::locks::calls::TransactionLocks;
-use crate::modes::{Asked, Modes};
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
 use crate::run::clock::Clock;

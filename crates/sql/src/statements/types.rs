@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
+use syntax::mentioned_types::{MentionedTypes, of_expression, of_view};
+use syntax::names::{base, catalog_name, check_new, of_schema, schema_of};
+use syntax::roles::RoleName;
+use syntax::types::{Beside, TypeChange, TypeStatement};
 use table::{EnumType, Label, Privileges, Tables, enum_within, titled, within};
 
+use crate::bind::composites;
 use crate::error::{Error, Result};
-use crate::frontend::composites;
-use crate::frontend::mentioned_types::{MentionedTypes, of_expression, of_view};
-use crate::frontend::roles::RoleName;
-use crate::frontend::types::{Beside, TypeChange, TypeStatement};
 use crate::messages::numbers::{item_named, type_named};
-use crate::names::{base, catalog_name, check_new, of_schema, schema_of};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

@@ -6,10 +6,10 @@ use sqlparser::ast::{
     Delete, Expr, FromTable, Ident, ObjectName, SelectItem, SetExpr, Statement as Sql, TableFactor,
     TableWithJoins,
 };
+use syntax::parse::{Statement, parse};
 use table::ROW_COLUMN;
 
 use crate::error::{Error, Result};
-use crate::frontend::parse::{Statement, parse};
 use crate::run::context::StatementContext;
 use crate::run::query;
 

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use arrow::datatypes::Fields;
 use sqlparser::ast::{CreateView, ObjectName};
+use syntax::names::{base, check_new, temporary, written};
 use table::{Tables, titled};
 
 use crate::error::{Error, Result};
 use crate::messages::types::type_name;
-use crate::names::{base, check_new, temporary, written};
 use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;

@@ -9,16 +9,16 @@ use arrow::datatypes::DataType;
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr, Update, VisitorMut,
 };
+use syntax::expression::{around, expression};
+use syntax::names::{base, column_name};
+use syntax::walk::WalkMut;
+use syntax::ways::{Step, WAY, steps};
 use table::{Definition, json_kind};
 
 use crate::error::{Error, Result};
-use crate::frontend::expression::{around, expression};
-use crate::frontend::walk::WalkMut;
-use crate::frontend::ways::{Step, WAY, steps};
 use crate::functions::lists::names::{ASSIGN, ASSIGN_SLICE};
 use crate::functions::lists::types::{fields, is_special, item};
 use crate::messages::types::{exact_name, type_name};
-use crate::names::{base, column_name};
 use crate::statements::assigned::{called, counts, is_default};
 
 /// The longest expression that is made of one column.

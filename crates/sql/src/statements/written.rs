@@ -7,15 +7,15 @@ use arrow::datatypes::SchemaRef;
 use datafusion_expr::TableSource;
 use sqlparser::ast::{Query, Statement as Sql};
 use store::Transaction;
+use syntax::key_query::columns_of_rows;
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::frontend::key_query::columns_of_rows;
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::{query, system_columns, visible};
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 use crate::scan::written_rows::{WrittenRows, with_places};
 use crate::statements::beside::Beside;
 use crate::statements::lookup::chosen;
@@ -233,7 +233,7 @@ pub(super) fn rows(
     Ok(Arc::new(WrittenRows {
         table: definition.name.clone(),
         has_places,
-        rows: Rows::in_memory(schema, batches),
+        rows: RowTable::in_memory(schema, batches),
     }))
 }
 

@@ -24,7 +24,7 @@ use datafusion_optimizer::AnalyzerRule;
 
 use crate::optimize::checked::operands;
 use crate::optimize::stoppable::check;
-use crate::resources::guard;
+use syntax::depth;
 
 use enclosed::Enclosed;
 
@@ -68,7 +68,7 @@ fn node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         Ok(Transformed::yes(name.restore(cut(expr, &schema)?.expr)))
     };
-    guard::with_room(guard::ROOMY, || {
+    depth::with_room(depth::ROOMY, || {
         plan.map_expressions(|expr| match expr {
             // Its columns are those of the keys in it, which have names of their own.
             Expr::GroupingSet(_) => expr.map_children(whole),

@@ -14,7 +14,7 @@ use datafusion_expr::Expr;
 
 use crate::error::Error;
 use crate::scan::arrays::definition::{ArrayTable, moment, moment_of, scale_of, units};
-use crate::scan::prune::{Bounds, Parts, kept};
+use crate::scan::prune::{ZoneBounds, Zones, kept};
 
 /// Most ranges of positions that are looked at one by one along a dimension; of a longer one a range is several positions.
 const MOST_RANGES: u64 = 1 << 16;
@@ -116,7 +116,7 @@ struct Known {
 
 struct KnownColumn {
     name: String,
-    bounds: Bounds,
+    bounds: ZoneBounds,
 }
 
 /// The coordinates at the ends of ranges of positions, none of which is empty.
@@ -148,7 +148,7 @@ fn ends(dimension: &Dimension, time: Option<Time>, ranges: &[(u64, u64)]) -> Kno
     };
     KnownColumn {
         name: dimension.name().to_owned(),
-        bounds: Bounds {
+        bounds: ZoneBounds {
             min: column(&|pair| pair.0),
             max: column(&|pair| pair.1),
             nulls: UInt64Array::from(vec![0; pairs.len()]),
@@ -172,7 +172,7 @@ fn ends_of_times(dimension: &Dimension, time: Time, ranges: &[(u64, u64)]) -> Kn
     };
     KnownColumn {
         name: dimension.name().to_owned(),
-        bounds: Bounds {
+        bounds: ZoneBounds {
             min: end(true),
             max: end(false),
             nulls: UInt64Array::from(vec![0; ranges.len()]),
@@ -202,7 +202,7 @@ fn of_attribute(
     };
     Ok(KnownColumn {
         name: name.to_owned(),
-        bounds: Bounds {
+        bounds: ZoneBounds {
             min: column(&|known| known.min)?,
             max: column(&|known| {
                 if known.nans == 0 {
@@ -230,12 +230,12 @@ fn scalar(value: Scalar) -> ScalarValue {
     }
 }
 
-impl Parts for Known {
+impl Zones for Known {
     fn count(&self) -> usize {
         self.count
     }
 
-    fn bounds(&self, column: &str) -> Option<Bounds> {
+    fn bounds(&self, column: &str) -> Option<ZoneBounds> {
         let known = self.columns.iter().find(|known| known.name == column)?;
         Some(known.bounds.clone())
     }

@@ -13,7 +13,7 @@ use workers::Workers;
 use crate::error::{Error, Result};
 use crate::scan::arrays::columns;
 use crate::scan::arrays::definition::fields_of;
-use crate::scan::rows::{Batches, Maker, Rows};
+use crate::scan::rows::{Batches, RowSource, RowTable};
 
 /// The most rows of a batch.
 const ROWS: usize = 8192;
@@ -32,7 +32,7 @@ pub(crate) fn table(plan: Plan, workers: &Arc<Workers>) -> Result<Arc<dyn TableS
         schema: Arc::clone(&schema),
         workers: Arc::clone(workers),
     };
-    Ok(Arc::new(Rows::new(schema, Arc::new(cells))))
+    Ok(Arc::new(RowTable::new(schema, Arc::new(cells))))
 }
 
 /// What computes the rows of such a table.
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Cells {
     }
 }
 
-impl Maker for Cells {
+impl RowSource for Cells {
     fn begin(&self) -> Vec<Batches> {
         let schema = Arc::clone(&self.schema);
         vec![rows(self.plan.clone(), schema, Arc::clone(&self.workers)).boxed()]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use datafusion_common::Result;
 use datafusion_expr::TableSource;
+use syntax::names::{CATALOG, SCHEMA};
 
-use crate::names::{CATALOG, SCHEMA};
 use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::catalog::Built;
 

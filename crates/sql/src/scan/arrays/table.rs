@@ -12,7 +12,7 @@ use crate::scan::arrays::columns;
 use crate::scan::arrays::definition::ArrayTable;
 use crate::scan::arrays::pieces::Pieces;
 use crate::scan::arrays::prune::{self, Wanted};
-use crate::scan::rows::{Batches, Maker};
+use crate::scan::rows::{Batches, RowSource};
 
 /// The most rows of a batch.
 const ROWS: usize = 8192;
@@ -76,7 +76,7 @@ impl ArrayScan {
     }
 }
 
-impl Maker for ArrayScan {
+impl RowSource for ArrayScan {
     /// All parts take pieces from one list, so that none waits for another's chunk.
     fn begin(&self) -> Vec<Batches> {
         let pieces = Arc::new(Mutex::new(Pieces::new(Arc::clone(&self.wanted))));

@@ -2,10 +2,10 @@
 
 use arrow::datatypes::DataType;
 use datafusion_common::Result;
+use syntax::names::permanent;
 use table::{Column, Definition, Tables, is_enum};
 
 use crate::messages::numbers::{TYPES, table_number, type_number};
-use crate::names::permanent;
 use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::composites::{composites, definition};
 use crate::scan::catalog::expressions::{default, generated};

@@ -15,7 +15,7 @@ use datafusion_expr::TableSource;
 use table::Definition;
 
 use crate::messages::numbers::{OIDS, TEXTS, VECTOR};
-use crate::scan::rows::Rows;
+use crate::scan::rows::RowTable;
 
 /// The columns of views by the views' names, as those of tables.
 pub(crate) type ViewColumns = BTreeMap<String, Definition>;
@@ -335,6 +335,6 @@ impl Built {
         let schema = Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()));
         let arrays = self.0.into_iter().map(|(_, array)| array).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
-        Ok(Arc::new(Rows::in_memory(schema, vec![batch])))
+        Ok(Arc::new(RowTable::in_memory(schema, vec![batch])))
     }
 }

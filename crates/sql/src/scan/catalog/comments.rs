@@ -1,9 +1,9 @@
 //! What people say of tables, columns, indexes, constraints, schemas and types, as rows of `pg_description`.
 
+use syntax::names::{PUBLIC, SCHEMA, catalog_name, constraint_of, of_schema, schema_of};
 use table::Tables;
 
 use crate::messages::numbers::{enum_number, schema_number, table_number};
-use crate::names::{PUBLIC, SCHEMA, catalog_name, constraint_of, of_schema, schema_of};
 use crate::scan::catalog::build::{Built, ViewColumns};
 use crate::scan::catalog::relations::{COMPOSITE, relations};
 use crate::scan::catalog::schemas::schemas;

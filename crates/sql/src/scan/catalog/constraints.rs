@@ -1,11 +1,11 @@
 //! Constraints: keys, foreign keys and checks.
 
+use syntax::deparse::Type;
+use syntax::names::{base, catalog_name, permanent, quoted, schema_of};
+use syntax::{deparse, lengths, mentioned};
 use table::{Action, Check, Deferral, Definition, Domain, ForeignKey, Rule, Tables};
 
-use crate::frontend::deparse::Type;
-use crate::frontend::{deparse, lengths, mentioned};
 use crate::messages::numbers::{enum_number, schema_number, table_number, type_number};
-use crate::names::{base, catalog_name, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::expressions::typed_columns;
 use crate::scan::catalog::schemas::schema_of_number;

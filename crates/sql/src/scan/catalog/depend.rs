@@ -4,13 +4,13 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Query, TableFactor, Visitor};
+use syntax::asked::asked;
+use syntax::names::{column_name, permanent, table_name};
+use syntax::views::of_text;
+use syntax::walk::Walk;
 use table::{Column, Tables};
 
-use crate::frontend::asked::asked;
-use crate::frontend::views::of_text;
-use crate::frontend::walk::Walk;
 use crate::messages::numbers::table_number;
-use crate::names::{column_name, permanent, table_name};
 use crate::scan::catalog::attributes::default_number;
 use crate::scan::catalog::build::Built;
 

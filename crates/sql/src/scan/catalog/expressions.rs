@@ -1,14 +1,14 @@
 //! Expressions that tables keep, as the catalog tells of them.
 
 use arrow::datatypes::DataType;
+use syntax::deparse::Type;
+use syntax::names::{self, quoted};
+use syntax::views::{of_text, query_text};
+use syntax::{deparse, fixed};
 use table::{Column, Definition, Tables, enum_name, json_kind};
 
 use crate::error::Result;
-use crate::frontend::deparse::Type;
-use crate::frontend::views::{of_text, query_text};
-use crate::frontend::{deparse, fixed};
 use crate::messages::numbers::{type_number, type_title};
-use crate::names::{self, quoted};
 use crate::scan::catalog::types::typed;
 use crate::search_path::SearchPath;
 

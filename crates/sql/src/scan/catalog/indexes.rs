@@ -1,11 +1,11 @@
 //! Indexes: of keys that hold, and those that are declared.
 
 use arrow::datatypes::DataType;
+use syntax::deparse;
+use syntax::names::{base, catalog_name, exact, permanent, quoted, schema_of};
 use table::{Column, Definition, IndexColumn, Tables};
 
-use crate::frontend::deparse;
 use crate::messages::numbers::table_number;
-use crate::names::{base, catalog_name, exact, permanent, quoted, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::composites::{as_table, plain_column};
 use crate::scan::catalog::expressions::over_columns;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use syntax::lengths;
+use syntax::names::{base, permanent};
 use table::{Definition, Privileges, Tables};
 
-use crate::frontend::lengths;
 use crate::messages::numbers::composite_number;
-use crate::names::{base, permanent};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::composites::{composites, definition};
 use crate::scan::catalog::indexes::indexes;

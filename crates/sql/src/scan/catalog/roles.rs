@@ -1,9 +1,9 @@
 //! What roles there are, whom things belong to, and who may do what with them.
 
+use syntax::names::{CATALOG, base, permanent, schema_of};
 use table::{Acl, Grant, Privileges, Role, Tables};
 
 use crate::messages::numbers::{OWNER, role_number};
-use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::rights::{self, GIVEN, PUBLIC, Rights};
 use crate::scan::catalog::build::Built;
 

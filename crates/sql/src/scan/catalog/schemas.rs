@@ -1,9 +1,9 @@
 //! Schemas, as rows of `pg_namespace` and of `information_schema.schemata`.
 
+use syntax::names::{self, CATALOG, PG_CATALOG, SCHEMA, of_schema, schema_of};
 use table::{Privileges, Tables};
 
 use crate::messages::numbers::schema_number;
-use crate::names::{self, CATALOG, PG_CATALOG, SCHEMA, of_schema, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;

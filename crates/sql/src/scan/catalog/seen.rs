@@ -1,8 +1,8 @@
 //! What whoever asks `information_schema` sees. `pg_catalog` tells of everything, as PostgreSQL's does.
 
+use syntax::names::session_of;
 use table::{Privileges, Tables};
 
-use crate::names::session_of;
 use crate::rights::Rights;
 use crate::search_path::SearchPath;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use syntax::names::{CATALOG, base, permanent, schema_of};
 use table::{Position, Sequence, Tables};
 
 use crate::messages::numbers::{table_number, type_number};
 use crate::messages::types::{digits, standard_name};
-use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::roles;
 use crate::scan::catalog::seen::Seen;

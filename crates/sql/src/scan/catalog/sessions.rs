@@ -1,9 +1,10 @@
 //! What sessions do, and what they have set.
 
+use syntax::names::CATALOG;
+
 use crate::functions::temporal::abbreviations::is_of_summer;
 use crate::functions::temporal::zones::{self, Zone};
 use crate::messages::numbers::{DATABASE, role_number};
-use crate::names::CATALOG;
 use crate::resources::activity::Activity;
 use crate::scan::catalog::build::Built;
 use crate::settings::{OpenCursor, Setting, StatementSettings};

@@ -1,11 +1,11 @@
 //! Constraints as `information_schema` tells of them, and the words that the parser knows.
 
 use sqlparser::keywords::{ALL_KEYWORDS, RESERVED_FOR_COLUMN_ALIAS};
+use syntax::names::{CATALOG, base, permanent, schema_of};
 use table::{Deferral, Domain, Tables, is_enum};
 
 use crate::messages::keywords::{Reserved, reserved};
 use crate::messages::types;
-use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::constraints::{TableConstraint, constraints};
 use crate::scan::catalog::seen::Seen;

@@ -1,9 +1,9 @@
 //! What PostgreSQL counts about tables. Of it there are the rows of each here; what is not counted is NULL.
 
+use syntax::names::{CATALOG, base, permanent, schema_of};
 use table::Tables;
 
 use crate::messages::numbers::{DATABASE, table_number};
-use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::indexes::{TableIndex, indexes};
 

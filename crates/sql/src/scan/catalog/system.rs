@@ -15,8 +15,9 @@
 
 use std::str::FromStr;
 
+use syntax::names::{INFORMATION_SCHEMA, PG_CATALOG, catalog_name};
+
 use crate::messages::numbers::{CATALOG_SCHEMA, OWNER, table_number, type_title};
-use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, catalog_name};
 use crate::scan::catalog::build::Built;
 
 const CATALOGS: &str = include_str!("system/catalogs.tsv");

@@ -1,10 +1,10 @@
 //! The columns that every table has beside its own, as rows of `pg_attribute`: their numbers are negative. Views, indexes and
 //! composite types have none.
 
+use syntax::names::permanent;
 use table::Tables;
 
 use crate::messages::numbers::table_number;
-use crate::names::permanent;
 use crate::scan::catalog::build::Built;
 
 /// A column: its name, the number of its type, its bytes, and how they are aligned.

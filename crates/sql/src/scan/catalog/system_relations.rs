@@ -1,10 +1,10 @@
 //! The relations that PostgreSQL itself has in `pg_catalog` and `information_schema`, with their columns, by the files of
 //! [`system`]: what a query of each finds is [completed](system::completed) by the same lines.
 
+use syntax::names::{INFORMATION_SCHEMA, PG_CATALOG, base, catalog_name, schema_of};
 use table::{Column, Definition};
 
 use crate::messages::numbers::{is_system_table, table_number};
-use crate::names::{INFORMATION_SCHEMA, PG_CATALOG, base, catalog_name, schema_of};
 use crate::scan::catalog::build::type_of;
 use crate::scan::catalog::composites::{as_table, plain_column};
 use crate::scan::catalog::system;

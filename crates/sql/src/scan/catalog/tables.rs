@@ -1,9 +1,9 @@
 //! Tables and views by name, and the databases, access methods and collations that there are.
 
+use syntax::names::{CATALOG, base, permanent, schema_of};
 use table::Tables;
 
 use crate::messages::numbers::{CATALOG_SCHEMA, DATABASE, OWNER};
-use crate::names::{CATALOG, base, permanent, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::expressions::seen_view;
 use crate::scan::catalog::relations::is_indexed;

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use arrow::datatypes::DataType;
+use syntax::names::{PG_CATALOG, SCHEMA, base, schema_of};
+use syntax::{domains, lengths};
 use table::{Column, Definition, Domain, EnumType, Label, Tables, is_enum, json_kind};
 
-use crate::frontend::{domains, lengths};
 use crate::messages::numbers::{
     CATALOG_SCHEMA, OWNER, PSEUDO, TYPES, column_modifier, composite_number, enum_array_number,
     enum_number, role_number, schema_number, table_number, type_modifier, type_named, type_number,
     type_of_column, type_title,
 };
-use crate::names::{PG_CATALOG, SCHEMA, base, schema_of};
 use crate::rights;
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::system;
@@ -335,7 +335,7 @@ fn needed<'r>(all: &Tables, types: &'r [Row]) -> Vec<Needed<'r>> {
 }
 
 /// The types that each type is made of, itself among them: what asyncpg asks for by a query of its own, which it
-/// [becomes](crate::frontend::rewrite).
+/// [becomes](syntax::rewrite).
 pub(super) fn trees(all: &Tables) -> Built {
     let types = rows(all);
     let needed = needed(all, &types);

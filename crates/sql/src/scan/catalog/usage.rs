@@ -1,11 +1,11 @@
 //! What `information_schema` tells of the columns, types and tables that things use, and of what may be done with columns.
 
 use arrow::datatypes::DataType;
+use syntax::names::{CATALOG, PG_CATALOG, base, schema_of};
 use table::Column;
 
 use crate::messages::numbers::{short_name, type_number};
 use crate::messages::types::standard_name;
-use crate::names::{CATALOG, PG_CATALOG, base, schema_of};
 use crate::scan::catalog::build::Built;
 use crate::scan::catalog::roles::{self, ColumnGrant};
 use crate::scan::catalog::seen::Seen;

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_expr::Expr;
 use ingest::{Dataset, Wanted};
 
-use crate::scan::prune::{Bounds, Parts, kept};
+use crate::scan::prune::{ZoneBounds, Zones, kept};
 
 /// The columns of a table of files.
 pub(super) struct FileColumns<'a> {
@@ -39,13 +39,13 @@ struct Groups<'a> {
     file: usize,
 }
 
-impl Parts for Groups<'_> {
+impl Zones for Groups<'_> {
     fn count(&self) -> usize {
         self.files.dataset.groups(self.file)
     }
 
     /// Of a column that the file has in the type of the table.
-    fn bounds(&self, column: &str) -> Option<Bounds> {
+    fn bounds(&self, column: &str) -> Option<ZoneBounds> {
         let FileColumns {
             dataset,
             columns,
@@ -57,7 +57,7 @@ impl Parts for Groups<'_> {
             return None;
         }
         let known = dataset.statistics(self.file, wanted.column)?;
-        Some(Bounds {
+        Some(ZoneBounds {
             min: known.mins,
             max: known.maxes,
             nulls: known.nulls,

@@ -8,10 +8,10 @@ use futures::TryStreamExt;
 use sqlparser::ast::{
     Delete, Ident, Insert, ObjectName, Statement as Sql, TableFactor, TableObject, Update,
 };
+use syntax::names::{exact, table_name};
 use table::Definition;
 
 use crate::error::{Error, Result};
-use crate::names::{exact, table_name};
 use crate::resources::budget::{Held, footprint};
 use crate::run::answer::Answer;
 use crate::run::arrays::INTO;

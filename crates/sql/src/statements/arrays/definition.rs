@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use array::Writer;
+use syntax::arrays::ArrayStatement;
 
 use crate::error::{Error, Result};
-use crate::frontend::arrays::ArrayStatement;
 use crate::run::answer::Answer;
 use crate::statements::relations::there_already;
 use crate::statements::scope::Scope;
