@@ -33,7 +33,7 @@ fn answers_are_those_of_the_buffer_pool() {
         "select k, count(*), sum(id) from t where id % 3 = 0 group by k order by k",
         "select a.id, b.s from t a join t b on a.id = b.k where a.k = 5 order by 1, 2 limit 100",
     ] {
-        for executor in ["fused", "stream", "staged", "datafusion"] {
+        for executor in ["fused", "stream", "staged"] {
             let arguments = ["sql", "s.atoll", query, "--executor", executor];
             let framed = folder.run(&arguments).succeeded();
             // The pool could not hold a tenth of the table.

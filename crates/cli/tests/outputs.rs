@@ -332,8 +332,6 @@ fn options_are_there_where_they_act() {
         &["--channel", "ring"],
         &["--tasks", "1,2"],
         &["--reuse", "off"],
-        &["--block", "4Ki", "--executor", "datafusion"],
-        &["--plan", "obliv", "--executor", "datafusion"],
     ] {
         sql(wrong).failed_usage(&[wrong[0], "--executor"]);
     }
