@@ -22,16 +22,11 @@
 //! optimize     rules of the analyzer and the optimiser
 //! bind         types, operators and windows for the planner; definitions of tables
 //! resources    admission, memory, spilling, stack, stopping
-//! search_path  the schemas in which names are looked up
-//! rights       who may do what
-//! limits       what users may have
-//! settings     what a server has been told of a session
-//! locks        who holds which lock, and who waits for one
 //! planner      functions, rules and settings
 //! ```
 //!
 //! A file uses files of its own layer and of those below it, never of one above. Syntax trees are made in the crate [`syntax`],
-//! scalar functions and aggregates are in [`functions`], errors and the words of SQL in [`messages`]: they know no plan and no session.
+//! what the database says of itself, rights and settings are in [`catalog`], scalar functions and aggregates are in [`functions`], errors and the words of SQL in [`messages`]: they know no plan and no session.
 //!
 //! # What is declared and what is enforced
 //!
@@ -65,23 +60,20 @@
 //! ```
 
 mod bind;
-mod limits;
-mod locks;
 mod lower;
 mod optimize;
 mod planner;
 mod resources;
-mod rights;
 mod run;
 mod scan;
-mod search_path;
-mod settings;
 mod statements;
 
 pub(crate) use ::functions;
 pub(crate) use messages::{self, error};
 
 pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
+pub use catalog::activity::Activity;
+pub use catalog::settings::{Backend, OpenCursor, Peers, SessionOwner, Setting};
 pub use functions::temporal::local::Local;
 pub use functions::temporal::settings::{date_style, time_zone};
 pub use ingest::Columns as FrameColumns;
@@ -90,7 +82,6 @@ pub use messages::numbers::{column_number, special_type, type_modifier, type_num
 pub use messages::told::Told;
 pub use messages::types::{column_type_name, json_type_of, type_name};
 pub use messages::{Error, Position, Result};
-pub use resources::activity::Activity;
 pub use resources::allowance::UserMemory;
 pub use resources::stop::Canceller;
 pub use resources::turn::Turn;
@@ -104,7 +95,6 @@ pub use run::options::{Executor, Options, PlanUse};
 pub use run::origins::{Origin, Origins};
 pub use run::stream::AnswerStream;
 pub use run::visible::{as_texts, as_texts_of, refuse_not_finite, uuid_text};
-pub use settings::{Backend, OpenCursor, Peers, SessionOwner, Setting};
 pub use statements::described::PreparedStatement;
 pub use statements::session::{Program, Session, TransactionStatus};
 pub use syntax::copy_options::{Forced, HeaderLine};

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use catalog::search_path::SearchPath;
 use sqlparser::ast::{ArrayElemTypeDef, DataType, StructBracketKind, StructField, TimezoneInfo};
 use syntax::domains::data_type;
 use syntax::lengths;
@@ -13,7 +14,6 @@ use syntax::names::{column_name, written};
 use table::{Domain, Tables};
 
 use crate::error::{Error, Result};
-use crate::search_path::SearchPath;
 
 /// The domain or composite type that a type names, and of how many dimensions the arrays of it are that the type says. Arrays
 /// are of composite types only, but for casts that this program writes, to `array<domain>`.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use catalog::search_path::SearchPath;
 use datafusion_expr::ScalarUDF;
 use sqlparser::ast::{CastKind, Expr, Statement as Sql, Value, VisitorMut};
 use syntax::call::call;
@@ -15,7 +16,6 @@ use table::Tables;
 
 use crate::bind::composites;
 use crate::error::{Error, Result};
-use crate::search_path::SearchPath;
 
 /// The functions that casts to domains call, by their [names](function_name).
 pub(crate) type DomainCasts = HashMap<String, Arc<ScalarUDF>>;

@@ -18,6 +18,7 @@ use sqlparser::ast::{
     TimezoneInfo,
 };
 
+use catalog::search_path::SearchPath;
 use syntax::domains::data_type;
 use syntax::names::{base, column_name, exact, written};
 use table::{
@@ -31,7 +32,6 @@ use crate::functions::lists::types::{list_of, plain};
 use crate::functions::temporal::shift;
 use crate::messages::numbers::item_named;
 use crate::messages::types::type_name;
-use crate::search_path::SearchPath;
 
 /// Types that DataFusion's planner reads differently or not at all.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use catalog::search_path::SearchPath;
 use sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, ObjectName, Query, SelectItem, SetExpr, Statement as Sql,
@@ -18,7 +19,6 @@ use crate::bind::composites;
 use crate::error::{Error, Result};
 use crate::functions::json::populate;
 use crate::functions::lists::names::FIELDS;
-use crate::search_path::SearchPath;
 
 /// Puts other functions in the places of these.
 ///

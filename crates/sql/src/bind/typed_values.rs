@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 
+use catalog::search_path::SearchPath;
 use sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Query, SetExpr, Statement as Sql, TimezoneInfo,
     Value, Values, VisitorMut,
@@ -12,7 +13,6 @@ use syntax::walk::WalkMut;
 use table::Tables;
 
 use crate::functions::temporal::make::READ_INTERVAL;
-use crate::search_path::SearchPath;
 
 /// Casts such constants. The rows of an `insert` have the types of its columns.
 pub(crate) fn cast(statement: &mut Sql, tables: &Tables, path: &SearchPath) {

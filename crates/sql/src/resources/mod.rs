@@ -2,7 +2,6 @@
 //!
 //! Uses `functions`, `error` and `messages`.
 
-pub(crate) mod activity;
 pub(crate) mod admission;
 pub(crate) mod allowance;
 pub(crate) mod budget;

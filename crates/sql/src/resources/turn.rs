@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use catalog::locks::{TurnClaim, timed_out};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::{Error, Result};
-use crate::locks::{TurnClaim, timed_out};
 
 /// How long a statement waits for a transaction of another session, unless the options say something else.
 const PATIENCE: Duration = Duration::from_secs(10);

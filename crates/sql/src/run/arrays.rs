@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use catalog::rights::Rights;
 use parking_lot::Mutex;
 use store::Snapshot;
 use table::{Privileges, Tables};
 
 use crate::error::Result;
-use crate::rights::Rights;
 use crate::scan::arrays::definition::ArrayTable;
 
 /// What stands between the name of an array and that of a version.

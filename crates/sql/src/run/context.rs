@@ -5,6 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::planner::Planner;
+use catalog::limits;
+use catalog::pg_catalog::ViewColumns;
+use catalog::rights::Rights;
+use catalog::search_path::SearchPath;
+use catalog::settings::StatementSettings;
 use datafusion_execution::TaskContext;
 use datafusion_execution::runtime_env::RuntimeEnv;
 use datafusion_expr::LogicalPlan;
@@ -25,11 +30,9 @@ use crate::bind::{calls, definition, domain_casts, records, typed_values};
 use crate::error::{Error, Result};
 use crate::functions::present::Memory;
 use crate::functions::sequences::Numbers;
-use crate::limits;
 use crate::messages::nearest::unknown_table;
 use crate::optimize::floats;
 use crate::resources::allowance::Allowance;
-use crate::rights::Rights;
 use crate::run::arrays::{Arrays, Watched};
 use crate::run::clock::Clock;
 use crate::run::deferrals::Deferrals;
@@ -51,9 +54,6 @@ use crate::run::watch::Watch;
 use crate::run::{file_columns, system_columns};
 use crate::scan;
 use crate::scan::arrays::definition::ArrayTable;
-use crate::scan::catalog::ViewColumns;
-use crate::search_path::SearchPath;
-use crate::settings::StatementSettings;
 
 /// One statement's view of the database.
 pub(crate) struct StatementContext {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::DataType;
+use catalog::rights::Rights;
 use datafusion_common::DFSchema;
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -18,7 +19,6 @@ use table::{Column, Definition};
 use crate::error::{Error, Result};
 use crate::functions::convert::cast_to;
 use crate::functions::sequences::calls;
-use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::query;

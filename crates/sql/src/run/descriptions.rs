@@ -3,6 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use catalog::pg_catalog::{
+    ViewColumns, constraints, indexes, laid_out, of_number, seen_expression, seen_view, system,
+};
+use catalog::rights::GIVEN;
+use catalog::search_path::SearchPath;
 use syntax::deparse::pretty as pretty_expression;
 use syntax::names::{
     self, CATALOG, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SCHEMA, base, catalog_name,
@@ -18,11 +23,6 @@ use crate::messages::numbers::{
     enum_array_number, enum_number, role_number, schema_number, table_number, type_named,
     type_title,
 };
-use crate::rights::GIVEN;
-use crate::scan::catalog::{
-    ViewColumns, constraints, indexes, laid_out, of_number, seen_expression, seen_view, system,
-};
-use crate::search_path::SearchPath;
 
 /// The tables of a statement, and where it looks names up.
 #[derive(Debug)]

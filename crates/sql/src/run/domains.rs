@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::{filter, is_not_null, take};
 use arrow::datatypes::{DataType, Field, Schema};
+use catalog::search_path::SearchPath;
 use datafusion_common::{Result as DataFusionResult, ScalarValue, plan_err};
 use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -27,7 +28,6 @@ use crate::functions::lists::types::{dimensions, is_list, list_of, lists, range}
 use crate::functions::structs::values as field_values;
 use crate::run::context::StatementContext;
 use crate::run::row_values::RowValues;
-use crate::search_path::SearchPath;
 
 /// What the rows are called that conditions are compiled over.
 const ROWS: &str = "domain";

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use catalog::rights::Rights;
+use catalog::settings::{MayStop, StatementSettings};
 use chrono::{DateTime, Utc};
 
 use crate::error::{Error, Result};
 use crate::functions::temporal::local::Local;
 use crate::functions::user;
-use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::frames::Frames;
-use crate::settings::{MayStop, StatementSettings};
 
 impl StatementContext {
     /// Gives the statement frames.

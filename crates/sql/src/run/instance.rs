@@ -6,6 +6,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::planner::Planner;
+use catalog::activity::{Activity, Observer};
+use catalog::limits;
+use catalog::locks::Locks;
 use engine::Execution;
 use memory::Budget;
 use parking_lot::Mutex;
@@ -13,9 +16,6 @@ use store::Store;
 use workers::Workers;
 
 use crate::error::Result;
-use crate::limits;
-use crate::locks::Locks;
-use crate::resources::activity::{Activity, Observer};
 use crate::resources::admission::Admission;
 use crate::resources::allowance::{Allowance, Allowances, UserMemory};
 use crate::resources::sequences::Sequences;

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use catalog::search_path::SearchPath;
+use catalog::settings::StatementSettings;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, LogicalPlan, Volatility};
 use engine::Prepared;
@@ -20,8 +22,6 @@ use workers::Workers;
 use crate::error::Result;
 use crate::optimize::{known_arguments, known_limits};
 use crate::scan::provider::Provider;
-use crate::search_path::SearchPath;
-use crate::settings::StatementSettings;
 
 /// How long a plan is kept that nobody uses.
 const LASTS: Duration = Duration::from_secs(5);

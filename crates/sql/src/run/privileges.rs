@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use catalog::rights::{self, DATABASE, GIVEN, PUBLIC, Rights, no_role};
+use catalog::search_path::{SearchPath, no_schema};
 use syntax::names::{CATALOG, INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, of_schema};
 use table::{Privileges, Tables};
 
@@ -10,9 +12,7 @@ use crate::functions::privileges::{Named, Privileged, Thing};
 use crate::functions::sequences::relation;
 use crate::messages::nearest::unknown_table;
 use crate::messages::numbers::{role_number, schema_number, table_number};
-use crate::rights::{self, DATABASE, GIVEN, PUBLIC, Rights, no_role};
 use crate::run::arrays::Arrays;
-use crate::search_path::{SearchPath, no_schema};
 
 /// What a statement sees, and by whose rights.
 #[derive(Debug)]

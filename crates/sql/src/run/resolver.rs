@@ -4,7 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::planner::Planner;
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
+use catalog::information;
+use catalog::pg_catalog::{self, Seen, ViewColumns};
+use catalog::rights::{MONITOR, Rights};
+use catalog::search_path::SearchPath;
+use catalog::settings::StatementSettings;
 use datafusion_common::Result as DataFusionResult;
 use datafusion_common::TableReference;
 use datafusion_common::config::ConfigOptions;
@@ -31,19 +37,15 @@ use crate::functions::sequences::{self, Numbers};
 use crate::functions::{advisory, clock, settings};
 use crate::messages::nearest::unknown_table;
 use crate::optimize::working_table::WorkTable;
-use crate::rights::{MONITOR, Rights};
 use crate::run::arrays::{Arrays, INTO, array_of};
 use crate::run::frames::{Frames, Given};
 use crate::run::instance::Instance;
 use crate::run::values::Defaults;
 use crate::scan::arrays::said;
-use crate::scan::catalog::{self, Seen, ViewColumns};
 use crate::scan::files::table::FileTable;
-use crate::scan::information;
 use crate::scan::provider::Provider;
+use crate::scan::rows::RowTable;
 use crate::scan::series::Series;
-use crate::search_path::SearchPath;
-use crate::settings::StatementSettings;
 
 /// The calls behind names such as `read_csv(...)` and `bfs(...)` in a statement.
 pub(crate) struct Calls {
@@ -206,7 +208,9 @@ async fn find(
     match reference.schema() {
         Some(INFORMATION_SCHEMA) => {
             if reference.table() == said::VIEW {
-                return Ok(Some(said::view(&arrays.readable(tables, &calls.rights)?)?));
+                return Ok(Some(made(said::view(
+                    &arrays.readable(tables, &calls.rights)?,
+                )?)));
             }
             return of_standard(tables, reference.table(), calls);
         }
@@ -258,7 +262,7 @@ async fn find(
         calls.rights.check(tables, &name, Privileges::SELECT)?;
         let instance = &calls.instance;
         let at = instance.sequences.at(&instance.store, &name, sequence)?;
-        return Ok(Some(catalog::sequence_state(at)?));
+        return Ok(Some(made(pg_catalog::sequence_state(at)?)));
     }
     if reference.schema().is_some_and(|schema| schema != SCHEMA) {
         return Ok(None);
@@ -322,6 +326,11 @@ async fn of_no_table(
     })))
 }
 
+/// Rows of the catalog as a table.
+fn made(rows: RecordBatch) -> Arc<dyn TableSource> {
+    Arc::new(RowTable::in_memory(rows.schema(), vec![rows]))
+}
+
 /// The view of `information_schema` of that name, as whose rights the statement has sees it.
 fn of_standard(tables: &Tables, name: &str, calls: &Calls) -> Result<Option<Arc<dyn TableSource>>> {
     let seen = Seen {
@@ -330,7 +339,7 @@ fn of_standard(tables: &Tables, name: &str, calls: &Calls) -> Result<Option<Arc<
         temporary: calls.path.temporary(),
         path: Some(&calls.path),
     };
-    Ok(information::view(&seen, name, &calls.view_columns)?)
+    Ok(information::view(&seen, name, &calls.view_columns)?.map(made))
 }
 
 /// The table of `pg_catalog` of that name. What the sessions of others run is shown to those alone who may see it.
@@ -353,14 +362,15 @@ fn of_catalog(
     };
     if name == "pg_locks" {
         let locks = calls.instance.locks.list();
-        return catalog::locks(tables, &locks, &calls.settings).map(Some);
+        return pg_catalog::locks(tables, &locks, &calls.settings).map(|rows| Some(made(rows)));
     }
-    catalog::view(
+    let rows = pg_catalog::view(
         (tables, &calls.view_columns, &calls.path),
         name,
         activity,
         &calls.settings,
-    )
+    )?;
+    Ok(rows.map(made))
 }
 
 impl ContextProvider for Resolver<'_> {

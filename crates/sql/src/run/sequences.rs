@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use catalog::rights::Rights;
+use catalog::search_path::SearchPath;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::LogicalPlan;
 use store::Store;
@@ -12,9 +14,7 @@ use crate::error::{Error, Result};
 use crate::functions::sequences::{Numbers, calls, relation};
 use crate::messages::nearest::{unknown_column, unknown_table};
 use crate::resources::sequences::{Sequences, SessionNumbers};
-use crate::rights::Rights;
 use crate::run::context::StatementContext;
-use crate::search_path::SearchPath;
 
 /// Sequences by the names that a statement has for them.
 #[derive(Debug)]

@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use catalog::pg_catalog::ViewColumns;
+use catalog::rights::Rights;
+use catalog::search_path::SearchPath;
 use datafusion_common::{Column, TableReference};
 use datafusion_expr::TableSource;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -16,14 +19,11 @@ use table::{Definition, OnCommit, Privileges};
 
 use crate::error::{Error, Result};
 use crate::messages::tags::shown;
-use crate::rights::Rights;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
 use crate::run::modifiers;
 use crate::run::resolver::name_of;
-use crate::scan::catalog::ViewColumns;
 use crate::scan::view::View;
-use crate::search_path::SearchPath;
 
 impl StatementContext {
     /// The views that `statement` names, planned.

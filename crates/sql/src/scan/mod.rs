@@ -7,10 +7,8 @@
 //! Uses `names` and the layers below it.
 
 pub(crate) mod arrays;
-pub(crate) mod catalog;
 pub(crate) mod files;
 pub(crate) mod graphs;
-pub(crate) mod information;
 mod like;
 pub(crate) mod numbers;
 mod point;

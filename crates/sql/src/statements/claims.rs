@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use catalog::locks::calls::TransactionLocks;
 use store::Snapshot;
 use syntax::names::{of_schema, schema_of};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::locks::calls::TransactionLocks;
 use crate::statements::transaction::{OpenTransaction, no_snapshot};
 
 impl OpenTransaction {

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use catalog::rights::Rights;
+use catalog::search_path::no_schema;
 use sqlparser::ast::{CommentObject, ObjectName, ObjectNamePart};
 use syntax::grammar::refused;
 use syntax::names::{
@@ -12,11 +14,9 @@ use table::Tables;
 
 use crate::error::{Error, Result};
 use crate::messages::nearest::{unknown_column, unknown_table};
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
-use crate::search_path::no_schema;
 use crate::statements::scope::Scope;
 use crate::statements::types::unknown;
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use catalog::search_path::SessionPath;
+use catalog::settings::SessionSettings;
 use sqlparser::ast::Statement as Sql;
 use syntax::begin::ModesStatement;
 use syntax::constraints::SetConstraints;
@@ -14,8 +16,6 @@ use table::{Deferral, Tables};
 use crate::error::{Error, Result};
 use crate::run::answer::Answer;
 use crate::run::instance::Instance;
-use crate::search_path::SessionPath;
-use crate::settings::SessionSettings;
 use crate::statements::temporary::Temporary;
 use crate::statements::transaction::{OpenTransaction, clock};
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use catalog::settings::DateSettings;
 use datafusion_common::DFSchema;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan};
@@ -26,7 +27,6 @@ use crate::optimize::{known_limits, rules};
 use crate::run::context::StatementContext;
 use crate::run::kept_plans::Planned;
 use crate::run::{shared_plans, system_columns, visible};
-use crate::settings::DateSettings;
 use crate::statements::parameter_types::of_columns;
 use crate::statements::written::{columns as columns_of_rows, rows as written_rows};
 use crate::statements::{assigned, beside, dml, merge, plan_json, steps};

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::DataType;
+use catalog::rights::Rights;
+use catalog::search_path::SearchPath;
 use sqlparser::ast::{ArrayElemTypeDef, ColumnDef, DataType as SqlType, Ident};
 use syntax::domains::{DomainChange, DomainStatement, NewCheck, NewDomain, VALUE, data_type};
 use syntax::lengths;
@@ -14,11 +16,9 @@ use table::{Check, Domain, Tables, titled, within};
 
 use crate::bind::definition::define;
 use crate::error::{Error, Result};
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::domains::Conditions;
-use crate::search_path::SearchPath;
 use crate::statements::constrain::any;
 use crate::statements::owner;
 use crate::statements::rebuild::exactly;

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use catalog::rights::Rights;
+use catalog::search_path::SessionPath;
+use catalog::settings::SessionSettings;
 use sqlparser::ast::{ObjectType, Statement as Sql};
 use syntax::changes::only_types;
 use syntax::modes::{Isolation, Modes};
@@ -14,12 +17,9 @@ use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 
 use crate::error::Result;
 use crate::resources::sequences::SessionNumbers;
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::frames::Frames;
 use crate::run::instance::Instance;
-use crate::search_path::SessionPath;
-use crate::settings::SessionSettings;
 use crate::statements::control::Control;
 use crate::statements::prepare::Names;
 use crate::statements::scope::{Caller, Scope};

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use catalog::search_path::Setting;
 use table::{Definition, KeySet, Table};
 
 use crate::bind::left_out::Defaults;
@@ -22,7 +23,6 @@ use crate::functions::sequences::Numbers;
 use crate::resources::budget::{Held, footprint};
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;
-use crate::search_path::Setting;
 use crate::statements::gathered_columns::Columns;
 use crate::statements::gathered_defaults::defaults;
 use crate::statements::gathered_references::Reference;

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use catalog::rights::{self, PUBLIC, denied, no_role, titled};
+use catalog::search_path::no_schema;
 use syntax::grants::Things;
 use syntax::names::{SCHEMA, of_schema, permanent, schema_of};
 use syntax::roles::RoleName;
@@ -9,10 +11,8 @@ use table::{Acl, Privileges, Tables};
 
 use crate::error::{Error, Result, WITHIN};
 use crate::messages::nearest::unknown_table;
-use crate::rights::{self, PUBLIC, denied, no_role, titled};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::search_path::no_schema;
 use crate::statements::access::is_there;
 use crate::statements::owner;
 use crate::statements::scope::Scope;

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
+use catalog::pg_catalog::system;
+use catalog::search_path::no_schema;
 use syntax::maintenance::{Maintenance, Named};
 use syntax::names::{INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base};
 
 use crate::error::{Error, Result};
 use crate::messages::nearest::unknown_column;
 use crate::run::answer::Answer;
-use crate::scan::catalog::system;
-use crate::search_path::no_schema;
 use crate::statements::indexes;
 use crate::statements::scope::Scope;
 

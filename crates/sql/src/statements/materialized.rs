@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use arrow::datatypes::{Field, Schema};
+use catalog::rights::Rights;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, ident};
 use futures::TryStreamExt;
 use sqlparser::ast::ObjectName;
@@ -13,7 +14,6 @@ use table::Definition;
 
 use crate::error::{Error, Result};
 use crate::functions::convert::cast_to;
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::checks::Checks;
 use crate::run::context::StatementContext;

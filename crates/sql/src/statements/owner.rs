@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use catalog::rights::{self, denied, no_role};
 use syntax::names::CATALOG;
 use syntax::roles::RoleName;
 use table::Tables;
 
 use crate::error::Result;
-use crate::rights::{self, denied, no_role};
 use crate::run::context::StatementContext;
 use crate::statements::scope::{Scope, may_be};
 use crate::statements::write::Writing;

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use catalog::rights::Rights;
 use syntax::mentioned;
 use syntax::names::{base, catalog_name, check_column, check_new, quoted, schema_of};
 use syntax::schemas::Kind;
 use syntax::views::query_text;
 
 use crate::error::{Error, Result};
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;

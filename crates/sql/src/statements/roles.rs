@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
+use catalog::limits;
+use catalog::rights::{self, GIVEN, denied, is_role, no_role};
 use scram::Verifier;
 use syntax::authorization::{AUTHORIZATION, Authorize};
 use syntax::names::{CATALOG, check_new, quoted};
@@ -14,8 +16,6 @@ use table::{ROLES, Role, Tables};
 
 use crate::error::{Error, Result};
 use crate::functions::system;
-use crate::limits;
-use crate::rights::{self, GIVEN, denied, is_role, no_role};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::statements::grants;

@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
+use catalog::search_path::{Setting, no_schema, text_of};
+use catalog::settings::DateSettings;
 use syntax::names::{
     INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base, catalog_name, check_new, of_schema, schema_of,
     session_of,
@@ -16,8 +18,6 @@ use table::Tables;
 use crate::error::{Error, Result};
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::search_path::{Setting, no_schema, text_of};
-use crate::settings::DateSettings;
 use crate::statements::cascade::drop_dependents;
 use crate::statements::domains::{self, children_first};
 use crate::statements::owned;

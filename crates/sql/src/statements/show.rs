@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use catalog::pg_catalog::Seen;
+use catalog::rights::Rights;
 use syntax::names::permanent;
 use table::{Definition, titled};
 
 use crate::error::Result;
 use crate::messages::types;
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;
-use crate::scan::catalog::Seen;
 
 /// `show tables`: name, rows, columns, of what one may do something with.
 pub(crate) fn show_tables(context: &StatementContext) -> Result<Answer> {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use catalog::settings::{DateSettings, MayStop};
+
 use crate::error::Result;
-use crate::settings::{DateSettings, MayStop};
 use crate::statements::session::Session;
 
 impl Session {

@@ -1,8 +1,9 @@
 //! What statements change, and what they keep of other tables, by the names that it has in the catalog: a name without a
-//! schema is looked up in the [path](crate::search_path) of the session.
+//! schema is looked up in the [path](catalog::search_path) of the session.
 //!
 //! What a statement reads is looked up where it is planned.
 
+use catalog::search_path::SearchPath;
 use sqlparser::ast::{
     AlterColumnOperation, AlterTableOperation, ColumnDef, ColumnOption, CommentObject, CreateTable,
     CreateView, Expr, FromTable, Ident, ObjectName, ObjectType, Statement as Sql, TableAlias,
@@ -17,7 +18,6 @@ use table::{Tables, within};
 
 use crate::error::{Error, Result};
 use crate::messages::nearest::unknown_table;
-use crate::search_path::SearchPath;
 use crate::statements::scope::Scope;
 
 /// Puts names of the catalog in the places of those that `statement` has.

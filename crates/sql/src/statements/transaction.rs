@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use catalog::locks::SessionLocks;
+use catalog::locks::calls::TransactionLocks;
+use catalog::search_path::{Saved, SessionPath};
 use chrono::{DateTime, Utc};
 use memory::Traffic;
 use store::Snapshot;
@@ -18,15 +21,12 @@ use syntax::modes::{Asked, Modes};
 use table::Tables;
 
 use crate::error::{Error, Result};
-use crate::locks::SessionLocks;
-use crate::locks::calls::TransactionLocks;
 use crate::resources::turn::Turn;
 use crate::run::arrays::{Arrays, Own};
 use crate::run::clock::Clock;
 use crate::run::context::StatementContext;
 use crate::run::deferrals::Deferrals;
 use crate::run::instance::Instance;
-use crate::search_path::{Saved, SessionPath};
 use crate::statements::deferred::{self, Pending};
 use crate::statements::gathered::Gathered;
 use crate::statements::temporary::Temporary;

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use catalog::rights::Rights;
+use catalog::search_path::SearchPath;
 use syntax::mentioned_types::{MentionedTypes, of_expression, of_view};
 use syntax::names::{base, catalog_name, check_new, of_schema, schema_of};
 use syntax::roles::RoleName;
@@ -11,10 +13,8 @@ use table::{EnumType, Label, Privileges, Tables, enum_within, titled, within};
 use crate::bind::composites;
 use crate::error::{Error, Result};
 use crate::messages::numbers::{item_named, type_named};
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
-use crate::search_path::SearchPath;
 use crate::statements::owner;
 use crate::statements::relations::taken;
 use crate::statements::scope::Scope;

@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use arrow::datatypes::Fields;
+use catalog::rights::Rights;
 use sqlparser::ast::{CreateView, ObjectName};
 use syntax::names::{base, check_new, temporary, written};
 use table::{Tables, titled};
 
 use crate::error::{Error, Result};
 use crate::messages::types::type_name;
-use crate::rights::Rights;
 use crate::run::answer::Answer;
 use crate::run::context::StatementContext;
 use crate::run::depth::Depth;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use catalog::locks::TurnClaim;
 use futures::{Stream, StreamExt};
 use memory::Budget;
 use store::Transaction;
@@ -10,7 +11,6 @@ use table::{Chunker, Definition, Loader};
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
-use crate::locks::TurnClaim;
 use crate::resources::budget::{Held, footprint};
 use crate::resources::stop;
 use crate::resources::turn::Turn;

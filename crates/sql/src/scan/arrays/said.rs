@@ -1,20 +1,18 @@
 //! What is said of arrays, their dimensions and attributes, as a view: units and names that came with their files.
 
-use std::sync::Arc;
-
+use arrow::array::RecordBatch;
+use catalog::pg_catalog::Built;
 use datafusion_common::Result;
-use datafusion_expr::TableSource;
 use syntax::names::{CATALOG, SCHEMA};
 
 use crate::scan::arrays::definition::ArrayTable;
-use crate::scan::catalog::Built;
 
 /// The view of `information_schema` that has it.
 pub(crate) const VIEW: &str = "array_attributes";
 
 /// A row for each thing that is said: the array, the column that it is said of, the name of what is said, and the value as a
 /// text; several are separated by commas.
-pub(crate) fn view(arrays: &[ArrayTable]) -> Result<Arc<dyn TableSource>> {
+pub(crate) fn view(arrays: &[ArrayTable]) -> Result<RecordBatch> {
     let mut rows: Vec<(&str, Option<&str>, &str, String)> = Vec::new();
     for table in arrays {
         let name = table.array.name();
@@ -33,5 +31,5 @@ pub(crate) fn view(arrays: &[ArrayTable]) -> Result<Arc<dyn TableSource>> {
         .texts("column_name", rows.iter().map(|of| of.1))
         .names("attribute_name", rows.iter().map(|of| of.2))
         .names("attribute_value", rows.iter().map(|of| of.3.as_str()))
-        .table()
+        .batch()
 }
