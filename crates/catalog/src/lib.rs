@@ -11,10 +11,8 @@
 //!
 //! ```
 //! use catalog::rights::Rights;
-//! # fn main() {
 //! // Whoever runs the program without a server may do all.
 //! assert!(Rights::all().is_all());
-//! # }
 //! ```
 
 pub mod activity;

@@ -208,9 +208,8 @@ async fn find(
     match reference.schema() {
         Some(INFORMATION_SCHEMA) => {
             if reference.table() == said::VIEW {
-                return Ok(Some(made(said::view(
-                    &arrays.readable(tables, &calls.rights)?,
-                )?)));
+                let readable = arrays.readable(tables, &calls.rights)?;
+                return Ok(Some(made(said::view(&readable)?)));
             }
             return of_standard(tables, reference.table(), calls);
         }

@@ -157,18 +157,29 @@ impl Pruning<'_> {
         if list.list.len() > MOST_VALUES {
             return None;
         }
+        let range = self.range(&list.expr)?;
         let mut found = self.none();
         for value in &list.list {
             let Expr::Literal(constant, _) = value else {
                 return None;
             };
-            found = or(&found, &self.compared(&list.expr, Operator::Eq, constant)?).ok()?;
+            found = or(&found, &self.within(&range, Operator::Eq, constant)?).ok()?;
         }
         Some(found)
     }
 
     /// The parts in which `value op constant` may be true.
     fn compared(&self, value: &Expr, op: Operator, constant: &ScalarValue) -> Option<BooleanArray> {
+        self.within(&self.range(value)?, op, constant)
+    }
+
+    /// The same of a value whose least and greatest are known.
+    fn within(
+        &self,
+        (min, max): &(ArrayRef, ArrayRef),
+        op: Operator,
+        constant: &ScalarValue,
+    ) -> Option<BooleanArray> {
         if constant.is_null() {
             let is_never_true = matches!(
                 op,
@@ -187,12 +198,11 @@ impl Pruning<'_> {
         {
             return None;
         }
-        let (min, max) = self.range(value)?;
         let wanted = constant.data_type();
         let (min, max) = if is_text(min.data_type()) && is_text(&wanted) {
-            (cast(&min, &wanted)?, cast(&max, &wanted)?)
+            (cast(min, &wanted)?, cast(max, &wanted)?)
         } else {
-            (min, max)
+            (ArrayRef::clone(min), ArrayRef::clone(max))
         };
         if *min.data_type() != wanted {
             return None;
