@@ -15,7 +15,7 @@
 //! # fn main() -> messages::Result<()> {
 //! let parsed = syntax::parse::parse("select 1; create table t (n int)")?;
 //! assert_eq!(parsed.len(), 2);
-//! assert!(syntax::parse::parse("select from where").is_err());
+//! assert!(syntax::parse::parse("select 1 +").is_err());
 //! # Ok(())
 //! # }
 //! ```
