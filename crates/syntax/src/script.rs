@@ -4,7 +4,7 @@
 //! line, or looks at statements before they run.
 //!
 //! ```
-//! use sql::script::{Splitter, only_reads};
+//! use syntax::script::{Splitter, only_reads};
 //!
 //! let mut splitter = Splitter::default();
 //! assert!(splitter.push("select ';' as a\n").is_empty());
@@ -178,7 +178,7 @@ impl Portion<'_> {
 /// The statements of a text, one after the other, without copies of any of them.
 ///
 /// ```
-/// let texts: Vec<&str> = sql::script::statements("select 1; select ';'").map(|one| one.text).collect();
+/// let texts: Vec<&str> = syntax::script::statements("select 1; select ';'").map(|one| one.text).collect();
 /// assert_eq!(texts, ["select 1", " select ';'"]);
 /// ```
 #[derive(Clone, Debug)]
