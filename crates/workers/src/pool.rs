@@ -47,6 +47,10 @@ struct Start {
     started: Mutex<Started>,
     all: Condvar,
     assignment: Arc<Assignment>,
+    /// How long a worker takes from when it has found nothing to do until it sleeps: a system that is busy takes the cpu away
+    /// there.
+    #[cfg(test)]
+    drowsy: Mutex<Duration>,
 }
 
 impl Start {
@@ -81,6 +85,8 @@ impl Start {
             self.started.lock().working += 1;
             self.all.notify_all();
         }
+        #[cfg(test)]
+        thread::sleep(*self.drowsy.lock());
     }
 
     /// Waits until `threads` threads have started, and are the workers.
@@ -142,6 +148,8 @@ impl Workers {
             started: Mutex::default(),
             all: Condvar::new(),
             assignment,
+            #[cfg(test)]
+            drowsy: Mutex::default(),
         });
         let runtime = runtime(&layout, &start).map_err(failed)?;
         if let Err(error) = start.wait(threads) {
@@ -359,6 +367,41 @@ impl Drop for Workers {
                 runtime.shutdown_background();
             } else {
                 runtime.shutdown_timeout(STOP);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use topology::Machine;
+
+    use super::Workers;
+    use crate::Layout;
+
+    /// A worker that is about to sleep counts as awake, so nobody wakes it for what comes then, and it relies on the worker that
+    /// is searching to look again: which may find a parker.
+    #[test]
+    fn nothing_waits_for_a_worker_that_falls_asleep_while_another_parks() {
+        let live = Machine::live().unwrap();
+        let machine = Machine::parse("1x2").unwrap();
+        let workers = Workers::new(Layout::of(&machine, &live, 2, false)).unwrap();
+        *workers.start.drowsy.lock() = Duration::from_millis(3);
+        for round in 0..100 {
+            workers.set_width(2).unwrap();
+            let (send, receive) = channel();
+            let again = send.clone();
+            drop(workers.spawn(async move { send.send(()).unwrap() }));
+            workers.set_width(1).unwrap();
+            // At other moments of the other worker's way to its sleep.
+            std::thread::sleep(Duration::from_micros(round * 40));
+            drop(workers.spawn(async move { again.send(()).unwrap() }));
+            for _ in 0..2 {
+                let ran = receive.recv_timeout(Duration::from_secs(20));
+                assert_eq!(ran, Ok(()), "a task was left waiting in round {round}");
             }
         }
     }

@@ -26,8 +26,12 @@
 //! ([`Gate::sink`]) and therefore drops the request. Should a later version of the scheduler take
 //! its thread from elsewhere, the width would not fall and the tests here would fail; nothing would hang.
 //!
-//! Last, the parker spawns an empty task just before it blocks. That wakes an idle worker, which
-//! steals the tasks that the parked one left behind and, when it goes idle again, drives the timer.
+//! Last, somebody must look at what the parked worker left. A worker that is searching for work is relied upon to
+//! look again or to wake another one, and workers that fall asleep meanwhile do not look themselves; that searcher may be the
+//! one that found the parker. So each parker spawns a *witness*, a task that does nothing but say that it ran, just before it
+//! blocks. Whoever runs it is in service, and looks for all other work after it: what was left is stolen, and who goes
+//! idle last drives the timer. A witness may itself be overlooked, by a worker that was just falling asleep when it came:
+//! the control thread spawns another until one has run.
 //!
 //! # Where the other workers run
 //!
@@ -63,6 +67,8 @@ struct State {
     outdated: bool,
     /// Parkers of the current round that have not been polled yet.
     pending: usize,
+    /// Workers that are parked, or about to be, whose witness has not run yet.
+    unseen: Vec<usize>,
     /// The current round. Parkers of earlier rounds do nothing.
     round: u64,
     /// The workers are shutting down: parked workers are released and none is parked again.
@@ -100,6 +106,7 @@ impl Gate {
             is_parked: vec![false; threads],
             outdated: false,
             pending: 0,
+            unseen: Vec::with_capacity(threads),
             round: 0,
             closed: false,
         };
@@ -173,13 +180,21 @@ impl Gate {
                     workers.spawn(park(self.clone(), round, workers.clone()));
                 }
                 state = self.state.lock();
-            } else if state.parked >= surplus {
+            } else if state.parked >= surplus && state.unseen.is_empty() {
                 patience = PATIENCE;
                 self.changed.wait(&mut state);
             } else if self.changed.wait_for(&mut state, patience).timed_out() {
-                state.round += 1;
-                state.pending = 0;
+                if state.parked < surplus {
+                    state.round += 1;
+                    state.pending = 0;
+                }
                 patience = (patience * 2).min(MOST_PATIENCE);
+                let unseen = state.unseen.clone();
+                drop(state);
+                for worker in unseen {
+                    workers.spawn(witness(self.clone(), worker));
+                }
+                state = self.state.lock();
             }
         }
     }
@@ -193,18 +208,23 @@ impl Gate {
 
     /// Step 3: blocks the calling worker if too many are in service. The lock on the state is not
     /// held while code of the runtime runs.
-    fn park_here(&self, round: u64, workers: &Handle) {
+    fn park_here(self: &Arc<Gate>, round: u64, workers: &Handle) {
         let worker = here().map_or(0, |here| here.worker);
         if !self.claim(round, worker) {
             return;
         }
         let _sink = self.sink.enter();
         tokio::task::block_in_place(|| {
-            workers.spawn(async {});
+            // From here on others can take all that this worker had.
+            self.state.lock().unseen.push(worker);
+            workers.spawn(witness(self.clone(), worker));
             let mut state = self.state.lock();
+            self.changed.notify_one();
             while !state.closed && state.parked <= self.threads - state.width {
                 self.released.wait(&mut state);
             }
+            // In service again, it looks for work itself.
+            state.unseen.retain(|unseen| *unseen != worker);
             state.parked -= 1;
             state.is_parked[worker] = false;
             state.outdated = true;
@@ -233,4 +253,12 @@ impl Gate {
 /// stays too high, which no longer matters.
 async fn park(gate: Arc<Gate>, round: u64, workers: Handle) {
     gate.park_here(round, &workers);
+}
+
+/// The task of a witness: who runs it is in service, and will find what parked `worker` left. A witness of an earlier parking of
+/// that worker does as well, if it runs now.
+async fn witness(gate: Arc<Gate>, worker: usize) {
+    let mut state = gate.state.lock();
+    state.unseen.retain(|unseen| *unseen != worker);
+    gate.changed.notify_one();
 }
