@@ -451,10 +451,21 @@ fn a_stream_delivers_and_stops_when_dropped() {
             rows += batch.unwrap().num_rows();
         }
         assert_eq!(rows, 100_000);
-        let endless = "select value from generate_series(1, 1000000000000) g(value)";
-        let mut stream = session.stream(endless).await.unwrap();
-        assert!(stream.next_batch().await.unwrap().is_ok());
-        drop(stream);
+        // Of the second each row has ten million matches, which come as they are found.
+        for endless in [
+            "select value from generate_series(1, 1000000000000) g(value)",
+            "select a.a, b.b from generate_series(1, 10000000) a, generate_series(1, 10000000) b",
+            "select a.a, g from generate_series(1, 10000000) a, lateral generate_series(1, 10000000 + a.a) g",
+        ] {
+            let mut stream = session.stream(endless).await.unwrap();
+            for _ in 0..10 {
+                assert!(stream.next_batch().await.unwrap().is_ok());
+            }
+            drop(stream);
+            let few = format!("select count(*) from ({endless} limit 5000)");
+            let few = session.execute(&few).await.unwrap().pop().unwrap();
+            assert_eq!(few.rows(), 1);
+        }
         assert!(matches!(
             session.stream("select nope").await,
             Err(Error::UnknownColumn { .. })

@@ -10,12 +10,11 @@ use crate::execute::per_node::worker_assignment;
 use crate::execute::pieces::{Chunk, OpenRows, TakePieces, each_piece};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
-use crate::execute::stream::flow::scratch;
 use crate::execute::task::PipelineTask;
 use crate::operators::limit::Limit;
 use crate::operators::meter::{At, PipelineMeter, WorkerClock};
-use crate::operators::pipeline::Scratch;
 use crate::operators::source::Selection;
+use crate::operators::steps::Steps;
 use crate::options::NumaPolicy;
 use crate::physical::program::{Pipeline, Sink};
 use crate::profile::Kernel;
@@ -110,7 +109,7 @@ async fn work(task: &Arc<PipelineTask>, sink: &mut SinkState, limit: &Limit) -> 
         clock: clock.as_ref(),
         batch: Batch::new(task.types.len()),
         selection: Selection::default(),
-        scratch: scratch(task.pipeline.operators.len()),
+        steps: Steps::new(task.pipeline.operators.len()),
     };
     each_piece(task, limit, &mut worker).await?;
     if let Some(clock) = clock {
@@ -127,7 +126,24 @@ struct Worker<'w> {
     clock: Option<&'w WorkerClock>,
     batch: Batch,
     selection: Selection,
-    scratch: Vec<Scratch>,
+    steps: Steps,
+}
+
+/// After so many steps with one vector, which a join makes many of, other tasks have their turn.
+const TURN: usize = 64;
+
+impl Worker<'_> {
+    /// The next step of the vector that is under way.
+    fn step(&mut self, rows: &OpenRows) -> Result<Option<usize>> {
+        self.task.push(
+            &mut self.batch,
+            &mut self.selection,
+            rows.hold.reader(),
+            &mut self.steps,
+            self.sink,
+            self.clock,
+        )
+    }
 }
 
 impl TakePieces for Worker<'_> {
@@ -151,20 +167,19 @@ impl TakePieces for Worker<'_> {
 
     async fn take(&mut self, mut rows: OpenRows) -> Result<bool> {
         while rows.next(&mut self.selection) {
-            let reader = rows.hold.reader();
-            let (batch, selection) = (&mut self.batch, &mut self.selection);
-            let came = self.task.push(
-                batch,
-                selection,
-                reader,
-                &mut self.scratch,
-                self.sink,
-                self.clock,
-            )?;
-            if self.limit.count(came) {
-                return Ok(true);
+            self.batch.restart(self.selection.rows().len());
+            self.steps.restart();
+            let mut taken = 0;
+            while let Some(came) = self.step(&rows)? {
+                if self.limit.count(came) {
+                    return Ok(true);
+                }
+                self.sink.flush().await?;
+                taken += 1;
+                if taken % TURN == 0 {
+                    tokio::task::yield_now().await;
+                }
             }
-            self.sink.flush().await?;
         }
         Ok(false)
     }

@@ -14,8 +14,9 @@ use crate::execute::query_state::QueryState;
 use crate::execute::sink::{SinkFactory, SinkState};
 use crate::operators::join_table::JoinTable;
 use crate::operators::meter::{At, PipelineMeter, WorkerClock};
-use crate::operators::pipeline::{PipelineExecutor, Scratch};
+use crate::operators::pipeline::PipelineExecutor;
 use crate::operators::source::{ColumnReader, Selection};
+use crate::operators::steps::{Step, Steps};
 use crate::physical::program::{Pipeline, Sink, Source};
 use crate::profile::Kernel;
 use crate::vector::batch::Batch;
@@ -78,45 +79,47 @@ impl PipelineTask {
         self.live.iter().map(bytes).max().unwrap_or(0).max(1)
     }
 
-    /// Takes one vector through all operators into the sink. Returns the number of rows that reached the sink.
+    /// Takes the next step of a vector through all operators, and the rows that come to the end into the sink. Returns their
+    /// number; `None` once the vector is done.
     pub(crate) fn push(
         &self,
         batch: &mut Batch,
         selection: &mut Selection,
         reader: ColumnReader<'_, '_>,
-        scratch: &mut [Scratch],
+        steps: &mut Steps,
         sink: &mut SinkState,
         clock: Option<&WorkerClock>,
-    ) -> Result<usize> {
-        batch.restart(selection.rows().len());
+    ) -> Result<Option<usize>> {
         let operators = self.pipeline.operators.len();
         let decides = self.sink_factory.decides.as_ref();
         let executor = PipelineExecutor {
             clock,
             ..self.executor(0..operators, decides.is_none())
         };
-        let mut rows = 0;
-        let mut add = |batch: &mut Batch, selection: &mut Selection| {
-            // One vector may have very many matches.
-            self.stop.check()?;
-            rows += batch.rows;
-            let Some(decides) = decides else {
-                return self.sink_factory.add(sink, batch);
-            };
-            executor.load(decides, reader, selection, batch)?;
-            let live = &self.live[operators];
-            if let Some(picks) = self.sink_factory.choose_rows(sink, batch)? {
-                batch.pick(&picks, live)?;
-                *selection = selection.pick(&picks);
+        match executor.step(batch, selection, reader, steps)? {
+            Step::Rows => {}
+            Step::Nothing => return Ok(Some(0)),
+            Step::End => {
+                clock.inspect(|clock| clock.turn(At::Elsewhere));
+                return Ok(None);
             }
-            if batch.rows > 0 {
-                executor.load(live, reader, selection, batch)?;
-            }
-            self.sink_factory.settle_rows(sink, batch)
+        }
+        let rows = batch.rows;
+        let Some(decides) = decides else {
+            self.sink_factory.add(sink, batch)?;
+            return Ok(Some(rows));
         };
-        executor.run(0, batch, selection, reader, scratch, &mut add)?;
-        clock.inspect(|clock| clock.turn(At::Elsewhere));
-        Ok(rows)
+        executor.load(decides, reader, selection, batch)?;
+        let live = &self.live[operators];
+        if let Some(picks) = self.sink_factory.choose_rows(sink, batch)? {
+            batch.pick(&picks, live)?;
+            *selection = selection.pick(&picks);
+        }
+        if batch.rows > 0 {
+            executor.load(live, reader, selection, batch)?;
+        }
+        self.sink_factory.settle_rows(sink, batch)?;
+        Ok(Some(rows))
     }
 }
 

@@ -15,5 +15,6 @@ pub(crate) mod ordered_rows;
 pub(crate) mod pipeline;
 pub(crate) mod sort;
 pub(crate) mod source;
+pub(crate) mod steps;
 pub(crate) mod top_k;
 pub(crate) mod window;

@@ -1,20 +1,19 @@
-//! The pipeline executor: takes a batch through the operators of its pipeline.
+//! The pipeline executor: takes a batch through the operators of its pipeline, in [steps](crate::operators::steps).
 
 use std::sync::Arc;
 
-use algebra::VECTOR_ROWS;
 use algebra::dot::NONE;
 
 use crate::cancel::Stop;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::expr::eval::Context;
-use crate::operators::expansion;
 use crate::operators::join_table::{JoinTable, ProbeState};
 use crate::operators::meter::{At, WorkerClock};
 use crate::operators::source::{ColumnReader, Selection};
+use crate::operators::steps::{More, Scratch, Step, Steps};
 use crate::operators::top_k::TopKFilter;
-use crate::physical::program::{Expand, JoinKind, Operator, Probe, Together};
+use crate::physical::program::{JoinKind, Operator, Probe, Together};
 use crate::vector::batch::Batch;
 use crate::vector::value::{Type, Values, Var, Vector};
 
@@ -37,18 +36,6 @@ pub(crate) struct PipelineExecutor<'a> {
     pub clock: Option<&'a WorkerClock>,
 }
 
-/// A worker's scratch space for one operator, reused from batch to batch. Each operator has its own, because the
-/// pieces of a probe's result go through all later operators before the next piece is made.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    probe_state: ProbeState,
-    left: Vec<u32>,
-    right: Vec<u32>,
-}
-
-/// Receives batches at the end. It may take the batch's contents and leave anything in their place.
-pub(crate) type Emit<'e> = dyn FnMut(&mut Batch, &mut Selection) -> Result<()> + 'e;
-
 impl PipelineExecutor<'_> {
     /// Reads those of `vars` that the batch does not have yet.
     pub fn load(
@@ -69,39 +56,33 @@ impl PipelineExecutor<'_> {
         Ok(())
     }
 
-    /// Takes `batch` through the operators from number `at` on, and what is left of it to `end`.
-    pub fn run(
+    /// Takes `batch` through the operators from number `at` on, to the end or to one that makes many rows of it.
+    pub(super) fn advance(
         &self,
         at: usize,
         batch: &mut Batch,
         selection: &mut Selection,
         reader: ColumnReader<'_, '_>,
-        scratch: &mut [Scratch],
-        end: &mut Emit<'_>,
-    ) -> Result<()> {
+        steps: &mut Steps,
+    ) -> Result<Step> {
         for (number, operator) in self.operators.iter().enumerate().skip(at) {
             if batch.rows == 0 {
-                return Ok(());
+                return Ok(Step::Nothing);
             }
             let mut reads = Vec::new();
             operator.reads(&mut |var| reads.push(var));
             self.turn(At::Read(number), batch.rows);
             self.load(&reads, reader, selection, batch)?;
             self.turn(At::Operator(number), batch.rows);
-            let live = &self.live[number + 1];
             match operator {
                 Operator::Filter(predicate) => {
                     let mask = self.mask(predicate, batch)?;
-                    if let Some(picks) = batch.filter(&mask, live)? {
+                    if let Some(picks) = batch.filter(&mask, &self.live[number + 1])? {
                         *selection = selection.pick(picks);
                     }
                 }
                 Operator::Map(var, expr) => {
-                    let context = Context {
-                        batch,
-                        parameters: self.parameters,
-                    };
-                    let vector = context.eval(expr)?.into_owned();
+                    let vector = self.context(batch).eval(expr)?.into_owned();
                     batch.set(*var, vector);
                 }
                 Operator::Together(together) => self.together(together, batch)?,
@@ -117,21 +98,27 @@ impl PipelineExecutor<'_> {
                     }
                 }
                 Operator::Expand(expand) => {
-                    return self.expand(expand, number, batch, selection, reader, scratch, end);
+                    self.expand(expand, number, batch, selection, steps)?;
+                    return Ok(Step::Nothing);
                 }
                 Operator::Probe(probe) => {
-                    let whole =
-                        self.probe(probe, number, batch, selection, reader, scratch, end)?;
-                    if !whole {
-                        return Ok(());
+                    if !self.probe(probe, number, batch, selection, steps)? {
+                        return Ok(Step::Nothing);
                     }
                 }
             }
         }
-        if batch.rows == 0 {
-            return Ok(());
-        }
-        if self.complete {
+        self.at_the_end(batch, selection, reader)
+    }
+
+    /// Gives a batch that has come through all operators what it must have at the end.
+    fn at_the_end(
+        &self,
+        batch: &mut Batch,
+        selection: &mut Selection,
+        reader: ColumnReader<'_, '_>,
+    ) -> Result<Step> {
+        if self.complete && batch.rows > 0 {
             self.turn(At::Read(self.operators.len()), batch.rows);
             let live = &self.live[self.operators.len()];
             if let Some(top_k) = self.top_k {
@@ -140,45 +127,24 @@ impl PipelineExecutor<'_> {
                     batch.pick(&picks, live)?;
                     *selection = selection.pick(&picks);
                 }
-                if batch.rows == 0 {
-                    return Ok(());
-                }
             }
-            self.load(live, reader, selection, batch)?;
+            if batch.rows > 0 {
+                self.load(live, reader, selection, batch)?;
+            }
+        }
+        if batch.rows == 0 {
+            return Ok(Step::Nothing);
         }
         self.turn(At::Sink, batch.rows);
-        end(batch, selection)
+        Ok(Step::Rows)
     }
 
-    /// Takes the rows that a function makes of those of `batch` to the end, piece by piece.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the state of one operator, which lives on its caller's stack"
-    )]
-    fn expand(
-        &self,
-        expand: &Expand,
-        number: usize,
-        batch: &Batch,
-        selection: &Selection,
-        reader: ColumnReader<'_, '_>,
-        scratch: &mut [Scratch],
-        end: &mut Emit<'_>,
-    ) -> Result<()> {
-        let context = Context {
+    /// What expressions over `batch` read.
+    pub(super) fn context<'b>(&'b self, batch: &'b Batch) -> Context<'b> {
+        Context {
             batch,
             parameters: self.parameters,
-        };
-        for made in expansion::start(expand, context, VECTOR_ROWS)? {
-            self.stop.check()?;
-            let made = made.map_err(Error::Call)?;
-            let live = &self.live[number + 1];
-            let mut rows = expansion::batch_of(&made, expand, batch, live, self.types)?;
-            let mut from = selection.pick(&made.of);
-            self.run(number + 1, &mut rows, &mut from, reader, scratch, end)?;
-            self.clock.inspect(|clock| clock.turn(At::Operator(number)));
         }
-        Ok(())
     }
 
     /// Tells the clock what `rows` rows go through from now on.
@@ -204,98 +170,46 @@ impl PipelineExecutor<'_> {
     }
 
     fn mask(&self, predicate: &Expr, batch: &Batch) -> Result<Vec<bool>> {
-        let context = Context {
-            batch,
-            parameters: self.parameters,
-        };
-        context.mask(predicate)
+        self.context(batch).mask(predicate)
     }
 
-    /// Probes a join table. Returns true if the batch itself goes on; false if its matches have been taken on
-    /// already.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the state of one probe, which lives on its caller's stack"
-    )]
+    /// The join table that `probe` probes.
+    pub(super) fn join_table(&self, probe: &Probe) -> Result<&Arc<JoinTable>> {
+        let table = self.join_tables[probe.stage].as_ref();
+        table.ok_or_else(|| Error::internal("a join table that was not built"))
+    }
+
+    /// Probes a join table. Returns true if the batch itself goes on; false if nothing does, or if its pairs are left
+    /// to the next steps.
     fn probe(
         &self,
         probe: &Probe,
         number: usize,
         batch: &mut Batch,
         selection: &mut Selection,
-        reader: ColumnReader<'_, '_>,
-        scratch: &mut [Scratch],
-        end: &mut Emit<'_>,
+        steps: &mut Steps,
     ) -> Result<bool> {
-        let join_table = self.join_tables[probe.stage]
-            .as_ref()
-            .ok_or_else(|| Error::internal("a join table that was not built"))?;
+        let join_table = self.join_table(probe)?;
         self.keep_loaded(probe, join_table, &self.live[number], batch, selection)?;
         let live = &self.live[number + 1];
-        let mut own = std::mem::take(&mut scratch[number]);
-        self.find(probe, join_table, batch, &mut own.probe_state)?;
+        let state = &mut steps.scratch[number].probe_state;
+        self.find(probe, join_table, batch, state)?;
         let simple = probe.residual.is_empty();
         let one = match probe.kind {
-            JoinKind::Semi | JoinKind::Anti => Some(join_table.any(&own.probe_state)),
-            _ => join_table.one(&own.probe_state),
+            JoinKind::Semi | JoinKind::Anti => Some(join_table.any(state)),
+            _ => join_table.one(state),
         };
         let whole = simple && !(probe.kind == JoinKind::Outer && probe.marks);
         if let (Some(found), true) = (one, whole) {
             let whole = self.probe_unique(probe, join_table, found, live, batch, selection)?;
             if probe.kind != JoinKind::Outer || whole {
-                scratch[number] = own;
                 return Ok(probe.kind != JoinKind::MarkOnly);
             }
         }
-        let mut matched = vec![false; batch.rows];
-        let outer = probe.kind == JoinKind::Outer;
-        let collects = outer || matches!(probe.kind, JoinKind::Semi | JoinKind::Anti);
-        while join_table.pairs(
-            &mut own.probe_state,
-            &mut own.left,
-            &mut own.right,
-            VECTOR_ROWS,
-        ) {
-            self.stop.check()?;
-            let mut wanted = live.clone();
-            probe
-                .residual
-                .iter()
-                .for_each(|e| e.each_var(&mut |var| wanted.push(var)));
-            wanted.sort_unstable();
-            wanted.dedup();
-            let mut pairs = batch.gathered(&own.left, &wanted)?;
-            let mut from = selection.pick(&own.left);
-            self.add_columns(probe, join_table, &own.right, &wanted, &mut pairs)?;
-            self.keep_matching(probe, &wanted, reader, &mut pairs, &mut from, &mut own)?;
-            if collects {
-                own.left
-                    .iter()
-                    .for_each(|row| matched[*row as usize] = true);
-            }
-            if probe.marks {
-                join_table.mark(&own.right);
-            }
-            if outer || probe.kind == JoinKind::Inner {
-                self.run(number + 1, &mut pairs, &mut from, reader, scratch, end)?;
-                self.clock.inspect(|clock| clock.turn(At::Operator(number)));
-            }
-        }
-        scratch[number] = own;
-        if matches!(probe.kind, JoinKind::Inner | JoinKind::MarkOnly) {
-            return Ok(false);
-        }
-        let wanted = probe.kind == JoinKind::Semi;
-        matched.iter_mut().for_each(|p| *p = *p == wanted);
-        if let Some(picks) = batch.filter(&matched, live)? {
-            *selection = selection.pick(picks);
-        }
-        if outer {
-            for (_, var) in &probe.build_outputs {
-                batch.set(*var, Vector::nulls(self.types[*var].kind, batch.rows));
-            }
-        }
-        Ok(true)
+        let asked = !matches!(probe.kind, JoinKind::Inner | JoinKind::MarkOnly);
+        let matched = vec![false; if asked { batch.rows } else { 0 }];
+        steps.leave(number, batch, selection, More::Pairs(matched));
+        Ok(false)
     }
 
     /// Finds the rows of a join table that may match those of `batch`: by their keys, and within a band or next to a number.
@@ -317,7 +231,7 @@ impl PipelineExecutor<'_> {
     }
 
     /// Keeps the pairs for which the extra join predicates are true. `own` holds their rows on both sides.
-    fn keep_matching(
+    pub(super) fn keep_matching(
         &self,
         probe: &Probe,
         wanted: &[Var],
@@ -415,7 +329,7 @@ impl PipelineExecutor<'_> {
     }
 
     /// Gives the rows of `batch` the columns of their matches, the rows `found` of the join table.
-    fn add_columns(
+    pub(super) fn add_columns(
         &self,
         probe: &Probe,
         join_table: &JoinTable,

@@ -24,13 +24,14 @@ use crate::execute::sink::SinkState;
 use crate::execute::staged::order::{Order, Orders, Segment, segments};
 use crate::execute::stream::block::Block;
 use crate::execute::stream::channel::{Consumer, Producer, channel};
-use crate::execute::stream::flow::{Flow, Tasks, join, scratch, source_name, stopping, tasks};
+use crate::execute::stream::flow::{Flow, Tasks, join, source_name, stopping, tasks};
 use crate::execute::stream::source::{BlockPort, SharedSource, scan};
 use crate::execute::stream::tally::{Tallies, Tally, milliseconds};
 use crate::execute::task::PipelineTask;
 use crate::executor::Executor;
-use crate::operators::pipeline::{PipelineExecutor, Scratch};
+use crate::operators::pipeline::PipelineExecutor;
 use crate::operators::source::{ColumnReader, Selection};
+use crate::operators::steps::Steps;
 use crate::physical::program::{Source, Stage};
 use crate::profile::Record;
 use crate::vector::batch::Batch;
@@ -168,11 +169,11 @@ impl Processing {
     async fn run(self) -> Result<Option<SinkState>> {
         let flow = &*self.flow;
         let segments = segments(&self.task.pipeline.operators);
-        let mut scratches: Vec<Vec<Scratch>> = segments
+        let mut steps: Vec<Steps> = segments
             .iter()
             .map(|segment| match segment {
-                Segment::Free(_) => scratch(1),
-                Segment::Fixed(range) => scratch(range.len()),
+                Segment::Free(_) => Steps::new(1),
+                Segment::Fixed(range) => Steps::new(range.len()),
             })
             .collect();
         let mut sink = None;
@@ -182,7 +183,7 @@ impl Processing {
             let done = if flow.limit.reached() {
                 Ok(())
             } else {
-                self.block(&mut block, &segments, &mut scratches, &mut sink)
+                self.block(&mut block, &segments, &mut steps, &mut sink)
             };
             block.clear();
             let block = if flow.blocks.reuse() {
@@ -207,7 +208,7 @@ impl Processing {
         &self,
         block: &mut Block,
         segments: &[Segment],
-        scratches: &mut [Vec<Scratch>],
+        steps: &mut [Steps],
         sink: &mut Option<SinkState>,
     ) -> Result<()> {
         let _working = self.tally.work();
@@ -231,7 +232,7 @@ impl Processing {
                 sink,
                 rows: 0,
             };
-            walk.go(segments, scratches, &mut part.batch, &mut part.selection)?;
+            walk.go(segments, steps, &mut part.batch, &mut part.selection)?;
             rows += walk.rows;
         }
         self.flow.limit.count(rows);
@@ -272,7 +273,7 @@ impl Walk<'_> {
     fn go(
         &mut self,
         segments: &[Segment],
-        scratches: &mut [Vec<Scratch>],
+        steps: &mut [Steps],
         batch: &mut Batch,
         selection: &mut Selection,
     ) -> Result<()> {
@@ -292,16 +293,22 @@ impl Walk<'_> {
                 stop: &all.stop,
                 clock: None,
             };
-            executor.run(0, batch, selection, reader, &mut [], &mut |batch, _| {
-                rows += batch.rows;
-                task.flow.check()?;
-                all.sink_factory.add(sink, batch)
-            })?;
+            executor.run(
+                batch,
+                selection,
+                reader,
+                &mut Steps::default(),
+                &mut |batch, _| {
+                    rows += batch.rows;
+                    task.flow.check()?;
+                    all.sink_factory.add(sink, batch)
+                },
+            )?;
             self.rows += rows;
             return Ok(());
         };
-        let Some((own, scratches)) = scratches.split_first_mut() else {
-            return Err(Error::internal("a segment without scratch"));
+        let Some((own, steps)) = steps.split_first_mut() else {
+            return Err(Error::internal("a segment without steps"));
         };
         match segment {
             Segment::Free(range) => {
@@ -309,7 +316,7 @@ impl Walk<'_> {
                     let (tested, begun) = (batch.rows, Instant::now());
                     let mut passed = 0;
                     let executor = self.executor(place..place + 1, false);
-                    executor.run(0, batch, selection, reader, own, &mut |batch, _| {
+                    executor.run(batch, selection, reader, own, &mut |batch, _| {
                         passed = batch.rows;
                         Ok(())
                     })?;
@@ -318,7 +325,7 @@ impl Walk<'_> {
                         return Ok(());
                     }
                 }
-                self.go(segments, scratches, batch, selection)
+                self.go(segments, steps, batch, selection)
             }
             Segment::Fixed(range) => {
                 let task = &task.task;
@@ -333,8 +340,8 @@ impl Walk<'_> {
                     stop: &task.stop,
                     clock: None,
                 };
-                executor.run(0, batch, selection, reader, own, &mut |batch, selection| {
-                    self.go(segments, scratches, batch, selection)
+                executor.run(batch, selection, reader, own, &mut |batch, selection| {
+                    self.go(segments, steps, batch, selection)
                 })
             }
         }

@@ -13,7 +13,7 @@ use crate::execute::stream::block::{Block, Blocks};
 use crate::execute::task::PipelineTask;
 use crate::memory::reservation::Reservation;
 use crate::operators::limit::Limit;
-use crate::operators::pipeline::Scratch;
+use crate::operators::steps::Steps;
 use crate::options::{BLOCK_ROWS, Execution};
 use crate::physical::program::{Pipeline, Sink, Source};
 
@@ -68,7 +68,7 @@ impl Flow {
         task: &PipelineTask,
         from: usize,
         block: &mut Block,
-        scratch: &mut [Scratch],
+        steps: &mut Steps,
         sink: &mut Option<SinkState>,
     ) -> Result<()> {
         if self.limit.reached() {
@@ -85,11 +85,10 @@ impl Flow {
             let Some(hold) = &part.hold else { continue };
             sink.start(part.place);
             executor.run(
-                0,
                 &mut part.batch,
                 &mut part.selection,
                 hold.reader(),
-                scratch,
+                steps,
                 &mut |batch, _| {
                     rows += batch.rows;
                     self.check()?;
@@ -105,13 +104,6 @@ impl Flow {
     pub fn check(&self) -> Result<()> {
         self.stop.check()
     }
-}
-
-/// Scratch space for this many operators.
-pub(crate) fn scratch(operators: usize) -> Vec<Scratch> {
-    std::iter::repeat_with(Scratch::default)
-        .take(operators)
-        .collect()
 }
 
 /// The number of tasks of operator `number`, with `width` workers.

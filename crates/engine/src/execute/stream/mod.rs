@@ -29,12 +29,12 @@ use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
 use crate::execute::stream::block::{Block, Part};
 use crate::execute::stream::channel::{Consumer, Producer, channel};
-use crate::execute::stream::flow::{Flow, Tasks, join, scratch, source_name, stopping, tasks};
+use crate::execute::stream::flow::{Flow, Tasks, join, source_name, stopping, tasks};
 use crate::execute::stream::source::{SharedSource, ToChannel, scan};
 use crate::execute::stream::tally::{Tallies, Tally, Waits, milliseconds};
 use crate::execute::task::PipelineTask;
 use crate::executor::Executor;
-use crate::operators::pipeline::Scratch;
+use crate::operators::steps::Steps;
 use crate::physical::program::{Operator, Pipeline, Stage};
 use crate::profile::Record;
 
@@ -302,8 +302,8 @@ struct OperatorTask {
 impl OperatorTask {
     async fn run(self) -> Result<Option<SinkState>> {
         let flow = &*self.flow;
-        let mut own = scratch(self.range.len());
-        let mut rest = scratch(self.task.pipeline.operators.len() - self.range.end);
+        let mut own = Steps::new(self.range.len());
+        let mut rest = Steps::new(self.task.pipeline.operators.len() - self.range.end);
         let mut sink = None;
         while let Some(mut block) = self.input.receive(&self.tally.input).await {
             flow.check()?;
@@ -335,8 +335,8 @@ impl OperatorTask {
         &self,
         block: &mut Block,
         out: &mut Block,
-        own: &mut [Scratch],
-        rest: &mut [Scratch],
+        own: &mut Steps,
+        rest: &mut Steps,
         sink: &mut Option<SinkState>,
     ) -> Result<()> {
         let _working = self.tally.work();
@@ -353,7 +353,6 @@ impl OperatorTask {
             } = part;
             let Some(hold) = hold.clone() else { continue };
             executor.run(
-                0,
                 batch,
                 selection,
                 hold.reader(),
@@ -398,7 +397,7 @@ async fn gather(
                 task,
                 task.pipeline.operators.len(),
                 &mut block,
-                &mut [],
+                &mut Steps::default(),
                 &mut sink,
             )?;
         }
