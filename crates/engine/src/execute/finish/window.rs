@@ -211,7 +211,7 @@ impl QueryState {
     /// The same where functions need no more than some rows around a chunk, however large a partition is.
     fn windows_streamed(
         &self,
-        mut streamed: Streamed<'_>,
+        mut streamed: Streamed,
         windows: &Windows,
         factory: &SinkFactory,
         extents: Vec<Extent>,
@@ -221,11 +221,11 @@ impl QueryState {
         let mut held = Reservation::default();
         // Rows at the beginning of the chunk whose results are there.
         let mut from = 0;
-        let mut extents = extents.into_iter().peekable();
-        while let Some(extent) = extents.next() {
+        for (number, extent) in extents.iter().enumerate() {
             self.stop.check()?;
-            self.read_more(&mut chunk, &mut held, &extent, (windows, factory))?;
-            let last = extents.peek().is_none();
+            self.read_more(&mut chunk, &mut held, extent, (windows, factory))?;
+            let behind = &extents[number + 1..];
+            let last = behind.is_empty();
             let wanted = chunk.wanted.max(self.chunk_rows(&chunk));
             if !last && chunk.rows < from + wanted + streamed.behind {
                 continue;
@@ -238,7 +238,9 @@ impl QueryState {
                 chunk.blocks.push(rows);
                 continue;
             }
-            let own = streamed.compute(&rows, from, end)?;
+            let own = streamed.compute(&rows, (from, end), &mut |each| {
+                self.read_behind(&rows, end, behind, factory, each)
+            })?;
             let columns = result(factory, rows.part(from..end).columns, windows, own)?;
             self.put(&columns, end - from, &mut results)?;
             let first = end.saturating_sub(streamed.before);
@@ -251,6 +253,28 @@ impl QueryState {
             };
         }
         Ok(results)
+    }
+
+    /// Hands what follows on the rows before `end` to `each`, a block at a time, each with the last of those rows before it: the rest of `rows`, and the extents `behind`.
+    fn read_behind(
+        &self,
+        rows: &Materialized,
+        end: usize,
+        behind: &[Extent],
+        factory: &SinkFactory,
+        each: &mut dyn FnMut(&Materialized) -> Result<bool>,
+    ) -> Result<()> {
+        let mut goes_on = each(&rows.part(end - 1..rows.rows))?;
+        let last = rows.part(end - 1..end);
+        for extent in behind {
+            if !goes_on {
+                break;
+            }
+            self.stop.check()?;
+            let block = self.spill.read(extent, &factory.vars)?;
+            goes_on = each(&joined(&[last.part(0..1), block], &factory.vars)?)?;
+        }
+        Ok(())
     }
 
     /// Reads `extent` into `chunk`, if there is memory for it and for what is computed of it.

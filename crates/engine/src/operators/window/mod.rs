@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod called;
+mod carried;
 mod cells;
 mod distances;
 mod extremes;
@@ -12,6 +13,7 @@ pub(crate) mod sort;
 pub(crate) mod streamed;
 mod summaries;
 mod values;
+mod whole;
 
 use std::sync::Arc;
 

@@ -67,6 +67,17 @@ pub(super) fn cume_dists(shape: &Shape) -> Vector {
     Vector::new(Values::Float(out))
 }
 
+/// The bucket of the row `number` (from 1) of `rows`.
+pub(super) fn ntile(number: u64, rows: u64, buckets: u64) -> u64 {
+    let (size, more) = (rows / buckets.max(1), rows % buckets.max(1));
+    let (before, larger) = (number.saturating_sub(1), more * (size + 1));
+    if before < larger {
+        before / (size + 1) + 1
+    } else {
+        more + (before - larger) / size.max(1) + 1
+    }
+}
+
 /// `ntile`: the first buckets have a row more where the rows cannot be divided evenly.
 pub(super) fn ntiles(shape: &Shape, buckets: u64) -> Vec<i64> {
     let mut out = Vec::with_capacity(shape.rows);
