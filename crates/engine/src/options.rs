@@ -92,6 +92,9 @@ pub struct Execution {
     /// Most rows, or groups, that a worker keeps in memory before it spills them (if [`Execution::spill`] allows
     /// it), even if memory is left. For tests: it makes small inputs spill.
     pub max_rows_before_spill: Option<usize>,
+    /// A seed by which inner joins get any order instead of a good one: for experiments about how much it matters, and for tests.
+    /// Who prepares queries hands it on as [`Query::any_order`](crate::Query::any_order).
+    pub any_join_order: Option<u64>,
     /// Collects the profile of the run, if present.
     pub profile: Option<Arc<ProfileCollector>>,
 }
@@ -110,6 +113,7 @@ impl Default for Execution {
             preload: false,
             spill: None,
             max_rows_before_spill: None,
+            any_join_order: None,
             profile: None,
         }
     }

@@ -40,6 +40,9 @@ pub struct Execution {
     /// With --executor stream or staged: whether blocks are used again [default: on]
     #[arg(long, value_enum)]
     pub reuse: Option<Reuse>,
+    /// Join relations in any order, drawn from this seed, instead of a good one: for experiments about how much it matters
+    #[arg(long, value_name = "SEED")]
+    pub any_join_order: Option<u64>,
 }
 
 impl Execution {
@@ -162,5 +165,6 @@ pub fn options(
     how.queue = execution.queue.map_or(how.queue, usize::from);
     how.lock_free = execution.channel == Some(Channel::LockFree);
     how.reuse = execution.reuse != Some(Reuse::Off);
+    how.any_join_order = execution.any_join_order;
     Ok(options)
 }

@@ -32,7 +32,8 @@ pub struct Query {
     pub aggregates: Vec<Arc<dyn AggregateCall>>,
     /// What samples of its tables tell, for estimates.
     pub(crate) samples: Samples,
-    /// A seed by which inner joins get any order instead of a good one, for tests.
+    /// A seed by which inner joins get any order instead of a good one: see
+    /// [`Execution::any_join_order`](crate::Execution::any_join_order).
     pub any_order: Option<u64>,
 }
 

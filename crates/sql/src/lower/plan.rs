@@ -54,6 +54,7 @@ impl<'p> Findings<'p> {
         planner: &Planner,
         plan: &LogicalPlan,
         common: &Common<'_>,
+        any_order: Option<u64>,
     ) -> Result<()> {
         let mut seen = HashSet::new();
         for (address, leaf) in leaves(plan, common)? {
@@ -63,7 +64,7 @@ impl<'p> Findings<'p> {
             let scan = match leaf {
                 Leaf::Scan(scan) => scan,
                 Leaf::Recursion(query) => {
-                    let own = recursion(planner, &query, &self.task).await?;
+                    let own = recursion(planner, &query, &self.task, any_order).await?;
                     self.recursions.insert(address, Arc::new(own));
                     continue;
                 }
@@ -85,7 +86,8 @@ impl<'p> Findings<'p> {
     }
 }
 
-/// A whole plan as a program of Atoll's own engine. What other code makes rows of for it runs with `task`.
+/// A whole plan as a program of Atoll's own engine. What other code makes rows of for it runs with `task`. With a seed `any_order`
+/// its joins get any order.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for what the engine cannot run; those of reading tables.
@@ -93,10 +95,13 @@ pub(crate) async fn lower(
     planner: &Planner,
     plan: &LogicalPlan,
     task: &Arc<TaskContext>,
+    any_order: Option<u64>,
 ) -> Result<Prepared> {
     let mut findings = Findings::of(plan, Arc::clone(task));
     let common = findings.subplans.common(plan);
-    findings.prepare(planner, plan, &common).await?;
+    findings.prepare(planner, plan, &common, any_order).await?;
+    let mut query = Query::default();
+    query.any_order = any_order;
     let (mut query, root, output) = {
         let mut lowering = Lowering {
             planner,
@@ -108,7 +113,7 @@ pub(crate) async fn lower(
             external: HashMap::new(),
             common,
             shared: HashMap::new(),
-            query: Query::default(),
+            query,
         };
         let (root, vars) = lowering.rel(plan)?;
         let output = Output {
@@ -128,14 +133,18 @@ fn recursion<'a>(
     planner: &'a Planner,
     query: &'a RecursiveQuery,
     task: &'a Arc<TaskContext>,
+    any_order: Option<u64>,
 ) -> BoxFuture<'a, Result<Recursion>> {
     async move {
         let (term, number) = Term::direct(planner, query)?;
         let term = match term {
             Some(direct) => direct,
-            None => Term::Program(lower(planner, &query.recursive_term, task).await?, number),
+            None => Term::Program(
+                lower(planner, &query.recursive_term, task, any_order).await?,
+                number,
+            ),
         };
-        let first = lower(planner, &query.static_term, task).await?;
+        let first = lower(planner, &query.static_term, task, any_order).await?;
         Ok(Recursion::new(query, first, term, task))
     }
     .boxed()

@@ -34,7 +34,13 @@ pub(crate) async fn prepare(
     context: &StatementContext,
     plan: &LogicalPlan,
 ) -> Result<Arc<Prepared>> {
-    let prepared = lower(&context.planner, plan, &context.task()).await?;
+    let prepared = lower(
+        &context.planner,
+        plan,
+        &context.task(),
+        context.instance.execution.any_join_order,
+    )
+    .await?;
     Ok(Arc::new(prepared))
 }
 
