@@ -268,6 +268,30 @@ fn band(left: &[Row], right: &[Row], shape: Shape) -> Arc<Prepared> {
     prepared(query, root, vec![own.id, other.id])
 }
 
+/// The pairs of rows of which the number of the left one lies between the number and the id of the right one, with the same key if
+/// `shape` says so.
+fn ranges(left: &[Row], right: &[Row], shape: Shape) -> Arc<Prepared> {
+    let mut query = Query::default();
+    let own = side(&mut query, "l", left, shape);
+    let other = side(&mut query, "r", right, shape);
+    let (from, to) = (query.expr(other.number), query.expr(other.id));
+    let at = query.expr(own.number);
+    let residual = vec![
+        compare(Compare::Le, from, at.clone()).unwrap(),
+        compare(Compare::Le, at, to).unwrap(),
+    ];
+    let root = Rel::Join {
+        inputs: vec![own.rel, other.rel],
+        equal: if shape.keyed {
+            vec![(own.key, other.key)]
+        } else {
+            vec![]
+        },
+        residual,
+    };
+    prepared(query, root, vec![own.id, other.id])
+}
+
 fn side_rows() -> impl Strategy<Value = Vec<Row>> {
     let infinite = prop_oneof![Just(i64::MIN), Just(i64::MAX)];
     let number =
@@ -336,6 +360,27 @@ proptest! {
         }
         wanted.sort_unstable();
         let query = band(&left, &right, shape);
+        for execution in executions() {
+            prop_assert_eq!(&run(&query, &runtime, &execution), &wanted, "{:?}", execution.executor);
+        }
+    }
+
+    #[test]
+    fn ranges_of_the_build_side_leave_out_no_pair(left in side_rows(), right in side_rows(), mut shape in shape()) {
+        shape.floats = false;
+        let runtime = runtime::on("2x2", 4);
+        let mut wanted = vec![];
+        for l in &left {
+            for r in &right {
+                let within = l.1.zip(r.1).is_some_and(|(at, from)| from <= at && at <= r.2);
+                let same = !shape.keyed || l.0.is_some() && l.0 == r.0;
+                if same && within {
+                    wanted.push((Some(l.2), Some(r.2)));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        let query = ranges(&left, &right, shape);
         for execution in executions() {
             prop_assert_eq!(&run(&query, &runtime, &execution), &wanted, "{:?}", execution.executor);
         }

@@ -117,6 +117,18 @@ impl JoinTable {
                 run.start += values.partition_point(|value| *value < low);
             })?;
         }
+        if let Some((other, (var, plus))) = band.reaching
+            && let Some(most) = self.most_over(band.of, other)?
+            // Of what is so wide the difference may be more than that.
+            && most < i64::MAX
+        {
+            let ends = [i64::MIN, i64::MAX];
+            each_end(batch.get(var)?, plus, ends, &mut within, |run, low| {
+                let values = &ordered.values()[run.clone()];
+                let low = low.saturating_sub(most);
+                run.start += values.partition_point(|value| *value < low);
+            })?;
+        }
         if let Some((var, plus)) = band.high {
             let ends = [-i64::MAX, i64::MAX];
             each_end(batch.get(var)?, plus, ends, &mut within, |run, high| {
@@ -126,6 +138,22 @@ impl JoinTable {
         }
         probe_state.within = Some(within);
         Ok(())
+    }
+
+    /// How much greater the numbers of `other` are than those of `of` in any row; `None` if that of two other vectors is known.
+    fn most_over(&self, of: Var, other: Var) -> Result<Option<i64>> {
+        let (low, high) = (self.column(of)?, self.column(other)?);
+        let (lows, highs) = (ints(low)?, ints(high)?);
+        let is_there = |row: usize| {
+            let mut both = [low, high].into_iter();
+            both.all(|vector| vector.valid.as_ref().is_none_or(|valid| valid[row]))
+        };
+        let (both, most) = *self.most_over.get_or_init(|| {
+            let rows = (0..self.rows).filter(|row| is_there(*row));
+            let over = rows.map(|row| highs[row].saturating_sub(lows[row]));
+            ((of, other), over.max().unwrap_or(i64::MIN))
+        });
+        Ok((both == (of, other)).then_some(most))
     }
 
     /// After [`find`](JoinTable::find): leaves only the nearest row to each row of `batch`, which [`one`](JoinTable::one) gives.

@@ -36,6 +36,8 @@ pub(crate) struct JoinTable {
     pub unique: bool,
     /// The rows in the order of a vector that a band is of, from the first probe by one on; `None` in it if they have no order.
     pub(super) ordered: OnceLock<Option<OrderedRows>>,
+    /// How much greater the second of two vectors is than the first at most, from the first probe by a band of both on.
+    pub(super) most_over: OnceLock<((Var, Var), i64)>,
     /// What each label of a dictionary of probing texts finds, from the first probe by it on.
     by_code: OnceLock<(Arc<Dictionary>, Vec<u32>)>,
     /// About how many rows will probe it.
@@ -115,6 +117,7 @@ impl JoinTable {
             index,
             unique,
             ordered: OnceLock::new(),
+            most_over: OnceLock::new(),
             by_code: OnceLock::new(),
             expected_probes,
             tried: AtomicU64::new(0),
@@ -137,6 +140,7 @@ impl JoinTable {
             index: Index::All,
             unique,
             ordered: OnceLock::new(),
+            most_over: OnceLock::new(),
             by_code: OnceLock::new(),
             expected_probes: 0,
             tried: AtomicU64::new(0),

@@ -10,8 +10,9 @@ use algebra::filter::Op as Compare;
 use crate::expr::{Expr, Node};
 use crate::vector::value::{Kind, Var};
 
-/// A vector of the build side, and what its numbers lie between, both ends included: numbers of a vector of the probe side with
-/// another one added. If that is not zero, they are moments, of which the ends of all numbers are infinite: nothing is added to these.
+/// A vector of the build side, and what its numbers lie between, both ends included. An end is the number of a vector of the probe
+/// side with another one added. If that is not zero, they are moments, of which the ends of all numbers are infinite: nothing is
+/// added to these.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
     /// The vector of the build side.
@@ -20,10 +21,14 @@ pub(crate) struct Band {
     pub low: Option<(Var, i64)>,
     /// The greatest number.
     pub high: Option<(Var, i64)>,
+    /// Without a least number: another vector of the build side and its least number, as in `start <= x and x <= stop`. It says
+    /// how low the first one may be, since that is never further below than in the widest row.
+    pub reaching: Option<(Var, (Var, i64))>,
 }
 
 impl Band {
-    /// That of conditions, in a join whose build side has the vectors that `is_build` tells; one with both ends if there is such.
+    /// That of conditions, in a join whose build side has the vectors that `is_build` tells; one with both ends if there is such,
+    /// or two vectors with one each.
     pub fn of(conditions: &[Expr], is_build: impl Fn(Var) -> bool) -> Option<Band> {
         let mut bands: BTreeMap<Var, Band> = BTreeMap::new();
         for condition in conditions {
@@ -34,6 +39,7 @@ impl Band {
                 of,
                 low: None,
                 high: None,
+                reaching: None,
             });
             let (is_low, is_high) = match op {
                 Compare::Ge | Compare::Gt => (true, false),
@@ -50,13 +56,23 @@ impl Band {
             }
         }
         let ends = |band: &Band| usize::from(band.low.is_some()) + usize::from(band.high.is_some());
-        let best = bands.into_values().max_by_key(ends)?;
-        (ends(&best) > 0).then_some(best)
+        if let Some(both) = bands.values().find(|band| ends(band) == 2) {
+            return Some(both.clone());
+        }
+        let low = bands.values().find_map(|band| Some((band.of, band.low?)));
+        if let Some(high) = bands.values().find(|band| band.high.is_some()) {
+            return Some(Band {
+                reaching: low,
+                ..high.clone()
+            });
+        }
+        bands.into_values().find(|band| band.low.is_some())
     }
 
     /// The vectors of the probe side that it reads.
     pub fn reads(&self) -> impl Iterator<Item = Var> {
-        let ends = [self.low, self.high].into_iter().flatten();
+        let reaching = self.reaching.map(|(_, low)| low);
+        let ends = [self.low, self.high, reaching].into_iter().flatten();
         ends.map(|(var, _)| var)
     }
 }
@@ -134,6 +150,7 @@ mod tests {
             of: BUILD,
             low: Some((1, -300)),
             high: Some((1, 0)),
+            reaching: None,
         };
         assert_eq!(found, Some(wanted));
         let found = band(&[(Compare::Eq, plus(var(BUILD), 5), plus(var(2), 2))]);
@@ -141,6 +158,7 @@ mod tests {
             of: BUILD,
             low: Some((2, -3)),
             high: Some((2, -3)),
+            reaching: None,
         };
         assert_eq!(found, Some(wanted));
     }
@@ -156,6 +174,22 @@ mod tests {
             of: BUILD + 1,
             low: Some((1, 0)),
             high: Some((2, 0)),
+            reaching: None,
+        };
+        assert_eq!(found, Some(wanted));
+    }
+
+    #[test]
+    fn two_vectors_with_an_end_each_are_the_ends_of_ranges() {
+        let found = band(&[
+            (Compare::Le, var(BUILD), var(1)),
+            (Compare::Lt, plus(var(1), 5), var(BUILD + 1)),
+        ]);
+        let wanted = Band {
+            of: BUILD,
+            low: None,
+            high: Some((1, 0)),
+            reaching: Some((BUILD + 1, (1, 5))),
         };
         assert_eq!(found, Some(wanted));
     }

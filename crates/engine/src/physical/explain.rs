@@ -202,7 +202,11 @@ fn probe(p: &Probe, columns: &[Column]) -> String {
     let build_outputs: Vec<Var> = p.build_outputs.iter().map(|(_, to)| *to).collect();
     let mut line = format!("{label} stage {} by ({})", p.stage, names(&p.keys, columns));
     if let Some(band) = &p.band {
-        line += &format!(" in bands of {}", names(&[band.of], columns));
+        let of: Vec<Var> = [band.of]
+            .into_iter()
+            .chain(band.reaching.map(|(other, _)| other))
+            .collect();
+        line += &format!(" in bands of {}", names(&of, columns));
     }
     if let Some(nearest) = &p.nearest {
         let (of, at) = (names(&[nearest.of], columns), names(&[nearest.at], columns));
