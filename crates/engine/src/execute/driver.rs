@@ -10,6 +10,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::cancel::{Stop, StopOnDrop};
 use crate::error::{Error, Result};
+use crate::execute::partitioned::PartitionedTable;
 use crate::execute::per_node::Instances;
 use crate::execute::query_state::QueryState;
 use crate::execute::result_stream::{ResultSender, ResultStream};
@@ -250,22 +251,56 @@ impl QueryState {
             let partitioned = self.partitioned[*table].clone();
             let partitioned =
                 partitioned.ok_or_else(|| Error::internal("a table without parts"))?;
-            let (mut next, mut passes) = (0, 0);
-            while next < PARTITIONS {
-                let first = next;
-                next = self.load(*table, &partitioned, first).await?;
-                passes += 1;
-                self.passes(number, stage, others, group_join, sinks)
-                    .await?;
-                if let (true, Some(join_table)) = (partitioned.marks, &self.join_tables[*table]) {
-                    partitioned.mark(first..next, &join_table.marked(true));
-                }
-                self.forget(*table);
-            }
+            let over = (*table, &*partitioned);
+            let passes = self
+                .passes_over(number, stage, over, others, group_join, sinks)
+                .await?;
             let line =
                 format!("stage {number}: {passes} passes over the join table of stage {table}");
             self.report.push(line);
             Ok(())
+        }
+        .boxed()
+    }
+
+    /// Runs the pipelines of `stage` for the partitions of one partitioned join table, and all combinations of those of `others`.
+    /// Returns the number of passes.
+    fn passes_over<'r>(
+        &'r mut self,
+        number: usize,
+        stage: &'r Stage,
+        (table, partitioned): (usize, &'r PartitionedTable),
+        others: &'r [usize],
+        group_join: Option<usize>,
+        sinks: &'r mut Vec<SinkState>,
+    ) -> BoxFuture<'r, Result<usize>> {
+        async move {
+            let (mut next, mut passes) = (0, 0);
+            while next < PARTITIONS {
+                let first = next;
+                let mut divided = partitioned.divided(first);
+                if divided.is_none() {
+                    match self.load(table, partitioned, first).await? {
+                        Some(end) => next = end,
+                        None => divided = Some(self.divided(partitioned, first)?),
+                    }
+                }
+                if let Some(parts) = divided {
+                    next += 1;
+                    passes += self
+                        .passes_over(number, stage, (table, &parts), others, group_join, sinks)
+                        .await?;
+                    continue;
+                }
+                passes += 1;
+                self.passes(number, stage, others, group_join, sinks)
+                    .await?;
+                if let (true, Some(join_table)) = (partitioned.marks, &self.join_tables[table]) {
+                    partitioned.mark(first..next, &join_table.marked(true));
+                }
+                self.forget(table);
+            }
+            Ok(passes)
         }
         .boxed()
     }

@@ -7,23 +7,27 @@ use crate::error::{Error, Result};
 use crate::execute::partitioned::PartitionedTable;
 use crate::execute::query_state::QueryState;
 use crate::memory::reservation::Reservation;
-use crate::memory::spill::{Extent, joined};
+use crate::memory::spill::{Extent, Lists, joined};
 use crate::operators::join_table::JoinTable;
-use crate::vector::radix::{LoadedPartitions, PARTITIONS};
+use crate::vector::radix::{LAST_LEVEL, PARTITIONS, RadixPartitioner, rows_of};
+use crate::vector::value::{Type, Vector};
 
 /// Memory of a join table while it is built, as a multiple of the bytes of its rows: rows read, rows concatenated,
 /// index.
 const MARGIN: usize = 4;
 
+/// Partitions of a pass, and the one that is divided, where memory is to seem short.
+const SHORT: usize = PARTITIONS / 3;
+
 impl QueryState {
     /// Builds a join table of as many partitions as fit in memory, from partition `first` on. Returns the first
-    /// partition of the next pass.
+    /// partition of the next pass; `None` if that partition does not fit by itself, and can be divided.
     pub async fn load(
         &mut self,
         table: usize,
         partitioned: &PartitionedTable,
         first: usize,
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         let budget = &self.runtime.budget;
         let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
         // Keeps a quarter of the memory for rows on their way.
@@ -31,22 +35,81 @@ impl QueryState {
         let room = room / (MARGIN * copies);
         let mut end = first + 1;
         let mut bytes = partitioned.memory(first);
-        // With `Execution::max_rows_before_spill` set, passes are made small as if memory were short.
-        let most = self
-            .execution
-            .max_rows_before_spill
-            .map_or(PARTITIONS, |_| first + PARTITIONS / 3);
-        while end < PARTITIONS.min(most) && bytes + partitioned.memory(end) <= room {
+        // With `Execution::max_rows_before_spill` set, passes are made small, and a partition is divided, as if memory were short.
+        let is_short = self.execution.max_rows_before_spill.is_some();
+        if is_short && first == SHORT && partitioned.level < LAST_LEVEL {
+            return Ok(None);
+        }
+        let most = if is_short { first + SHORT } else { PARTITIONS };
+        while end < PARTITIONS.min(most)
+            && bytes + partitioned.memory(end) <= room
+            && partitioned.divided(end).is_none()
+        {
             bytes += partitioned.memory(end);
             end += 1;
         }
         loop {
             match self.load_parts(table, partitioned, first..end).await {
                 Err(Error::Memory { .. }) if end - first > 1 => end = first + (end - first) / 2,
-                done => return done.map(|()| end),
+                Err(Error::Memory { .. }) if partitioned.level < LAST_LEVEL => {
+                    self.forget(table);
+                    return Ok(None);
+                }
+                done => return done.map(|()| Some(end)),
             }
             self.forget(table);
         }
+    }
+
+    /// Divides partition `part`, which does not fit in memory by itself.
+    pub fn divided(
+        &self,
+        partitioned: &PartitionedTable,
+        part: usize,
+    ) -> Result<Arc<PartitionedTable>> {
+        let level = partitioned.level + 1;
+        let types = partitioned.keys.iter().map(|key| &self.types[*key]);
+        let types: Vec<&Type> = types.collect();
+        let (mut lists, mut marked): (Lists, _) =
+            (vec![vec![]; PARTITIONS], vec![vec![]; PARTITIONS]);
+        let (was_marked, mut first) = (partitioned.marked(part..part + 1), 0);
+        let mut counts = vec![0u32; PARTITIONS];
+        for (number, extent) in partitioned.lists[part].iter().enumerate() {
+            self.stop.check()?;
+            let rows = self.spill.read(extent, &partitioned.vars)?;
+            let parts = match types[..] {
+                // Without keys rows may be in any partition.
+                [] => vec![(number % PARTITIONS) as u8; rows.rows],
+                _ => {
+                    let keys = partitioned
+                        .keys
+                        .iter()
+                        .filter_map(|key| rows.columns.get(key));
+                    let keys: Vec<&Vector> = keys.collect();
+                    RadixPartitioner::default().of(&keys, &types, rows.rows, level)?
+                }
+            };
+            for (own, picks) in rows_of(&parts)
+                .iter()
+                .enumerate()
+                .filter(|(_, own)| !own.is_empty())
+            {
+                let columns = rows.columns.values().map(|vector| vector.at(picks));
+                let columns = columns.collect::<Result<Vec<_>>>()?;
+                lists[own].push(self.spill.write(columns.iter(), picks.len())?);
+                let is_marked = |row: &u32| was_marked.binary_search(&(first + row)).is_ok();
+                let places = (counts[own]..).zip(picks);
+                let places = places
+                    .filter(|(_, row)| is_marked(row))
+                    .map(|(place, _)| place);
+                Vec::extend(&mut marked[own], places);
+                counts[own] += picks.len() as u32;
+            }
+            first += rows.rows as u32;
+        }
+        let parts = Arc::new(partitioned.below(part, lists, marked));
+        partitioned.divide(part, Arc::clone(&parts));
+        Ok(parts)
     }
 
     async fn load_parts(
@@ -92,9 +155,8 @@ impl QueryState {
         )
         .await?;
         let mask = |part: usize| 1u64 << part;
-        let pass = LoadedPartitions {
-            parts: parts.clone().map(mask).sum(),
-        };
+        let loaded = parts.clone().map(mask).sum();
+        let pass = partitioned.within.at(partitioned.level, loaded);
         let marked = partitioned.marked(parts);
         self.each_table(table, &mut |join_table| {
             // No other reference exists yet.

@@ -1,25 +1,69 @@
 //! The build side of a Grace hash join: a join table whose rows are spilled by partition.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::memory::spill::Lists;
+use crate::vector::radix::{LoadedPartitions, PARTITIONS};
 use crate::vector::value::{Kind, Var};
 
-/// A join table whose rows were spilled.
+/// A join table whose rows were spilled, or one partition of such a table that did not fit in memory by itself.
 #[derive(Debug)]
 pub(crate) struct PartitionedTable {
     /// Extents by partition.
     pub lists: Lists,
+    /// The level of the partitions.
+    pub level: u32,
+    /// The partitions of earlier levels that it is.
+    pub within: LoadedPartitions,
+    /// The partitions that did not fit in memory by themselves.
+    divided: Mutex<Vec<Option<Arc<PartitionedTable>>>>,
     pub vars: Vec<(Var, Kind)>,
     pub keys: Vec<Var>,
     pub marks: bool,
     /// For each partition, the rows that were marked while it was in memory.
-    pub marked: Mutex<Vec<Vec<u32>>>,
+    marked: Mutex<Vec<Vec<u32>>>,
 }
 
 impl PartitionedTable {
+    /// The table of these rows, none of which is marked. Missing partitions are empty.
+    pub fn new(mut lists: Lists, vars: Vec<(Var, Kind)>, keys: Vec<Var>, marks: bool) -> Self {
+        lists.resize_with(PARTITIONS, Vec::new);
+        PartitionedTable {
+            lists,
+            level: 0,
+            within: LoadedPartitions::ALL,
+            divided: Mutex::new(vec![None; PARTITIONS]),
+            vars,
+            keys,
+            marks,
+            marked: Mutex::new(vec![vec![]; PARTITIONS]),
+        }
+    }
+
+    /// The rows of partition `part`, divided at the next level, of which those in `marked` are marked, by partition.
+    pub fn below(&self, part: usize, lists: Lists, marked: Vec<Vec<u32>>) -> Self {
+        let (vars, keys) = (self.vars.clone(), self.keys.clone());
+        PartitionedTable {
+            level: self.level + 1,
+            within: self.within.at(self.level, 1 << part),
+            marked: Mutex::new(marked),
+            ..PartitionedTable::new(lists, vars, keys, self.marks)
+        }
+    }
+
+    /// Partition `part`, if it was divided.
+    pub fn divided(&self, part: usize) -> Option<Arc<PartitionedTable>> {
+        self.divided.lock()[part].clone()
+    }
+
+    /// Keeps how partition `part` was divided.
+    pub fn divide(&self, part: usize, parts: Arc<PartitionedTable>) {
+        self.divided.lock()[part] = Some(parts);
+    }
+
     pub fn rows(&self, part: usize) -> usize {
         self.lists[part].iter().map(|extent| extent.rows).sum()
     }

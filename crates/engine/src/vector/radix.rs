@@ -91,19 +91,39 @@ pub(crate) fn rows_of(parts: &[u8]) -> Vec<Vec<u32>> {
     rows
 }
 
+/// How many levels there are.
+const LEVELS: usize = LAST_LEVEL as usize + 1;
+
 /// Partitions of a join table that are in memory at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoadedPartitions {
-    /// A bit for each partition.
-    pub parts: u64,
+    /// For each level a bit for each partition.
+    parts: [u64; LEVELS],
 }
 
 impl LoadedPartitions {
+    /// All of them.
+    pub const ALL: LoadedPartitions = LoadedPartitions {
+        parts: [u64::MAX; LEVELS],
+    };
+
+    /// Those of these that are `parts` at `level`, of which there is a bit for each.
+    pub fn at(mut self, level: u32, parts: u64) -> LoadedPartitions {
+        self.parts[level as usize] = parts;
+        self
+    }
+
     /// Which rows have keys that belong to a loaded partition.
     pub fn mask(&self, vectors: &[&Vector], types: &[&Type], rows: usize) -> Result<Vec<bool>> {
-        let parts = RadixPartitioner::default().of(vectors, types, rows, 0)?;
-        let there = |part: &u8| self.parts >> part & 1 == 1;
-        Ok(parts.iter().map(there).collect())
+        let mut mask = vec![true; rows];
+        for (level, loaded) in (0..).zip(self.parts) {
+            if loaded != u64::MAX {
+                let parts = RadixPartitioner::default().of(vectors, types, rows, level)?;
+                let both = mask.iter_mut().zip(parts);
+                both.for_each(|(own, part)| *own &= loaded >> part & 1 == 1);
+            }
+        }
+        Ok(mask)
     }
 }
 
@@ -158,11 +178,22 @@ mod tests {
         numbers.valid = Some((0..100).map(|n| n % 3 > 0).collect());
         let ty = Type::of(&DataType::Int64, true).unwrap();
         let mask = |parts| {
-            LoadedPartitions { parts }
+            LoadedPartitions::ALL
+                .at(0, parts)
                 .mask(&[&numbers], &[&ty], 100)
                 .unwrap()
         };
         let (one, other) = (mask(0xFFFF_0000_1234_0001), mask(!0xFFFF_0000_1234_0001));
         assert!(one.iter().zip(other).all(|(one, other)| *one != other));
+        let part = LoadedPartitions::ALL.at(0, 0xFFFF_FFFF);
+        let mask = |parts: LoadedPartitions| parts.mask(&[&numbers], &[&ty], 100).unwrap();
+        let halves = [part.at(1, 0xFFFF), part.at(1, !0xFFFF)].map(mask);
+        let both = halves[0].iter().zip(&halves[1]);
+        let whole = mask(part);
+        assert!(whole.contains(&true) && whole.contains(&false));
+        assert!(
+            both.zip(whole)
+                .all(|((one, other), all)| (one ^ other) == all && !(one & other))
+        );
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::execute::partitioned::PartitionedTable;
@@ -90,20 +89,15 @@ impl QueryState {
         &mut self,
         number: usize,
         factory: &SinkFactory,
-        mut lists: Lists,
+        lists: Lists,
     ) -> Result<()> {
         let Sink::Table { keys, marks, .. } = &factory.sink else {
             return Err(Error::internal("a join table of another sink"));
         };
-        lists.resize_with(PARTITIONS, Vec::new);
         self.note_spilled(number, "a join hash table");
-        self.partitioned[number] = Some(Arc::new(PartitionedTable {
-            lists,
-            vars: factory.vars.clone(),
-            keys: keys.clone(),
-            marks: *marks,
-            marked: Mutex::new(vec![vec![]; PARTITIONS]),
-        }));
+        let (vars, keys) = (factory.vars.clone(), keys.clone());
+        let table = PartitionedTable::new(lists, vars, keys, *marks);
+        self.partitioned[number] = Some(Arc::new(table));
         Ok(())
     }
 
