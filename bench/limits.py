@@ -115,7 +115,8 @@ def measured(given, store, name, query):
     used = store
     if writes:
         used = store + ".written"
-        subprocess.run(["cp", "--reflink=auto", store, used], check=True)
+        for file in (store, store + ".log"):
+            subprocess.run(["cp", "--reflink=auto", file, file.replace(store, used)], check=True)
     seconds, peak, failed = run(given.atoll, used, query, limited)
     free = None
     if not writes and not given.no_free:

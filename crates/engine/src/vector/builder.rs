@@ -1,6 +1,8 @@
 //! Builders of columns: sinks append the rows that reach them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::memory::reservation::Reservation;
@@ -112,7 +114,7 @@ impl RowsBuilder {
     }
 
     /// Runs of rows that come from one morsel, with the number of that morsel.
-    fn runs(&self) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> + '_ {
+    fn runs(&self) -> impl Iterator<Item = (u64, Range<usize>)> + '_ {
         let ends = self.pieces.iter().skip(1).map(|(_, start)| *start);
         let ends = ends.chain([self.rows]);
         let runs = self.pieces.iter().zip(ends);
@@ -122,7 +124,7 @@ impl RowsBuilder {
 
     /// Runs of rows of all `parts`, each as (morsel, part, rows), in the order in which [`concat`](Self::concat)
     /// puts them.
-    fn in_order(parts: &[RowsBuilder]) -> Vec<(u64, usize, std::ops::Range<usize>)> {
+    fn in_order(parts: &[RowsBuilder]) -> Vec<(u64, usize, Range<usize>)> {
         let mut runs = Vec::new();
         for (number, part) in parts.iter().enumerate() {
             runs.extend(part.runs().map(|(piece, run)| (piece, number, run)));
@@ -143,27 +145,52 @@ impl RowsBuilder {
     /// number of rows. Keeping the order of the stored table makes probes cheaper.
     pub fn concat(parts: Vec<RowsBuilder>) -> Result<(BTreeMap<Var, Vector>, usize)> {
         let rows = parts.iter().map(|part| part.rows).sum();
+        let columns = RowsBuilder::by_column(parts).into_iter();
+        let columns = columns.map(|(var, parts)| Ok((var, parts.concat()?)));
+        Ok((columns.collect::<Result<_>>()?, rows))
+    }
+
+    /// The columns of `parts`, which can be concatenated one beside the other, as [`concat`](Self::concat) does one after the other.
+    pub fn by_column(parts: Vec<RowsBuilder>) -> Vec<(Var, ColumnParts)> {
         let one = parts.len() == 1 && parts[0].runs().is_sorted_by_key(|(piece, _)| piece);
         let runs = RowsBuilder::in_order(&parts).into_iter();
-        let runs: Vec<_> = runs.map(|(_, part, run)| (part, run)).collect();
-        let mut columns: BTreeMap<Var, (Kind, Vec<Vector>)> = BTreeMap::new();
+        let runs: Arc<[_]> = runs.map(|(_, part, run)| (part, run)).collect();
+        let mut columns: BTreeMap<Var, ColumnParts> = BTreeMap::new();
         for part in parts {
             for (var, column) in part.columns {
-                let kind = column.kind;
-                let own = columns.entry(var).or_insert_with(|| (kind, vec![]));
-                own.1.push(column.finish()?);
+                let own = columns.entry(var).or_insert_with(|| ColumnParts {
+                    kind: column.kind,
+                    parts: vec![],
+                    runs: runs.clone(),
+                    one,
+                });
+                own.parts.push(column);
             }
         }
-        let mut all = BTreeMap::new();
-        for (var, (kind, mut parts)) in columns {
-            let vector = if one {
-                parts.swap_remove(0)
-            } else {
-                Vector::runs(kind, &parts, &runs)?
-            };
-            all.insert(var, vector);
+        columns.into_iter().collect()
+    }
+}
+
+/// One column of the rows of several builders.
+#[derive(Debug)]
+pub(crate) struct ColumnParts {
+    kind: Kind,
+    parts: Vec<ColumnBuilder>,
+    /// Runs of rows in their order, each with its part.
+    runs: Arc<[(usize, Range<usize>)]>,
+    /// Whether there is one part whose rows are in order.
+    one: bool,
+}
+
+impl ColumnParts {
+    /// Its values in the order of the rows.
+    pub fn concat(self) -> Result<Vector> {
+        let parts = self.parts.into_iter().map(ColumnBuilder::finish);
+        let mut parts = parts.collect::<Result<Vec<_>>>()?;
+        if self.one {
+            return Ok(parts.swap_remove(0));
         }
-        Ok((all, rows))
+        Vector::runs(self.kind, &parts, &self.runs)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Finishing an aggregation of many groups partition by partition, with all workers.
+//! Finishing an aggregation of many groups partition by partition, with all workers: by hashes of the keys, or by ranges where they
+//! came in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,13 +26,15 @@ const PART_GROUPS: usize = 1 << 14;
 pub(super) fn is_by_partition(sinks: &[AggregateSink]) -> bool {
     let groups: usize = sinks.iter().map(|sink| sink.groups.group_count()).sum();
     let loose = sinks.iter().any(|sink| sink.groups.is_loose());
-    let may = |sink: &AggregateSink| sink.spilled.is_empty() && sink.groups.is_by_hash();
-    (loose || sinks.len() > 1 && groups >= MANY) && sinks.iter().all(may)
+    let stays = sinks.iter().all(|sink| sink.spilled.is_empty());
+    let all = |may: fn(&Grouping) -> bool| sinks.iter().all(|sink| may(&sink.groups));
+    let may = stays && (all(Grouping::is_by_hash) || all(Grouping::is_by_range));
+    (loose || sinks.len() > 1 && groups >= MANY) && may
 }
 
 impl QueryState {
-    /// Merges the groups of all workers, which are found [by hash](Grouping::is_by_hash). The results become the rows of stage
-    /// `number`.
+    /// Merges the groups of all workers, which are found [by hash](Grouping::is_by_hash) or [sorted](Grouping::is_by_range). The
+    /// results become the rows of stage `number`.
     pub(super) async fn finish_by_partition(
         &mut self,
         number: usize,
@@ -45,7 +48,10 @@ impl QueryState {
             return self.spill_and_finish(number, factory, groups);
         }
         let twice = twice?;
-        let merged = self.merged_by_partition(groups).await?;
+        let merged = match groups.iter().all(Grouping::is_by_range) {
+            true => self.merged_by_range(groups).await?,
+            false => self.merged_by_partition(groups).await?,
+        };
         drop(twice);
         let bytes = merged.iter().map(Grouping::memory).sum();
         let taken = self.take(number, bytes, "an aggregate");
@@ -79,6 +85,22 @@ impl QueryState {
             async move {
                 stop.check()?;
                 Grouping::of_partition(&sources, part)
+            }
+        });
+        self.spread(merging.collect()).await
+    }
+
+    /// The groups of each range of keys.
+    async fn merged_by_range(&self, groups: Vec<Grouping>) -> Result<Vec<Grouping>> {
+        let all: usize = groups.iter().map(Grouping::group_count).sum();
+        let parts = (all / PART_GROUPS).max(self.runtime.workers.threads());
+        let ranges = Grouping::ranges(&groups, parts);
+        let sources = Arc::new(groups);
+        let merging = ranges.into_iter().map(|range| {
+            let (sources, stop) = (sources.clone(), self.stop.clone());
+            async move {
+                stop.check()?;
+                Grouping::of_range(&sources, &range)
             }
         });
         self.spread(merging.collect()).await
@@ -132,12 +154,17 @@ impl QueryState {
                 columns.entry(at).or_default().push(vector);
             }
         }
-        let columns = vars.zip(columns.into_values()).map(|(var, parts)| {
-            let kind = self.types[var].kind;
-            Ok((var, Vector::runs(kind, &parts, &runs)?))
+        let (vars, parts): (Vec<Var>, Vec<_>) = vars.zip(columns.into_values()).unzip();
+        let runs = Arc::new(runs);
+        let joining = vars.iter().zip(parts).map(|(var, parts)| {
+            let (kind, runs) = (self.types[*var].kind, runs.clone());
+            async move { Vector::runs(kind, &parts, &runs) }
         });
-        let columns = columns.collect::<Result<_>>()?;
-        Ok(Materialized { columns, rows })
+        let columns = self.spread(joining.collect()).await?;
+        Ok(Materialized {
+            columns: vars.into_iter().zip(columns).collect(),
+            rows,
+        })
     }
 
     /// Spills all groups, and finishes them partition by partition of what was spilled.

@@ -58,7 +58,7 @@ impl QueryState {
                     let both = rows.iter_mut().map(|one| std::mem::take(&mut one.held));
                     let both: Vec<Reservation> = both.collect();
                     let nodes = RowsBuilder::nodes(&rows);
-                    let (columns, rows) = RowsBuilder::concat(rows)?;
+                    let (columns, rows) = self.concat(rows).await?;
                     drop(both);
                     self.held[number].push(held);
                     let (stored, otherwise) = (Materialized { columns, rows }, factory.may_spill);

@@ -1,5 +1,6 @@
 //! Finishing a stage that collects rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -14,9 +15,13 @@ use crate::operators::sort::sorted;
 use crate::physical::program::Sink;
 use crate::vector::builder::RowsBuilder;
 use crate::vector::rows::Materialized;
+use crate::vector::value::{Var, Vector};
 
 /// Rows of which keys are compared where they are.
 const FEW: usize = 256;
+
+/// Rows from which on workers share in putting columns together.
+const MANY: usize = 1 << 16;
 
 impl QueryState {
     /// Collects the rows of all workers, sorted and limited as the sink asks. Merges spilled runs if they did not
@@ -85,13 +90,30 @@ impl QueryState {
             return Err(Error::internal("rows of another sink"));
         };
         let rows = sinks.into_iter().map(|sink| sink.rows).collect();
-        let (columns, rows) = RowsBuilder::concat(rows)?;
+        let (columns, rows) = self.concat(rows).await?;
         let stored = Materialized { columns, rows };
         let stored = self.in_order(stored, order, *skip, *fetch).await?;
         drop(both);
         self.rows[number] = Some(Arc::new(stored));
         self.held[number].push(held);
         Ok(())
+    }
+
+    /// The rows of `parts` behind each other, as [`RowsBuilder::concat`] puts them; the columns of many beside each other.
+    pub(super) async fn concat(
+        &self,
+        parts: Vec<RowsBuilder>,
+    ) -> Result<(BTreeMap<Var, Vector>, usize)> {
+        let rows = parts.iter().map(|part| part.rows).sum();
+        if rows < MANY {
+            return RowsBuilder::concat(parts);
+        }
+        let (vars, columns): (Vec<Var>, Vec<_>) = RowsBuilder::by_column(parts).into_iter().unzip();
+        let columns = columns
+            .into_iter()
+            .map(|parts| async move { parts.concat() });
+        let columns = self.spread(columns.collect()).await?;
+        Ok((vars.into_iter().zip(columns).collect(), rows))
     }
 
     /// The rows sorted by `keys`, without the first `skip` and at most `fetch`: by keys that are packed into numbers, and by all

@@ -111,7 +111,7 @@ impl QueryState {
         // Rows are in memory twice while they are concatenated, and again while they are sorted.
         let both = parts.iter_mut().map(|rows| std::mem::take(&mut rows.held));
         let both: Vec<Reservation> = both.collect();
-        let (columns, rows) = RowsBuilder::concat(parts)?;
+        let (columns, rows) = self.concat(parts).await?;
         let mut stored = Materialized { columns, rows };
         if !windows.order.is_empty() {
             let picks = self.sorted(&stored, &windows.order).await?;

@@ -71,24 +71,52 @@ impl SortedGroups {
         starts.zip(ends).map(|(start, end)| start..end).collect()
     }
 
+    /// Whether all keys ascend.
+    pub fn is_one_run(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The keys of groups that are [one run](Self::is_one_run).
+    pub fn ascending(&self) -> &[i64] {
+        &self.keys
+    }
+
+    /// The groups of one run with keys in `range`.
+    pub fn within(&self, range: &Range<Option<i64>>) -> Range<usize> {
+        let below = |end: i64| self.keys.partition_point(|key| *key < end);
+        range.start.map_or(0, below)..range.end.map_or(self.keys.len(), below)
+    }
+
+    /// The same kind of groups, but none.
+    pub fn without_groups(&self) -> SortedGroups {
+        SortedGroups {
+            ty: self.ty.clone(),
+            keys: vec![],
+            ends: vec![],
+            most: self.most,
+        }
+    }
+
     /// Adds the groups of `other`; returns the number of each here.
     pub fn adopt(&mut self, other: &SortedGroups) -> Vec<u32> {
-        let mut to = vec![u32::MAX; other.len()];
+        let runs = other.runs().into_iter();
+        runs.flat_map(|run| self.adopt_run(&other.keys[run]))
+            .collect()
+    }
+
+    /// Adds groups with these keys, which ascend; returns the number of each.
+    pub fn adopt_run(&mut self, theirs: &[i64]) -> Vec<u32> {
+        let mut to = vec![u32::MAX; theirs.len()];
         for mine in self.runs() {
-            for theirs in other.runs() {
-                let (a, b) = (&self.keys[mine.clone()], &other.keys[theirs.clone()]);
-                each_common(a, b, |at, there| {
-                    to[theirs.start + there] = (mine.start + at) as u32;
-                });
-            }
+            each_common(&self.keys[mine.clone()], theirs, |at, there| {
+                to[there] = (mine.start + at) as u32;
+            });
         }
-        for run in other.runs() {
-            self.ends.push(self.keys.len());
-            for (to, key) in to[run.clone()].iter_mut().zip(&other.keys[run]) {
-                if *to == u32::MAX {
-                    *to = self.keys.len() as u32;
-                    self.keys.push(*key);
-                }
+        self.ends.push(self.keys.len());
+        for (to, key) in to.iter_mut().zip(theirs) {
+            if *to == u32::MAX {
+                *to = self.keys.len() as u32;
+                self.keys.push(*key);
             }
         }
         to

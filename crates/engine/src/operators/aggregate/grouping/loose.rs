@@ -13,14 +13,19 @@ impl Grouping {
     /// Whether its groups can be merged partition by partition: they are found by hashes of what means the same for all
     /// workers, and what is accumulated has one cell for each group.
     pub fn is_by_hash(&self) -> bool {
+        matches!(
+            &self.key_index,
+            KeyIndex::Hash { .. } | KeyIndex::Text { .. }
+        ) && self.has_cells()
+    }
+
+    /// Whether what is accumulated has one cell for each group.
+    pub(super) fn has_cells(&self) -> bool {
         let has_cells = |own: &Accumulation| {
             !own.is_of_rows()
                 && !matches!(own, Accumulation::Distinct { .. } | Accumulation::Call(_))
         };
-        matches!(
-            &self.key_index,
-            KeyIndex::Hash { .. } | KeyIndex::Text { .. }
-        ) && self.accumulated.iter().all(|own| has_cells(&own.what))
+        self.accumulated.iter().all(|own| has_cells(&own.what))
     }
 
     /// Whether some of its keys are strings with numbers of their own.

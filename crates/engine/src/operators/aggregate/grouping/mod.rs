@@ -7,6 +7,7 @@ mod layout;
 mod loose;
 mod merging;
 mod partitions;
+mod ranges;
 mod rows;
 mod shrinking;
 
