@@ -48,9 +48,10 @@ impl QueryState {
             return self.spill_and_finish(number, factory, groups);
         }
         let twice = twice?;
-        let merged = match groups.iter().all(Grouping::is_by_range) {
-            true => self.merged_by_range(groups).await?,
-            false => self.merged_by_partition(groups).await?,
+        let merged = if groups.iter().all(Grouping::is_by_range) {
+            self.merged_by_range(groups).await?
+        } else {
+            self.merged_by_partition(groups).await?
         };
         drop(twice);
         let bytes = merged.iter().map(Grouping::memory).sum();
