@@ -3,6 +3,7 @@
 use crate::expr::Expr;
 use crate::logical::relation::{Column, Fold, Function, Key, RowNumbers};
 use crate::logical::window::{WindowFold, WindowPart};
+use crate::physical::analysis::expected_rows;
 use crate::physical::program::{JoinKind, Operator, Pipeline, Probe, Program, Sink, Source, Stage};
 use crate::vector::value::Var;
 
@@ -19,6 +20,8 @@ pub struct StageOutline {
     pub pipelines: Vec<PipelineOutline>,
     /// The numbers of the stages whose rows or join tables it reads, each once.
     pub reads: Vec<usize>,
+    /// About how many rows are expected to come to the end of its pipelines.
+    pub expected: u64,
 }
 
 /// A pipeline of a [`StageOutline`].
@@ -37,7 +40,7 @@ pub struct PipelineOutline {
 
 /// The stages of a program, in the order in which they run.
 pub(crate) fn outline(program: &Program, columns: &[Column]) -> Vec<StageOutline> {
-    let stage = |stage: &Stage| {
+    let stage = |(stage, expected): (&Stage, u64)| {
         let pipelines = stage.pipelines.iter();
         StageOutline {
             makes: makes(&stage.sink),
@@ -46,9 +49,11 @@ pub(crate) fn outline(program: &Program, columns: &[Column]) -> Vec<StageOutline
                 .map(|pipeline| pipeline_outline(pipeline, columns))
                 .collect(),
             reads: reads(stage),
+            expected,
         }
     };
-    program.stages.iter().map(stage).collect()
+    let expected = expected_rows(program);
+    program.stages.iter().zip(expected).map(stage).collect()
 }
 
 /// A line for each stage, source, operator and sink.

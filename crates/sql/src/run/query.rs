@@ -331,7 +331,7 @@ async fn on_engine(
     prepared: &Arc<Prepared>,
     watch: Option<&Watch>,
 ) -> Result<SendableRecordBatchStream> {
-    let collector = watch.and_then(Watch::collector);
+    let collector = watch.map(Watch::collector);
     let seen = |running: Running| {
         watch.inspect(|watch| watch.see(Ran::new(prepared, &running.profile)));
         running.rows

@@ -20,10 +20,10 @@ pub(crate) struct Profiled {
 }
 
 /// Looks on while a statement that writes runs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// Measures the operators, where that is asked for.
-    collector: Option<Arc<ProfileCollector>>,
+    /// Measures the operators.
+    collector: Arc<ProfileCollector>,
     seen: Mutex<Option<Ran>>,
 }
 
@@ -31,25 +31,17 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) struct Ran {
     /// What it was to do, a line each.
-    pub plan: Vec<String>,
+    plan: Vec<String>,
     /// What it did.
-    pub profile: Profile,
+    profile: Profile,
     stages: Vec<StageOutline>,
     records: Vec<Record>,
 }
 
 impl Watch {
-    /// One that has seen nothing yet; with `measures`, of each operator by itself.
-    pub(crate) fn new(measures: bool) -> Watch {
-        Watch {
-            collector: measures.then(Arc::default),
-            seen: Mutex::default(),
-        }
-    }
-
     /// What measures the operators of the engine.
-    pub(super) fn collector(&self) -> Option<&Arc<ProfileCollector>> {
-        self.collector.as_ref()
+    pub(super) fn collector(&self) -> &Arc<ProfileCollector> {
+        &self.collector
     }
 
     /// This runs the rows now; what was seen before has failed.
@@ -61,9 +53,7 @@ impl Watch {
     pub(crate) fn seen(&self) -> Option<Ran> {
         let mut ran = self.seen.lock().take()?;
         // It is measured to its end only now.
-        if let Some(collector) = &self.collector {
-            ran.records = collector.take();
-        }
+        ran.records = self.collector.take();
         Some(ran)
     }
 }
@@ -79,6 +69,14 @@ impl Ran {
         }
     }
 
+    /// What it was to do, and what it did, a line each.
+    pub(crate) fn told(self) -> Vec<String> {
+        let mut lines = self.plan;
+        let report = std::mem::take(&mut *self.profile.lock());
+        lines.extend(measured(report, &self.stages, &self.records));
+        lines
+    }
+
     /// The same as what was measured of `rows` rows.
     pub(crate) fn profiled(self, rows: u64) -> Profiled {
         Profiled {
@@ -87,4 +85,42 @@ impl Ran {
             records: self.records,
         }
     }
+}
+
+/// The report of a run with what was measured of the operators of each stage below the line that tells its time.
+pub(crate) fn measured(
+    report: Vec<String>,
+    stages: &[StageOutline],
+    records: &[Record],
+) -> Vec<String> {
+    let mut lines = Vec::with_capacity(report.len());
+    for line in report {
+        let number = line
+            .strip_prefix("stage ")
+            .and_then(|rest| rest.split_once(':'));
+        let number: Option<usize> = number.and_then(|(number, rest)| {
+            let tells_time = rest.starts_with(" fused, ");
+            number.parse().ok().filter(|_| tells_time)
+        });
+        lines.push(line);
+        let Some(number) = number else { continue };
+        let of_stage = records.iter().filter(|record| record.stage == number);
+        let kernels: Vec<_> = of_stage.flat_map(|record| &record.kernels).collect();
+        for kernel in &kernels {
+            let time = kernel.seconds * 1e3;
+            lines.push(format!(
+                "  {}: {} rows, {time:.3} ms",
+                kernel.name, kernel.rows
+            ));
+        }
+        if let Some(stage) = stages.get(number).filter(|_| !kernels.is_empty()) {
+            let ends = kernels.iter().filter(|kernel| kernel.last);
+            let came: u64 = ends.map(|kernel| kernel.rows).sum();
+            lines.push(format!(
+                "  {came} rows came, about {} were expected",
+                stage.expected
+            ));
+        }
+    }
+    lines
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use arrow::array::{ArrayRef, StringArray};
 use datafusion_expr::LogicalPlan;
-use engine::Prepared;
+use engine::{Prepared, ProfileCollector};
 use futures::TryStreamExt;
 use memory::Budget;
 use sqlparser::ast::{Delete, Statement as Sql, TableFactor, TableObject, Update};
@@ -22,7 +22,7 @@ use crate::run::context::StatementContext;
 use crate::run::instance::Instance;
 use crate::run::native;
 use crate::run::shared_plans;
-use crate::run::watch::Watch;
+use crate::run::watch::{Watch, measured};
 use crate::statements::beside::{self, Beside};
 use crate::statements::plan_json::COLUMN;
 use crate::statements::{assigned, default, dml, merge, plan_json, using, ways};
@@ -81,13 +81,15 @@ async fn analyze_native(
     prepared: &Arc<Prepared>,
     lines: &mut Vec<String>,
 ) -> Result<()> {
-    let mut running = native::run(context, prepared, None).await?;
+    let collector = Arc::new(ProfileCollector::default());
+    let mut running = native::run(context, prepared, Some(&collector)).await?;
     let mut rows = 0;
     while let Some(batch) = running.rows.try_next().await? {
         rows += batch.num_rows();
     }
     drop(running.rows);
-    lines.append(&mut running.profile.lock());
+    let report = std::mem::take(&mut *running.profile.lock());
+    lines.extend(measured(report, &prepared.outline(), &collector.take()));
     lines.extend(summary_of(rows, context));
     Ok(())
 }
@@ -177,7 +179,7 @@ pub(crate) struct Change {
 impl Change {
     /// What sees it run.
     pub(crate) fn watch(&self) -> Arc<Watch> {
-        Arc::new(Watch::new(self.json))
+        Arc::default()
     }
 
     /// What `watch` has seen of the statement, which has run since `started` and has this answer.
@@ -199,10 +201,7 @@ impl Change {
         let mut lines = vec![self.title];
         match seen {
             None => lines.push("no plan: the rows are given, found by a key, or all".into()),
-            Some(mut ran) => {
-                lines.append(&mut ran.plan);
-                lines.append(&mut ran.profile.lock());
-            }
+            Some(ran) => lines.extend(ran.told()),
         }
         let memory = memory(&instance.budget);
         lines.extend(summary(changed, statistics, (memory, governed)));

@@ -174,6 +174,7 @@ fn stage_node(number: usize, stage: &StageOutline, records: &[&Record]) -> Value
         "Node Type": stage.makes,
         "Stage": number,
         "Detail": plain::plan(&stage.sink),
+        "Plan Rows": stage.expected,
     });
     let tables = stage.pipelines.iter().filter_map(|one| one.table.as_ref());
     let tables: Vec<&str> = tables.map(String::as_str).collect();

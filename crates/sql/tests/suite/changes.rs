@@ -399,6 +399,8 @@ fn a_change_that_is_analysed_is_made() {
         "scan t (a, x, __row)",
         "filter t.x > 10",
         "run by the fused executor",
+        "\n  collect rows: 4995 rows, ",
+        "\n  4995 rows came, about ",
         "rows: 4995",
         "bytes read: ",
         "  node 0 read ",
@@ -411,6 +413,7 @@ fn a_change_that_is_analysed_is_made() {
     for part in [
         "delete from t",
         "\"algebra\"",
+        "\"Plan Rows\": ",
         "\"Rows\": ",
         "\"Relation Name\": \"t\"",
     ] {
