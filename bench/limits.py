@@ -15,11 +15,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import machine
 
 BASE = 128
+LONGEST = 300  # seconds for a query
 FACTOR = 1.2
 
 TABLES = """
@@ -95,12 +97,15 @@ def run(atoll, store, query, extra):
     with tempfile.TemporaryFile() as errors:
         begun = time.monotonic()
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        late = threading.Timer(LONGEST, child.kill)
+        late.start()
         _, status, usage = os.wait4(child.pid, 0)
+        late.cancel()
         seconds = time.monotonic() - begun
         child.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         message = errors.read().decode(errors="replace").strip()
-    return seconds, usage.ru_maxrss / 1024, message if child.returncode else None
+    return seconds, usage.ru_maxrss / 1024, (message or f"killed after {LONGEST} s") if child.returncode else None
 
 
 def filled(atoll, folder, rows):

@@ -22,6 +22,7 @@ import time
 import engines
 import machine
 import queries
+import suite
 import suites
 
 EVERY = 0.002
@@ -56,11 +57,12 @@ class Watch(threading.Thread):
         return alone / work if work else 0.0
 
 
-def texts(suite):
-    if suite == "tpch":
+def texts(name):
+    """The queries of a suite, as Atoll is given them."""
+    if name == "tpch":
         return {str(n): queries.text(n, queries.parameters(n, 0, "1", 1), "atoll") for n in range(1, 23)}
-    module = importlib.import_module(f"suites.{suites.MODULES.get(suite, suite)}")
-    return dict(module.QUERIES)
+    module = importlib.import_module(f"suites.{suites.MODULES.get(name, name)}")
+    return {query: suite.wording(text, "atoll") for query, text in module.QUERIES.items()}
 
 
 def measured(process, text, seconds):
