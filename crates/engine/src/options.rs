@@ -90,7 +90,8 @@ pub struct Execution {
     /// fails with [`Error::Memory`].
     pub spill: Option<SpillTo>,
     /// Most rows, or groups, that a worker keeps in memory before it spills them (if [`Execution::spill`] allows
-    /// it), even if memory is left. For tests: it makes small inputs spill.
+    /// it), even if memory is left. For tests: it makes small inputs spill; of a join that takes several passes the probe side as
+    /// well, if the number is even.
     pub max_rows_before_spill: Option<usize>,
     /// A seed by which inner joins get any order instead of a good one: for experiments about how much it matters, and for tests.
     /// Who prepares queries hands it on as [`Query::any_order`](crate::Query::any_order).

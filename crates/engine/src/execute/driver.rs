@@ -12,6 +12,7 @@ use crate::cancel::{Stop, StopOnDrop};
 use crate::error::{Error, Result};
 use crate::execute::partitioned::PartitionedTable;
 use crate::execute::per_node::Instances;
+use crate::execute::probe_rows::ProbeRows;
 use crate::execute::query_state::QueryState;
 use crate::execute::result_stream::{ResultSender, ResultStream};
 use crate::execute::sink::SinkState;
@@ -26,7 +27,7 @@ use crate::physical::analysis::{
     barriers, expected_probes, expected_rows, groups, last_transfers, last_uses,
     may_be_partitioned, ordered,
 };
-use crate::physical::program::{Pipeline, Program, Sink, Source, Stage};
+use crate::physical::program::{Operator, Pipeline, Program, Sink, Source, Stage};
 use crate::profile::Record;
 use crate::runtime::Runtime;
 use crate::vector::radix::PARTITIONS;
@@ -151,7 +152,8 @@ impl QueryState {
         self.may_spill = self.spill.is_allowed()
             && (self.may_partition[number] || !matches!(stage.sink, Sink::Table { .. }));
         let mut sinks = Vec::new();
-        for (tables, stage) in groups(stage, &|table| self.partitioned[table].is_some()) {
+        for (mut tables, stage) in groups(stage, &|table| self.partitioned[table].is_some()) {
+            tables.sort_by_key(|table| first_probe(&stage, *table));
             self.passes(number, &stage, &tables, group_join, &mut sinks)
                 .await?;
         }
@@ -177,7 +179,7 @@ impl QueryState {
     }
 
     /// Runs the pipelines of a stage on the workers of this instance.
-    async fn run_here(
+    pub(crate) async fn run_here(
         &mut self,
         number: usize,
         stage: &Stage,
@@ -252,8 +254,13 @@ impl QueryState {
             let partitioned =
                 partitioned.ok_or_else(|| Error::internal("a table without parts"))?;
             let over = (*table, &*partitioned);
+            let apart = self.probe_rows(number, stage, over, group_join).await?;
+            let (rows, stage) = match &apart {
+                Some((rows, left)) => (Some(rows), left),
+                None => (None, stage),
+            };
             let passes = self
-                .passes_over(number, stage, over, others, group_join, sinks)
+                .passes_over(number, stage, (over, rows), others, group_join, sinks)
                 .await?;
             let line =
                 format!("stage {number}: {passes} passes over the join table of stage {table}");
@@ -263,13 +270,13 @@ impl QueryState {
         .boxed()
     }
 
-    /// Runs the pipelines of `stage` for the partitions of one partitioned join table, and all combinations of those of `others`.
-    /// Returns the number of passes.
+    /// Runs the pipelines of `stage` for the partitions of one partitioned join table, and all combinations of those of `others`; with
+    /// the `rows` of each partition, if these were spilled. Returns the number of passes.
     fn passes_over<'r>(
         &'r mut self,
         number: usize,
         stage: &'r Stage,
-        (table, partitioned): (usize, &'r PartitionedTable),
+        ((table, partitioned), rows): ((usize, &'r PartitionedTable), Option<&'r ProbeRows>),
         others: &'r [usize],
         group_join: Option<usize>,
         sinks: &'r mut Vec<SinkState>,
@@ -287,10 +294,16 @@ impl QueryState {
                 }
                 if let Some(parts) = divided {
                     next += 1;
+                    let rows = rows.map(|rows| self.divided_rows(rows, first));
+                    let rows = rows.transpose()?;
+                    let over = ((table, &*parts), rows.as_ref());
                     passes += self
-                        .passes_over(number, stage, (table, &parts), others, group_join, sinks)
+                        .passes_over(number, stage, over, others, group_join, sinks)
                         .await?;
                     continue;
+                }
+                if let Some(rows) = rows {
+                    self.read_parts(rows, first..next);
                 }
                 passes += 1;
                 self.passes(number, stage, others, group_join, sinks)
@@ -363,6 +376,13 @@ impl QueryState {
         failed.map_or(Ok(()), Err)?;
         all.agree(stage)
     }
+}
+
+/// The place of the first probe of `table` in the first pipeline of `stage`.
+fn first_probe(stage: &Stage, table: usize) -> Option<usize> {
+    let mut operators = stage.pipelines.first()?.operators.iter();
+    operators
+        .position(|operator| matches!(operator, Operator::Probe(probe) if probe.stage == table))
 }
 
 /// Whether one worker must take all rows of a stage in their order.

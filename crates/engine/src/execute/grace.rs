@@ -28,11 +28,7 @@ impl QueryState {
         partitioned: &PartitionedTable,
         first: usize,
     ) -> Result<Option<usize>> {
-        let budget = &self.runtime.budget;
-        let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
-        // Keeps a quarter of the memory for rows on their way.
-        let room = (budget.limit() / 4 * 3).saturating_sub(budget.used()) as usize;
-        let room = room / (MARGIN * copies);
+        let room = self.pass_bytes();
         let mut end = first + 1;
         let mut bytes = partitioned.memory(first);
         // With `Execution::max_rows_before_spill` set, passes are made small, and a partition is divided, as if memory were short.
@@ -59,6 +55,15 @@ impl QueryState {
             }
             self.forget(table);
         }
+    }
+
+    /// About how many bytes of rows a join table of one pass may have.
+    pub fn pass_bytes(&self) -> usize {
+        let budget = &self.runtime.budget;
+        let copies = self.instances.as_ref().map_or(1, |all| 1 + all.number());
+        // Keeps a quarter of the memory for rows on their way.
+        let room = (budget.limit() / 4 * 3).saturating_sub(budget.used()) as usize;
+        room / (MARGIN * copies)
     }
 
     /// Divides partition `part`, which does not fit in memory by itself.

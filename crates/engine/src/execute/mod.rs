@@ -14,6 +14,7 @@ mod open;
 mod partitioned;
 mod per_node;
 mod pieces;
+mod probe_rows;
 mod query_state;
 mod reduction;
 mod result_stream;
