@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::execute::partitioned::PartitionedTable;
 use crate::execute::query_state::QueryState;
 use crate::memory::reservation::Reservation;
-use crate::memory::spill::{Extent, Lists, joined};
+use crate::memory::spill::{EXTENT_ROWS, Extent, Lists, joined};
 use crate::operators::join_table::JoinTable;
 use crate::vector::radix::{LAST_LEVEL, PARTITIONS, RadixPartitioner, rows_of};
 use crate::vector::value::{Type, Vector};
@@ -75,39 +75,37 @@ impl QueryState {
         let level = partitioned.level + 1;
         let types = partitioned.keys.iter().map(|key| &self.types[*key]);
         let types: Vec<&Type> = types.collect();
-        let (mut lists, mut marked): (Lists, _) =
-            (vec![vec![]; PARTITIONS], vec![vec![]; PARTITIONS]);
-        let (was_marked, mut first) = (partitioned.marked(part..part + 1), 0);
+        let mut lists: Lists = vec![vec![]; PARTITIONS];
+        let mut marked = vec![vec![]; PARTITIONS];
         let mut counts = vec![0u32; PARTITIONS];
-        for (number, extent) in partitioned.lists[part].iter().enumerate() {
+        let (was_marked, mut first) = (partitioned.marked(part..part + 1), 0);
+        for (number, some) in batches(&partitioned.lists[part]).enumerate() {
             self.stop.check()?;
-            let rows = self.spill.read(extent, &partitioned.vars)?;
-            let parts = match types[..] {
+            let blocks = some.iter();
+            let blocks = blocks.map(|extent| self.spill.read(extent, &partitioned.vars));
+            let blocks = blocks.collect::<Result<Vec<_>>>()?;
+            let rows = joined(&blocks, &partitioned.vars)?;
+            let parts = if types.is_empty() {
                 // Without keys rows may be in any partition.
-                [] => vec![(number % PARTITIONS) as u8; rows.rows],
-                _ => {
-                    let keys = partitioned
-                        .keys
-                        .iter()
-                        .filter_map(|key| rows.columns.get(key));
-                    let keys: Vec<&Vector> = keys.collect();
-                    RadixPartitioner::default().of(&keys, &types, rows.rows, level)?
-                }
+                vec![(number % PARTITIONS) as u8; rows.rows]
+            } else {
+                let keys = partitioned.keys.iter();
+                let keys: Vec<&Vector> = keys.filter_map(|key| rows.columns.get(key)).collect();
+                RadixPartitioner::default().of(&keys, &types, rows.rows, level)?
             };
-            for (own, picks) in rows_of(&parts)
-                .iter()
-                .enumerate()
-                .filter(|(_, own)| !own.is_empty())
-            {
+            for (own, picks) in rows_of(&parts).iter().enumerate() {
+                if picks.is_empty() {
+                    continue;
+                }
                 let columns = rows.columns.values().map(|vector| vector.at(picks));
                 let columns = columns.collect::<Result<Vec<_>>>()?;
                 lists[own].push(self.spill.write(columns.iter(), picks.len())?);
-                let is_marked = |row: &u32| was_marked.binary_search(&(first + row)).is_ok();
                 let places = (counts[own]..).zip(picks);
-                let places = places
-                    .filter(|(_, row)| is_marked(row))
-                    .map(|(place, _)| place);
-                Vec::extend(&mut marked[own], places);
+                let places = places.filter(|(_, row)| {
+                    let row = first + **row;
+                    was_marked.binary_search(&row).is_ok()
+                });
+                Vec::extend(&mut marked[own], places.map(|(place, _)| place));
                 counts[own] += picks.len() as u32;
             }
             first += rows.rows as u32;
@@ -191,4 +189,23 @@ impl QueryState {
         }
         Ok(())
     }
+}
+
+/// Extents that are divided at once: together they make larger ones, of which there are fewer to remember and to read.
+fn batches(extents: &[Extent]) -> impl Iterator<Item = &[Extent]> {
+    const BYTES: usize = 1 << 20;
+    let mut rest = extents;
+    std::iter::from_fn(move || {
+        let (mut count, mut rows, mut bytes) = (0, 0, 0);
+        for extent in rest {
+            (rows, bytes) = (rows + extent.rows, bytes + extent.memory);
+            if count > 0 && (rows > EXTENT_ROWS || bytes > BYTES) {
+                break;
+            }
+            count += 1;
+        }
+        let (some, others) = rest.split_at(count);
+        rest = others;
+        (count > 0).then_some(some)
+    })
 }

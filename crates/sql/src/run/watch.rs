@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::profile::Record;
+use engine::profile::{Kernel, Record};
 use engine::{Prepared, ProfileCollector, StageOutline};
 use parking_lot::Mutex;
 
@@ -104,23 +104,33 @@ pub(crate) fn measured(
         });
         lines.push(line);
         let Some(number) = number else { continue };
-        let of_stage = records.iter().filter(|record| record.stage == number);
-        let kernels: Vec<_> = of_stage.flat_map(|record| &record.kernels).collect();
-        for kernel in &kernels {
+        let kernels = merged(records.iter().filter(|record| record.stage == number));
+        for (name, kernel) in &kernels {
             let time = kernel.seconds * 1e3;
-            lines.push(format!(
-                "  {}: {} rows, {time:.3} ms",
-                kernel.name, kernel.rows
-            ));
+            lines.push(format!("  {name}: {} rows, {time:.3} ms", kernel.rows));
         }
-        if let Some(stage) = stages.get(number).filter(|_| !kernels.is_empty()) {
-            let ends = kernels.iter().filter(|kernel| kernel.last);
-            let came: u64 = ends.map(|kernel| kernel.rows).sum();
+        if let (Some(stage), Some((_, end))) = (stages.get(number), kernels.last()) {
+            let (came, expected) = (end.rows, stage.expected);
             lines.push(format!(
-                "  {came} rows came, about {} were expected",
-                stage.expected
+                "  {came} rows came, about {expected} were expected"
             ));
         }
     }
     lines
+}
+
+/// What the operators of the pipelines of a stage did in all of its passes, in the order in which they came first.
+fn merged<'r>(records: impl Iterator<Item = &'r Record>) -> Vec<(&'r str, Kernel)> {
+    let mut all: Vec<(&str, Kernel)> = Vec::new();
+    for kernel in records.flat_map(|record| &record.kernels) {
+        let known = all.iter_mut().find(|(name, _)| *name == kernel.name);
+        match known {
+            Some((_, sum)) => {
+                sum.rows += kernel.rows;
+                sum.seconds += kernel.seconds;
+            }
+            None => all.push((&kernel.name, kernel.clone())),
+        }
+    }
+    all
 }
