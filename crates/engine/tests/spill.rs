@@ -3,6 +3,7 @@
 
 mod levels;
 mod runtime;
+mod whole_partitions;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,9 @@ use engine::{
     WindowFunction,
 };
 use levels::levels;
+use whole_partitions::whole_partitions;
 
+const ENDS: [FrameEdge; 2] = [FrameEdge::Current, FrameEdge::Last];
 const EXECUTORS: [Executor; 3] = [Executor::Fused, Executor::Stream, Executor::Staged];
 
 fn int() -> Type {
@@ -275,56 +278,6 @@ fn one_partition(many: i64, peers: bool) -> Arc<Prepared> {
     prepared(query, root, vars)
 }
 
-/// Functions that take a look at the whole of a partition: one of all rows, or many of which most are cut by chunks.
-fn whole_partitions(many: i64, one: bool, end: FrameEdge) -> Arc<Prepared> {
-    let mut query = Query::default();
-    let rows = rows(&mut query, many, 1);
-    let mut functions = vec![];
-    let mut function = |function, arg, ty: Type| {
-        let var = query.add("window", ty);
-        functions.push(WindowFold { var, function, arg });
-    };
-    let float = || Type::of(&DataType::Float64, true).unwrap();
-    let decimal = || Type::of(&DataType::Decimal128(38, 6), true).unwrap();
-    let frame = FrameBounds::new(FrameUnits::Rows, FrameEdge::First, end);
-    if end == FrameEdge::Current {
-        function(WindowFunction::PercentRank, None, float());
-        function(WindowFunction::CumeDist, None, float());
-        for buckets in [1, 7, 50_000_000] {
-            function(WindowFunction::Ntile(buckets), None, int());
-        }
-    }
-    for of in [Function::Count, Function::Sum, Function::Min, Function::Max] {
-        let of = WindowFunction::Aggregate(of, frame);
-        function(of, Some(rows.v), int());
-    }
-    for ty in [float(), decimal()] {
-        let average = WindowFunction::Aggregate(Function::Avg, frame);
-        function(average, Some(rows.v), ty);
-    }
-    for row in [FrameRow::First, FrameRow::Last] {
-        let value = WindowFunction::Value {
-            row,
-            frame,
-            ignore_nulls: false,
-        };
-        function(value, Some(rows.t), text());
-    }
-    let mut vars = vec![rows.k, rows.v];
-    vars.extend(functions.iter().map(|fold| fold.var));
-    let root = Rel::Window {
-        input: Box::new(rows.rel),
-        partition: if one { vec![] } else { vec![rows.v] },
-        order: vec![Key {
-            var: rows.k,
-            descending: true,
-            nulls_first: true,
-        }],
-        functions,
-    };
-    prepared(query, root, vars)
-}
-
 #[derive(Clone, Copy, Debug)]
 enum Join {
     Inner,
@@ -444,11 +397,12 @@ fn all(many: i64) -> Vec<(String, Arc<Prepared>, bool)> {
     all.push(("windows at once".into(), windows(many, true), false));
     all.push(("one partition".into(), one_partition(many, false), false));
     all.push(("peers".into(), one_partition(many, true), false));
-    for end in [FrameEdge::Current, FrameEdge::Last] {
-        for one in [true, false] {
-            let name = format!("a look at the whole, {one}, {end}");
-            all.push((name, whole_partitions(many, one, end), false));
-        }
+    for (end, one) in [true, false]
+        .iter()
+        .flat_map(|one| ENDS.map(|end| (end, *one)))
+    {
+        let name = format!("a look at the whole, {one}, {end}");
+        all.push((name, whole_partitions(many, one, end), false));
     }
     all.push(("groups of groups".into(), levels(many), false));
     all

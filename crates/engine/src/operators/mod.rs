@@ -10,6 +10,7 @@ pub(crate) mod join_ranges;
 pub(crate) mod join_table;
 pub(crate) mod limit;
 pub(crate) mod many_keys;
+mod many_rows;
 pub(crate) mod meter;
 pub(crate) mod ordered_rows;
 pub(crate) mod pipeline;

@@ -86,54 +86,6 @@ proptest! {
     }
 }
 
-proptest! {
-    /// Each group is in one range, with what all workers counted of it.
-    #[test]
-    fn sorted_groups_of_workers_are_merged_by_range(
-        workers in prop::collection::vec(prop::collection::btree_map(0i64..200, 1i64..5, 0..120), 1..6),
-        parts in 1usize..9,
-    ) {
-        let types = |_| Type::of(&DataType::Int64, true).unwrap();
-        let (mut sources, mut naive) = (vec![], BTreeMap::new());
-        for worker in &workers {
-            let own = [types(0)];
-            let mut groups = Grouping::new(GroupedBy::Keys(&own), &count(), &types, 0, &[]).unwrap();
-            let rows = worker.iter().flat_map(|(key, rows)| std::iter::repeat_n(key * APART, *rows as usize));
-            let keys: Vec<i64> = rows.collect();
-            let mut batch = Batch::new(3);
-            batch.restart(keys.len());
-            batch.set(0, Vector::new(Values::Int(keys)));
-            groups.add(&batch, &[0], None).unwrap();
-            prop_assert!(groups.is_by_range());
-            sources.push(groups);
-            for (key, rows) in worker {
-                *naive.entry(key * APART).or_insert(0) += rows;
-            }
-        }
-        let ranges = Grouping::ranges(&sources, parts);
-        prop_assert!((1..=parts).contains(&ranges.len()));
-        let mut found = BTreeMap::new();
-        for range in &ranges {
-            for (key, count) in counts_by_one(Grouping::of_range(&sources, range).unwrap()) {
-                prop_assert!(found.insert(key, count).is_none(), "{} is in two ranges", key);
-            }
-        }
-        prop_assert_eq!(found, naive);
-    }
-}
-
-/// The counts of groups of one key.
-fn counts_by_one(groups: Grouping) -> Vec<(i64, i64)> {
-    let types = |_| Type::of(&DataType::Int64, false).unwrap();
-    let found = groups.finish(&count(), &types).unwrap();
-    match (&found.keys[0].values, &found.results[0].values) {
-        (Values::Int(keys), Values::Int(counts)) => {
-            keys.iter().copied().zip(counts.iter().copied()).collect()
-        }
-        _ => panic!("{found:?}"),
-    }
-}
-
 /// The number of rows.
 fn count() -> [Fold; 1] {
     [Fold {
