@@ -32,7 +32,10 @@ impl QueryState {
         (table, partitioned): (usize, &PartitionedTable),
         group_join: Option<usize>,
     ) -> Result<Option<(ProbeRows, Stage)>> {
-        if !self.has_many_passes(partitioned) {
+        // Of a source without end a limit takes few rows.
+        let (order, most) = stage.sink.sorts();
+        let is_limited = order.is_empty() && most.is_some();
+        if is_limited || !self.has_many_passes(partitioned) {
             return Ok(None);
         }
         let Some(places) = self.places_of(stage, table, group_join) else {
