@@ -54,7 +54,7 @@ mod write;
 pub use catalog::extremes::Extremes;
 pub use catalog::parts::Part;
 pub use catalog::rights::ROLES;
-pub use catalog::sample::{SAMPLE_ROWS, SampledColumn, distinct_values};
+pub use catalog::sample::{COMPLETE_ROWS, SAMPLE_ROWS, SampledColumn, distinct_values};
 pub use catalog::setting::{set, setting};
 pub use catalog::space::definition;
 pub use catalog::statistics::ColumnStatistics;

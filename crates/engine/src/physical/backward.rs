@@ -17,6 +17,9 @@ pub(crate) const REDUCING: f64 = 0.5;
 const BUILT: f64 = 8.0;
 /// What a row costs in a scan whose predicates read more than stored numbers and codes.
 const COMPUTED: f64 = 4.0;
+/// What a row costs that is kept to be read again, in rows that a scan tests: more than it takes, as more rows are left than predicates
+/// that go together let expect.
+const KEPT: f64 = 64.0;
 /// The estimated gain is so many times the cost. Estimates err.
 const GAIN: f64 = 2.0;
 
@@ -43,11 +46,19 @@ pub(crate) fn shares(all: &[Reduction], keys: &[Var], equal: &Classes) -> (f64, 
     (passed_on, others)
 }
 
+/// What it takes, by row of the `parent`, to keep the rows that its predicates and reductions, with these [`shares`], leave of it,
+/// instead of reading it once more.
+pub(crate) fn cost_of_keeping(parent: (f64, f64), (passed_on, others): (f64, f64)) -> f64 {
+    KEPT * (parent.0 / parent.1.max(1.0)).min(1.0) * passed_on * others
+}
+
 /// Two relations of a join, one below the other, each with the rows that its predicates leave and all of its rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub parent: (f64, f64),
     pub child: (f64, f64),
+    /// How many rows of the child that its predicates leave a row of the parent finds.
+    pub matches: f64,
     /// What it takes to read a row of the parent again, and one of the child: its keys are tested before what is computed.
     pub again: f64,
     pub reads: f64,
@@ -58,8 +69,8 @@ impl Pair {
     /// these first. `passed_on` and `others` are the [`shares`] of the parent's rows.
     pub fn gains(&self, (passed_on, others): (f64, f64)) -> Option<f64> {
         let own = (self.parent.0 / self.parent.1.max(1.0)).min(1.0) * others;
-        let keys = self.parent.1.min(self.child.1).max(1.0);
-        let share = (self.parent.1 * own / keys).min(1.0);
+        let found = self.parent.1 * own * self.matches;
+        let share = (found / self.child.0.max(1.0)).min(1.0);
         let tested = (self.reads - 1.0) * self.child.1;
         let gain = (BUILT * self.child.0 + tested) * passed_on * (1.0 - share);
         let cost = self.again * self.parent.1 + BUILT * self.parent.1 * own * passed_on;
@@ -122,6 +133,7 @@ mod tests {
         Pair {
             parent,
             child,
+            matches: child.0 / parent.1.min(child.1),
             again: 1.0,
             reads: 1.0,
         }

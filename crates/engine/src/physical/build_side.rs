@@ -22,14 +22,12 @@ pub(super) struct BuildSide {
     pub below: BTreeSet<Var>,
 }
 
-impl BuildSide {
-    /// The vectors of another relation that match this table's keys. `here` and `there` are that relation's pairs
-    /// with the common parent; they must include the keys by which the parent probes this table.
-    pub fn same_keys(&self, here: &[Var], there: &[Var]) -> Option<Vec<Var>> {
-        let same = |key: &Var| here.iter().position(|h| h == key).map(|i| there[i]);
-        let keys: Option<Vec<Var>> = self.keys.iter().map(same).collect();
-        keys.filter(|keys| !keys.is_empty())
-    }
+/// The vectors of a relation that match `keys` of its parent, by which that probes another table: `here` and `there` are the pairs of
+/// the parent and the relation; `None` if they do not include all of them.
+pub(super) fn same_keys(keys: &[Var], here: &[Var], there: &[Var]) -> Option<Vec<Var>> {
+    let same = |key: &Var| here.iter().position(|h| h == key).map(|i| there[i]);
+    let keys: Option<Vec<Var>> = keys.iter().map(same).collect();
+    keys.filter(|keys| !keys.is_empty())
 }
 
 /// A semi join that keeps the rows with a match in `stage`'s join table.

@@ -27,6 +27,11 @@ impl Classes {
         self.0.iter().find(|class| class.contains(&var))
     }
 
+    /// All classes.
+    pub fn each(&self) -> impl Iterator<Item = &BTreeSet<Var>> {
+        self.0.iter()
+    }
+
     /// Whether the equality follows from those that were added.
     pub fn has(&self, (a, b): (Var, Var)) -> bool {
         self.0

@@ -1,6 +1,6 @@
 //! The tree of a join: which relation hangs next, and below which one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::physical::statistics::ONE;
 use crate::vector::value::Var;
@@ -15,16 +15,47 @@ pub(crate) type Edges = Vec<((usize, Var), (usize, Var))>;
 /// a row of the relation.
 pub(crate) type Matches = Vec<Vec<(usize, f64)>>;
 
-/// The vectors of `parent` and of `child` that an equality compares, if it is one of these two.
-pub(crate) fn pair(
-    (a, b): &((usize, Var), (usize, Var)),
-    parent: usize,
-    child: usize,
-) -> Option<(Var, Var)> {
-    match (a.0 == parent && b.0 == child, b.0 == parent && a.0 == child) {
-        (true, _) => Some((a.1, b.1)),
-        (_, true) => Some((b.1, a.1)),
-        _ => None,
+/// The pairs of vectors (of a relation, of another one) that must be equal, for each two relations that equalities connect, either
+/// way.
+pub(crate) fn pairs(edges: &Edges) -> BTreeMap<(usize, usize), Vec<(Var, Var)>> {
+    let mut pairs: BTreeMap<(usize, usize), Vec<(Var, Var)>> = BTreeMap::new();
+    for ((a, of_a), (b, of_b)) in edges {
+        // Two vectors of one relation are a condition, whichever comes first.
+        if a != b {
+            pairs.entry((*a, *b)).or_default().push((*of_a, *of_b));
+            pairs.entry((*b, *a)).or_default().push((*of_b, *of_a));
+        }
+    }
+    pairs
+}
+
+/// A tree of relations, by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tree {
+    pub root: usize,
+    /// Each other relation behind its parent; a parent comes before what is below it.
+    pub below: Vec<(usize, usize)>,
+}
+
+impl Tree {
+    /// Hangs relations below `root` until none of `many` is left; `next` says which one of those that are open comes next, and
+    /// below which of those that are reached, or that no equality connects any: a cross product with the root then.
+    pub fn grow(
+        root: usize,
+        many: usize,
+        mut next: impl FnMut(&[usize], &[bool]) -> Option<(usize, usize)>,
+    ) -> Tree {
+        let mut reached = vec![root];
+        let mut is_open = vec![true; many];
+        is_open[root] = false;
+        let mut below = Vec::with_capacity(many.saturating_sub(1));
+        while let Some(alone) = is_open.iter().position(|open| *open) {
+            let (parent, child) = next(&reached, &is_open).unwrap_or((root, alone));
+            below.push((parent, child));
+            reached.push(child);
+            is_open[child] = false;
+        }
+        Tree { root, below }
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod first_groups;
 pub(crate) mod group_join;
 pub(crate) mod join_order;
 pub(crate) mod join_tree;
+mod key_counts;
 pub(crate) mod nearest;
 pub(crate) mod one_side;
 pub(crate) mod outer_join;

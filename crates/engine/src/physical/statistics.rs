@@ -3,6 +3,7 @@
 
 use crate::logical::relation::{Query, Rel, Scan};
 use crate::logical::samples::ScanSample;
+use crate::physical::key_counts::KeyCounts;
 use crate::vector::value::{Kind, Var};
 
 /// Selectivity of a predicate about which nothing is known.
@@ -129,16 +130,6 @@ pub(crate) fn has_many_groups(
     is_known && drawn(values(query, keys), left) >= many
 }
 
-/// The groups that `rel` is expected to have before its predicates, if it is an aggregate below filters and maps.
-pub(crate) fn groups_below(query: &Query, rel: &Rel) -> Option<f64> {
-    match rel {
-        Rel::Fold { .. } => Some(expected(query, rel).0),
-        Rel::Filter { input, .. } | Rel::Map { input, .. } => groups_below(query, input),
-        Rel::Shared { input, .. } => groups_below(query, input),
-        _ => None,
-    }
-}
-
 /// How many of `values` values `rows` rows are expected to have, if each has one of them at random.
 fn drawn(values: f64, rows: f64) -> f64 {
     let values = values.max(1.0);
@@ -191,6 +182,27 @@ pub(crate) fn fan_out(query: &Query, rel: &Rel, keys: &[Var]) -> f64 {
     };
     let values = values(query, keys);
     rows / values.clamp(1.0, rows)
+}
+
+/// The share of the rows of `rel` that are expected to have a value in each of `vars`.
+pub(crate) fn not_null(query: &Query, rel: &Rel, vars: &[Var]) -> f64 {
+    let Some(sampled) = Sampled::of(query, rel) else {
+        return 1.0;
+    };
+    let columns = &sampled.sample.columns;
+    let of = |var: &Var| columns.get(&query.samples.origin(*var))?.valid.as_deref();
+    let known: Vec<&[bool]> = vars.iter().filter_map(of).collect();
+    let Some(rows) = known.iter().map(|valid| valid.len()).min() else {
+        return 1.0;
+    };
+    let has_all = |row: &usize| known.iter().all(|valid| valid[*row]);
+    let all = (0..rows).filter(has_all).count() as f64 / rows.max(1) as f64;
+    let Some(passing) = sampled.sample.passing(sampled.conditions) else {
+        return all;
+    };
+    let left = || (0..rows).filter(|row| passing.get(*row) == Some(&true));
+    let (found, count) = (left().filter(has_all).count(), left().count());
+    (found as f64 + PRIOR * all) / (count as f64 + PRIOR)
 }
 
 /// How many combinations of values `vars` are expected to have, in their tables.
@@ -349,14 +361,6 @@ fn looked_up(
     let (own, keys) = (child.keys.as_deref()?, column.keys.as_deref()?);
     let passing = sampled.sample.passing(sampled.conditions)?;
     let is_valid = |valid: &Option<Vec<bool>>, row: usize| valid.as_ref().is_none_or(|v| v[row]);
-    let chosen = |is_left: bool| {
-        let rows = (0..passing.len()).filter(|row| is_valid(&child.valid, *row));
-        let rows = rows.filter(|row| !is_left || passing[*row]);
-        let mut all: Vec<u64> = rows.map(|row| own[row]).collect();
-        all.sort_unstable();
-        all
-    };
-    let (left, all) = (chosen(true), chosen(false));
     let above = Sampled::of(query, parent).filter(|above| std::ptr::eq(above.sample, parents));
     let above = above.and_then(|above| parents.passing(above.conditions));
     let above = above.filter(|mask| mask.iter().filter(|hit| **hit).count() >= ENOUGH);
@@ -364,18 +368,14 @@ fn looked_up(
         Some(mask) => mask.get(*row) == Some(&true),
         None => true,
     };
-    let matches = |all: &[u64], key: u64| {
-        let from = all.partition_point(|other| *other < key);
-        all[from..]
-            .iter()
-            .take_while(|other| **other == key)
-            .count()
-    };
+    let rows = (0..keys.len()).filter(|row| is_valid(&column.valid, *row) && is_looked_at(row));
+    let looked_for = KeyCounts::of(rows.map(|row| keys[row]));
     let (mut found, mut could) = (0, 0);
-    for row in (0..keys.len()).filter(is_looked_at) {
-        if is_valid(&column.valid, row) {
-            found += matches(&left, keys[row]);
-            could += matches(&all, keys[row]);
+    for (row, is_left) in passing.iter().enumerate() {
+        if is_valid(&child.valid, row) {
+            let matches = looked_for.of_key(own[row]);
+            could += matches;
+            found += if *is_left { matches } else { 0 };
         }
     }
     (could >= ENOUGH).then(|| (found as f64).max(0.5) / could as f64)
@@ -396,21 +396,6 @@ fn reached_from_any(
         let is_found = other != place && !keys.is_empty() && fan_out(query, child, &keys) < ONE;
         is_found.then(|| reached(query, parent, child, &pairs))?
     })
-}
-
-/// The share of the rows of `rel` that those of `others` leave which it finds by keys of theirs.
-pub(crate) fn share_found(query: &Query, rel: &Rel, others: &[&Rel], equal: &[(Var, Var)]) -> f64 {
-    let share = |other: &&Rel| {
-        let pairs = pairs_of(rel, other, equal);
-        let keys: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
-        if keys.is_empty() || fan_out(query, other, &keys) >= ONE {
-            return 1.0;
-        }
-        let (rows, base) = expected(query, other);
-        let reached = reached(query, rel, other, &pairs);
-        reached.unwrap_or(rows / base).min(1.0)
-    };
-    others.iter().map(share).product()
 }
 
 /// The pairs of vectors of `parent` and of `child` that must be equal.

@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 use store::Snapshot;
 
 use crate::catalog::row_index;
-use crate::catalog::sample::{SAMPLE_ROWS, SampleSlot};
+use crate::catalog::sample::{COMPLETE_ROWS, SampleSlot};
 use crate::catalog::table::{Body, DictionarySlot, Stored};
 use crate::error::Result;
 use crate::format::block::Block;
@@ -96,7 +96,7 @@ fn is_nearly(before: &Body, body: &Body) -> bool {
     let has_few_others = |body: &Body| {
         let rows = body.piece_rows();
         let deleted: u64 = body.deleted.values().map(|d| d.value.len()).sum();
-        rows.stored() > SAMPLE_ROWS && rows.are_few(deleted + rows.in_tail() as u64)
+        rows.stored() > COMPLETE_ROWS && rows.are_few(deleted + rows.in_tail() as u64)
     };
     has_few_others(before)
         && has_few_others(body)

@@ -12,8 +12,10 @@ use tokio::sync::OnceCell;
 
 use crate::dictionary::Dictionary;
 
-/// The most rows of a sample.
+/// The most rows of a sample that has not all rows of its table.
 pub const SAMPLE_ROWS: usize = 4_096;
+/// The sample of a table with at most so many rows has all of them: of a dimension it is then known which keys its predicates leave.
+pub const COMPLETE_ROWS: usize = 16_384;
 /// The most pieces (blocks, chunks of the tail) that they are from.
 const MOST_PIECES: usize = 16;
 /// A sample without the newest rows, or with deleted ones, is as good if these are at most one of so many.
@@ -98,7 +100,7 @@ impl PieceRows {
     }
 
     fn is_small(&self) -> bool {
-        self.stored() + self.in_tail() <= SAMPLE_ROWS
+        self.stored() + self.in_tail() <= COMPLETE_ROWS
     }
 
     /// The pieces that rows are chosen from: whether it is of the tail, its number, and its rows.
@@ -132,7 +134,7 @@ impl Sample {
     ) -> Sample {
         let pieces = rows.pieces();
         let all: usize = pieces.iter().map(|(_, _, rows)| rows).sum();
-        let wanted = all.min(SAMPLE_ROWS);
+        let wanted = if rows.is_small() { all } else { SAMPLE_ROWS };
         let mut chosen: Vec<Option<Piece>> = Vec::with_capacity(pieces.len());
         let (mut row, mut before) = (0, 0);
         for (tail, index, rows) in pieces {

@@ -9,29 +9,29 @@
 //! their keys first ([`backward`](crate::physical::backward)). Where an equality has no place in the tree, because the tree has
 //! another way between its relations, few values on one side of it reduce the other one before it is joined.
 
+mod cost;
+mod hang;
 mod reductions;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::Expr;
 use crate::logical::relation::Rel;
 use crate::physical::backward::Reduction;
 use crate::physical::build_side::{BuildSide, band_of};
 use crate::physical::classes::Classes;
 use crate::physical::copies::{self, Copies};
-use crate::physical::join_tree::{Edges, Matches, any_relation, next_relation, pair};
 use crate::physical::one_side::computed_before;
 use crate::physical::outer_join::drop_unmatched;
 use crate::physical::planner::Planner;
 use crate::physical::program::{
     JoinKind, Operator, Pipeline, Probe, Required, Sink, decided, then,
 };
-use crate::physical::statistics::{ONE, expected, fan_out, groups_below, reached, share_found};
+use crate::physical::statistics::{ONE, expected};
 use crate::vector::value::Var;
 
-/// Another relation is the root if it is expected to keep this many times as many rows as the largest relation.
-const FEW: f64 = 8.0;
+use reductions::Kept;
 
 /// A relation of the join, and its place in the tree.
 struct Node {
@@ -40,12 +40,17 @@ struct Node {
     parent: Option<(usize, Vec<(Var, Var)>)>,
     vars: BTreeSet<Var>,
     expected: (f64, f64),
-    /// The same rows to choose the root by: groups are there by then, and have no predicates that a scan could test.
-    size: (f64, f64),
+    /// The share of its rows whose keys are not NULL.
+    valued: f64,
     /// The share of its matches that its predicates leave for the keys that its parent has, if that is told.
     reached: Option<f64>,
     /// How many of its rows, without its predicates, are expected to match a row of its parent.
     fan_out: f64,
+    /// Its own vectors that are read of it, and the conditions of these alone, once its parent is planned.
+    needed: Required,
+    conditions: Vec<Expr>,
+    /// Its rows, if they are read once and kept.
+    kept: Option<Kept>,
     /// What reduces its rows beside its own predicates and what is below it.
     reductions: Vec<Reduction>,
     /// The semi joins by equalities that the tree has no place for. Its expected rows are those that these leave.
@@ -70,14 +75,15 @@ pub(crate) fn join(
         rel.each_var(&mut |var| {
             vars.insert(var);
         });
-        let (left, base) = expected(planner.query, &rel);
-        let groups = groups_below(planner.query, &rel);
         Node {
-            expected: (left, base),
-            size: (left, groups.unwrap_or(base)),
+            expected: expected(planner.query, &rel),
             rel: Some(rel),
             parent: None,
+            valued: 1.0,
             reached: None,
+            needed: Required::new(),
+            conditions: vec![],
+            kept: None,
             vars,
             fan_out: 1.0,
             reductions: vec![],
@@ -90,9 +96,7 @@ pub(crate) fn join(
         conditions: residual,
         copies,
     };
-    let any = planner.query.draw(graph.nodes.len());
-    let root = any.unwrap_or_else(|| graph.root(planner, &equal));
-    let apart = graph.build_tree(planner, root, equal)?;
+    let (root, apart) = graph.hang(planner, equal, required)?;
     graph.reduce_sideways(planner, &apart)?;
     let (pipelines, numbers) = graph.pipelines(planner, root, required, vec![])?;
     planner.numbers = numbers;
@@ -110,130 +114,6 @@ struct Graph {
 }
 
 impl Graph {
-    /// The relation with the most rows, unless its own predicates and the relations that it finds by keys leave so few of them that it
-    /// is the better build side.
-    fn root(&self, planner: &Planner<'_>, equal: &[(Var, Var)]) -> usize {
-        let size = |i: usize| self.nodes[i].size;
-        let all = 0..self.nodes.len();
-        let base = |a: &usize, b: &usize| {
-            let (a, b) = (size(*a), size(*b));
-            a.1.total_cmp(&b.1).then(a.0.total_cmp(&b.0))
-        };
-        let largest = all.clone().max_by(base).unwrap_or(0);
-        let left = all.max_by(|a, b| size(*a).0.total_cmp(&size(*b).0));
-        match left {
-            Some(left) if left != largest => {
-                let of = self.nodes[largest].rel.as_ref();
-                let others = (0..self.nodes.len()).filter(|i| ![largest, left].contains(i));
-                let others: Vec<&Rel> = others.filter_map(|i| self.nodes[i].rel.as_ref()).collect();
-                let found = of.map_or(1.0, |of| share_found(planner.query, of, &others, equal));
-                let is_better = size(left).0 > FEW * (size(largest).0 * found).max(1.0);
-                if is_better { left } else { largest }
-            }
-            _ => largest,
-        }
-    }
-
-    fn owner(&self, var: Var) -> Result<usize> {
-        let owner = self.nodes.iter().position(|node| node.vars.contains(&var));
-        owner.ok_or_else(|| Error::internal(format!("no relation of the join gives vector {var}")))
-    }
-
-    /// Builds the tree below the root: breadth first where relations are found by keys of their own, then, one at a
-    /// time, the relation with the fewest matches. Equalities that the tree does not use become conditions, and are returned.
-    fn build_tree(
-        &mut self,
-        planner: &mut Planner<'_>,
-        root: usize,
-        equal: Vec<(Var, Var)>,
-    ) -> Result<Vec<(Var, Var)>> {
-        let mut edges = Edges::with_capacity(equal.len());
-        for (a, b) in equal {
-            edges.push(((self.owner(a)?, a), (self.owner(b)?, b)));
-        }
-        let matches = self.all_matches(planner, &edges);
-        let mut reached = vec![root];
-        let mut is_open = vec![true; self.nodes.len()];
-        is_open[root] = false;
-        while reached.len() < self.nodes.len() {
-            let next = match planner.query.any_order {
-                None => next_relation(&reached, &is_open, &matches, &edges),
-                Some(_) => any_relation(&reached, &is_open, &matches, |many| {
-                    planner.query.draw(many).unwrap_or_default()
-                }),
-            };
-            let (parent, child) = match next {
-                Some(next) => next,
-                None => {
-                    // A relation that no equality connects: cross product.
-                    let alone = is_open.iter().position(|open| *open);
-                    (
-                        root,
-                        alone.ok_or_else(|| Error::internal("a join without its parts"))?,
-                    )
-                }
-            };
-            let (used, others): (Edges, Edges) = edges
-                .into_iter()
-                .partition(|edge| pair(edge, parent, child).is_some());
-            edges = others;
-            let pairs: Vec<(Var, Var)> = used
-                .iter()
-                .filter_map(|edge| pair(edge, parent, child))
-                .collect();
-            pairs.iter().for_each(|pair| self.equal.join(*pair));
-            self.nodes[child].fan_out = self.fan_out(planner, child, &pairs);
-            self.nodes[child].reached = self.reached(planner, (parent, child), &pairs);
-            self.nodes[child].parent = Some((parent, pairs));
-            reached.push(child);
-            is_open[child] = false;
-        }
-        // What follows from the equalities of the tree need not be looked at.
-        let open = edges.into_iter().map(|((_, a), (_, b))| (a, b));
-        let apart: Vec<(Var, Var)> = open.filter(|pair| !self.equal.has(*pair)).collect();
-        for (a, b) in &apart {
-            let (a, b) = (planner.query.expr(*a), planner.query.expr(*b));
-            self.conditions.push(crate::expr::build::equal(a, b)?);
-        }
-        Ok(apart)
-    }
-
-    /// The matches of each relation below each other one that an equality connects it with. They stay what they are while the
-    /// tree grows: an equality is used up only once both of its relations are in the tree.
-    fn all_matches(&self, planner: &Planner<'_>, edges: &Edges) -> Matches {
-        let mut pairs: BTreeMap<(usize, usize), Vec<(Var, Var)>> = BTreeMap::new();
-        for ((a, of_a), (b, of_b)) in edges {
-            pairs.entry((*a, *b)).or_default().push((*of_a, *of_b));
-            // Two vectors of one relation are a condition, whichever comes first.
-            if a != b {
-                pairs.entry((*b, *a)).or_default().push((*of_b, *of_a));
-            }
-        }
-        let mut matches = vec![Vec::new(); self.nodes.len()];
-        for ((parent, child), pairs) in pairs {
-            matches[parent].push((child, self.fan_out(planner, child, &pairs)));
-        }
-        matches
-    }
-
-    /// How many rows of a relation without its predicates are expected to match one key, which its vectors of `pairs` have.
-    fn fan_out(&self, planner: &Planner<'_>, of: usize, pairs: &[(Var, Var)]) -> f64 {
-        let own: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
-        let rel = self.nodes[of].rel.as_ref();
-        rel.map_or(1.0, |rel| fan_out(planner.query, rel, &own))
-    }
-
-    /// The share of a relation's matches that its predicates leave for the keys of its parent.
-    fn reached(
-        &self,
-        planner: &Planner<'_>,
-        (parent, child): (usize, usize),
-        pairs: &[(Var, Var)],
-    ) -> Option<f64> {
-        let (parent, child) = (&self.nodes[parent].rel, &self.nodes[child].rel);
-        reached(planner.query, parent.as_ref()?, child.as_ref()?, pairs)
-    }
-
     /// The share of its rows that the predicates of a relation leave, of those that its parent looks for.
     fn own_share(&self, of: usize) -> f64 {
         let Node {
@@ -261,7 +141,13 @@ impl Graph {
             .into_iter()
             .map(|child| self.share(child))
             .product();
-        self.own_share(of) * below
+        let Node {
+            expected: (rows, base),
+            fan_out,
+            ..
+        } = self.nodes[of];
+        let own = (self.own_share(of), (rows / base).min(1.0));
+        cost::found(own, below, fan_out)
     }
 
     /// The vectors of a relation and of everything below it.
@@ -449,6 +335,18 @@ impl Graph {
             wanted.extend(e.vars());
         }
         let children = self.probe_order(children, &wanted);
+        let node = &mut self.nodes[at];
+        let mut own: Required = wanted.intersection(&node.vars).copied().collect();
+        for operator in &reducing {
+            operator.reads(&mut |var| _ = own.insert(var));
+        }
+        let is_own = |e: &Expr| e.vars().iter().all(|var| node.vars.contains(var));
+        (node.conditions, mine) = mine.into_iter().partition(is_own);
+        for child in &children {
+            let parent = self.nodes[*child].parent.iter();
+            own.extend(parent.flat_map(|(_, pairs)| pairs.iter().map(|(here, _)| *here)));
+        }
+        self.nodes[at].needed = own.clone();
         let places = self.made_order(at, &children);
         let mut made: Vec<BuildSide> = Vec::with_capacity(children.len());
         for place in &places {
@@ -465,23 +363,9 @@ impl Graph {
                 probes.swap(last, other);
             }
         }
-        let mut own: Required = wanted.intersection(&self.nodes[at].vars).copied().collect();
-        own.extend(probes.iter().flat_map(|build_side| &build_side.keys));
-        for operator in &reducing {
-            operator.reads(&mut |var| {
-                own.insert(var);
-            });
-        }
-        let rel = self.nodes[at]
-            .rel
-            .take()
-            .ok_or_else(|| Error::internal("a relation joined twice"))?;
+        let reducing = self.leaving_few(at, &[], &reducing);
         let mut there = self.nodes[at].vars.clone();
-        let mut pipelines = planner.pipelines(rel, &own)?;
-        pipelines = decided(pipelines, &mut mine, &there);
-        for operator in reducing {
-            pipelines = then(pipelines, operator);
-        }
+        let mut pipelines = self.rows_of(planner, at, &own, reducing)?;
         let mut numbers = None;
         for build_side in probes {
             let probe = Probe {

@@ -1,21 +1,30 @@
 //! What reduces a relation of a join before it is joined with anything below it: join tables that its parent probes by the same
 //! keys, the keys of its parent, and the values that an equality across the tree asks for.
 
-use crate::error::Result;
-use crate::physical::backward::{Pair, REDUCING, Reduction, Sideways, cost_again, shares};
-use crate::physical::build_side::{BuildSide, semi_probe};
+use crate::error::{Error, Result};
+use crate::physical::backward::{
+    Pair, REDUCING, Reduction, Sideways, cost_again, cost_of_keeping, shares,
+};
+use crate::physical::build_side::{BuildSide, same_keys, semi_probe};
 use crate::physical::planner::Planner;
-use crate::physical::program::{Operator, Required, Sink, then};
+use crate::physical::program::{
+    JoinKind, Operator, Pipeline, Required, Sink, Source, decided, pipeline, then,
+};
 use crate::vector::value::Var;
 
 use super::Graph;
+
+/// The rows of a relation that are kept.
+pub(super) struct Kept {
+    stage: usize,
+}
 
 /// Of more relations none are reduced across the tree: for each equality the tree is walked several times, which may not take long.
 const MOST: usize = 64;
 
 impl Graph {
-    /// The semi joins that reduce `child` before it is joined with anything: with the join tables that its parent probes
-    /// earlier by the same keys, and with the keys of its parent.
+    /// The semi joins that reduce `child` before it is joined with anything: with the keys of its parent, if these are collected, or
+    /// with the join tables that its parent is reduced by, or probes earlier, by the same keys.
     pub(super) fn reducing(
         &mut self,
         planner: &mut Planner<'_>,
@@ -24,15 +33,25 @@ impl Graph {
         probes: &[BuildSide],
         above: &[Operator],
     ) -> Result<Vec<Operator>> {
+        if let Some(stage) =
+            self.backward(planner, (parent, child), (here, there), probes, above)?
+        {
+            // The keys went through the join tables that were probed earlier.
+            return Ok(vec![semi_probe(stage, there.to_vec())]);
+        }
         let few = probes.iter().filter(|other| other.share <= REDUCING);
-        let found = few.filter_map(|other| {
-            let keys = other.same_keys(here, there)?;
-            Some(semi_probe(other.stage, keys))
+        let few = few.map(|other| (other.stage, &other.keys));
+        let above = above.iter().filter_map(|operator| match operator {
+            Operator::Probe(probe) if probe.kind == JoinKind::Semi => {
+                Some((probe.stage, &probe.keys))
+            }
+            _ => None,
         });
-        let mut reducing: Vec<Operator> = found.collect();
-        let keys = self.backward(planner, (parent, child), (here, there), probes, above)?;
-        reducing.extend(keys.map(|stage| semi_probe(stage, there.to_vec())));
-        Ok(reducing)
+        let found = above.chain(few).filter_map(|(stage, keys)| {
+            let keys = same_keys(keys, here, there)?;
+            Some(semi_probe(stage, keys))
+        });
+        Ok(found.collect())
     }
 
     /// Notes what reduces `child` from above, by the vectors `there` that its parent's `here` are compared with. Where
@@ -51,20 +70,29 @@ impl Graph {
             share: other.share,
         }));
         let (passed_on, others) = shares(&reductions, here, &self.equal);
-        let again = self.nodes[parent].rel.as_ref().and_then(cost_again);
+        let node = &self.nodes[parent];
+        let keeping = cost_of_keeping(node.expected, (passed_on, others));
+        let reading = node.rel.as_ref().and_then(cost_again);
+        let again = reading.map_or(keeping, |again| again.min(keeping));
+        let is_cheaper_kept = again == keeping;
         let rows = (self.rows_by(child, there), self.nodes[child].expected.1);
-        let pair = again.map(|again| Pair {
+        let pair = Pair {
             parent: self.nodes[parent].expected,
             child: rows,
+            matches: self.nodes[child].fan_out * self.own_share(child) * rows.0
+                / self.nodes[child].expected.0.max(1.0),
             again,
             reads: self.nodes[child]
                 .rel
                 .as_ref()
                 .and_then(cost_again)
                 .unwrap_or(1.0),
-        });
-        let gain = pair.and_then(|pair| pair.gains((passed_on, others)));
+        };
+        let gain = pair.gains((passed_on, others));
         let gain = gain.filter(|_| !here.is_empty());
+        if gain.is_some() && is_cheaper_kept {
+            self.keep(planner, parent, probes, above)?;
+        }
         let stage = match gain {
             Some(_) => self.keys_stage(planner, parent, here, probes, above)?,
             None => None,
@@ -102,11 +130,81 @@ impl Graph {
         probes: &[BuildSide],
         above: &[Operator],
     ) -> Result<Option<usize>> {
-        let few = |other: &&BuildSide| other.share <= REDUCING && !other.keys.is_empty();
+        let operators = self.leaving_few(of, probes, above);
+        self.collected(planner, of, keys, operators)
+    }
+
+    /// What a relation's rows can go through before they are joined: the operators `above`, and semi joins with those of `probes` that
+    /// leave few. Not what its rows went through when they were kept.
+    pub(super) fn leaving_few(
+        &self,
+        of: usize,
+        probes: &[BuildSide],
+        above: &[Operator],
+    ) -> Vec<Operator> {
+        let kept = self.nodes[of].kept.as_ref();
+        let few = |other: &&BuildSide| {
+            let is_done = kept.is_some_and(|kept| other.stage < kept.stage);
+            other.share <= REDUCING && !other.keys.is_empty() && !is_done
+        };
         let matched = probes.iter().filter(few);
         let matched = matched.map(|other| semi_probe(other.stage, other.keys.clone()));
-        let operators: Vec<Operator> = above.iter().cloned().chain(matched).collect();
-        self.collected(planner, of, keys, operators)
+        let above = above.iter().filter(|_| kept.is_none());
+        above.cloned().chain(matched).collect()
+    }
+
+    /// Keeps the rows of a relation that are left by now, to read these from now on instead of the relation.
+    fn keep(
+        &mut self,
+        planner: &mut Planner<'_>,
+        at: usize,
+        probes: &[BuildSide],
+        above: &[Operator],
+    ) -> Result<()> {
+        if self.nodes[at].kept.is_some() {
+            return Ok(());
+        }
+        let operators = self.leaving_few(at, probes, above);
+        let vars = self.nodes[at].needed.clone();
+        let mut wanted = vars.clone();
+        for operator in &operators {
+            operator.reads(&mut |var| _ = wanted.insert(var));
+        }
+        let pipelines = self.rows_of(planner, at, &wanted, operators)?;
+        let sink = Sink::Rows {
+            vars: vars.into_iter().collect(),
+            order: vec![],
+            skip: 0,
+            fetch: None,
+        };
+        self.nodes[at].kept = Some(Kept {
+            stage: planner.stage(pipelines, sink),
+        });
+        Ok(())
+    }
+
+    /// The pipelines of a relation's own rows, or of those of them that are kept, which pass its conditions and `operators`.
+    pub(super) fn rows_of(
+        &mut self,
+        planner: &mut Planner<'_>,
+        at: usize,
+        wanted: &Required,
+        operators: Vec<Operator>,
+    ) -> Result<Vec<Pipeline>> {
+        let node = &mut self.nodes[at];
+        let mut pipelines = match &node.kept {
+            Some(kept) => vec![pipeline(Source::Rows(kept.stage))],
+            None => {
+                let rel = node.rel.take();
+                let rel = rel.ok_or_else(|| Error::internal("a relation joined twice"))?;
+                let pipelines = planner.pipelines(rel, wanted)?;
+                decided(pipelines, &mut node.conditions, &node.vars)
+            }
+        };
+        for operator in operators {
+            pipelines = then(pipelines, operator);
+        }
+        Ok(pipelines)
     }
 
     /// The stage of a join table of the `keys` that the rows of a relation have which pass `operators`; `None` if it was read already.
@@ -117,14 +215,16 @@ impl Graph {
         keys: &[Var],
         operators: Vec<Operator>,
     ) -> Result<Option<usize>> {
-        let Some(rel) = &self.nodes[of].rel else {
-            return Ok(None);
-        };
+        let node = &self.nodes[of];
         let mut wanted: Required = keys.iter().copied().collect();
         for operator in &operators {
             operator.reads(&mut |var| _ = wanted.insert(var));
         }
-        let mut pipelines = planner.pipelines(rel.clone(), &wanted)?;
+        let mut pipelines = match (&node.kept, &node.rel) {
+            (Some(kept), _) => vec![pipeline(Source::Rows(kept.stage))],
+            (None, Some(rel)) => planner.pipelines(rel.clone(), &wanted)?,
+            (None, None) => return Ok(None),
+        };
         for operator in operators {
             pipelines = then(pipelines, operator);
         }
