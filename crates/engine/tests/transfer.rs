@@ -568,7 +568,7 @@ fn the_report_says_which_keys_went_where() {
     let (tables, _folder) = films();
     let runtime = runtime::on("2x2", 4);
     let join: (&[Node], &[Edge]) = (
-        &[(3, Some(30)), (4, None), (0, None), (5, None), (6, None)],
+        &[(3, Some(2_000)), (4, None), (0, None), (5, None), (6, None)],
         &[
             ((0, 0), (1, 1)),
             ((1, 0), (2, 0)),

@@ -10,12 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::physical::backward::{Pair, cost_again, cost_of_keeping};
+use crate::physical::backward::{Pair, cost_of_keeping};
 use crate::physical::copies::Copies;
 use crate::physical::join_tree::Tree;
 use crate::vector::value::Var;
-
-use super::Node;
 
 /// What a row costs in a join table, in rows that a probe gives.
 const BUILT: f64 = 2.0;
@@ -43,24 +41,25 @@ pub(super) struct Link {
 pub(super) type Links = BTreeMap<(usize, usize), Link>;
 
 /// What is judged of a relation.
-struct Relation {
-    rows: f64,
-    base: f64,
+pub(super) struct Relation {
+    /// The rows that its predicates leave, and all of them, which are at least one.
+    pub rows: f64,
+    pub base: f64,
     /// What it takes to read a row again; `None` if that means to compute all of it again.
-    again: Option<f64>,
+    pub again: Option<f64>,
     /// Whether one of its vectors is read after the join.
-    is_wanted: bool,
+    pub is_wanted: bool,
     /// The classes of equal vectors that it has vectors of, as bits.
-    classes: u64,
+    pub classes: u64,
 }
 
 /// The relations of a join, and what any tree of them costs.
 pub(super) struct Costs<'j> {
-    relations: Vec<Relation>,
-    links: &'j Links,
+    pub relations: Vec<Relation>,
+    pub links: &'j Links,
     /// How many values each class of equal vectors is expected to have.
-    values: Vec<f64>,
-    copies: Copies,
+    pub values: &'j [f64],
+    pub copies: Copies,
 }
 
 /// What a relation of a tree lets through, with everything below it.
@@ -88,29 +87,6 @@ struct Judged<'t> {
 }
 
 impl<'j> Costs<'j> {
-    /// All relations are there still. `classes` are the classes of equal vectors that each relation has vectors of, and `values` how many values these have.
-    pub fn new(
-        nodes: &[Node],
-        links: &'j Links,
-        (classes, values): (&[u64], Vec<f64>),
-        is_wanted: impl Fn(&Node) -> bool,
-        copies: Copies,
-    ) -> Costs<'j> {
-        let relations = nodes.iter().zip(classes).map(|(node, classes)| Relation {
-            rows: node.expected.0,
-            base: node.expected.1.max(1.0),
-            again: node.rel.as_ref().and_then(cost_again),
-            is_wanted: is_wanted(node),
-            classes: *classes,
-        });
-        Costs {
-            relations: relations.collect(),
-            links,
-            values,
-            copies,
-        }
-    }
-
     /// The expected cost of a tree.
     pub fn of(&self, tree: &Tree) -> f64 {
         let many = self.relations.len();
@@ -354,7 +330,7 @@ mod tests {
         let costs = Costs {
             relations,
             links: &links,
-            values: vec![250_000.0],
+            values: &[250_000.0],
             copies: Copies::Kept,
         };
         let tree = |root: usize, below: [(usize, usize); 2]| Tree {

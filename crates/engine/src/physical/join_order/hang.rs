@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
 use crate::expr::build;
+use crate::physical::backward::cost_again;
 use crate::physical::classes::Classes;
 use crate::physical::join_tree::{Edges, Matches, Tree, any_relation, next_relation, pairs};
 use crate::physical::planner::Planner;
@@ -12,7 +13,7 @@ use crate::physical::statistics::{ONE, fan_out, not_null, reached, values};
 use crate::vector::value::Var;
 
 use super::Graph;
-use super::cost::{Costs, Link, Links, MOST};
+use super::cost::{Costs, Link, Links, MOST, Relation};
 
 /// A key is NULL often if fewer of its rows have a value.
 const OFTEN: f64 = 0.9;
@@ -189,18 +190,19 @@ impl Graph {
         }
         let mut wanted = required.clone();
         self.conditions.iter().for_each(|e| wanted.extend(e.vars()));
-        let classes = self.nodes.iter().map(|node| {
-            let vars: Vec<Var> = node.vars.iter().copied().collect();
-            bits(equal, &vars)
+        let relations = self.nodes.iter().map(|node| Relation {
+            rows: node.expected.0,
+            base: node.expected.1.max(1.0),
+            again: node.rel.as_ref().and_then(cost_again),
+            is_wanted: !node.vars.is_disjoint(&wanted),
+            classes: bits(equal, &node.vars),
         });
-        let classes: Vec<u64> = classes.collect();
-        let costs = Costs::new(
-            &self.nodes,
+        let costs = Costs {
+            relations: relations.collect(),
             links,
-            (&classes, equal.values.clone()),
-            |node| !node.vars.is_disjoint(&wanted),
-            self.copies,
-        );
+            values: &equal.values,
+            copies: self.copies,
+        };
         let trees = roots.into_iter().map(|root| {
             let tree = grown(root);
             (costs.of(&tree), tree)
@@ -211,8 +213,8 @@ impl Graph {
 }
 
 /// The classes of these vectors, as bits.
-fn bits(equal: &Equal, vars: &[Var]) -> u64 {
-    let classes = vars.iter().filter_map(|var| equal.of.get(var));
+fn bits<'v>(equal: &Equal, vars: impl IntoIterator<Item = &'v Var>) -> u64 {
+    let classes = vars.into_iter().filter_map(|var| equal.of.get(var));
     classes.fold(0, |bits, class| {
         bits | 1u64.checked_shl(*class as u32).unwrap_or(0)
     })

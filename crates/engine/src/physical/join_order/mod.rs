@@ -31,8 +31,6 @@ use crate::physical::program::{
 use crate::physical::statistics::{ONE, expected};
 use crate::vector::value::Var;
 
-use reductions::Kept;
-
 /// A relation of the join, and its place in the tree.
 struct Node {
     rel: Option<Rel>,
@@ -49,8 +47,8 @@ struct Node {
     /// Its own vectors that are read of it, and the conditions of these alone, once its parent is planned.
     needed: Required,
     conditions: Vec<Expr>,
-    /// Its rows, if they are read once and kept.
-    kept: Option<Kept>,
+    /// The stage of its rows, if they are read once and kept.
+    kept: Option<usize>,
     /// What reduces its rows beside its own predicates and what is below it.
     reductions: Vec<Reduction>,
     /// The semi joins by equalities that the tree has no place for. Its expected rows are those that these leave.

@@ -14,11 +14,6 @@ use crate::vector::value::Var;
 
 use super::Graph;
 
-/// The rows of a relation that are kept.
-pub(super) struct Kept {
-    stage: usize,
-}
-
 /// Of more relations none are reduced across the tree: for each equality the tree is walked several times, which may not take long.
 const MOST: usize = 64;
 
@@ -142,9 +137,9 @@ impl Graph {
         probes: &[BuildSide],
         above: &[Operator],
     ) -> Vec<Operator> {
-        let kept = self.nodes[of].kept.as_ref();
+        let kept = self.nodes[of].kept;
         let few = |other: &&BuildSide| {
-            let is_done = kept.is_some_and(|kept| other.stage < kept.stage);
+            let is_done = kept.is_some_and(|kept| other.stage < kept);
             other.share <= REDUCING && !other.keys.is_empty() && !is_done
         };
         let matched = probes.iter().filter(few);
@@ -177,9 +172,7 @@ impl Graph {
             skip: 0,
             fetch: None,
         };
-        self.nodes[at].kept = Some(Kept {
-            stage: planner.stage(pipelines, sink),
-        });
+        self.nodes[at].kept = Some(planner.stage(pipelines, sink));
         Ok(())
     }
 
@@ -192,8 +185,8 @@ impl Graph {
         operators: Vec<Operator>,
     ) -> Result<Vec<Pipeline>> {
         let node = &mut self.nodes[at];
-        let mut pipelines = match &node.kept {
-            Some(kept) => vec![pipeline(Source::Rows(kept.stage))],
+        let mut pipelines = match node.kept {
+            Some(kept) => vec![pipeline(Source::Rows(kept))],
             None => {
                 let rel = node.rel.take();
                 let rel = rel.ok_or_else(|| Error::internal("a relation joined twice"))?;
@@ -221,7 +214,7 @@ impl Graph {
             operator.reads(&mut |var| _ = wanted.insert(var));
         }
         let mut pipelines = match (&node.kept, &node.rel) {
-            (Some(kept), _) => vec![pipeline(Source::Rows(kept.stage))],
+            (Some(kept), _) => vec![pipeline(Source::Rows(*kept))],
             (None, Some(rel)) => planner.pipelines(rel.clone(), &wanted)?,
             (None, None) => return Ok(None),
         };
