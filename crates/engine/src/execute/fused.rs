@@ -21,8 +21,8 @@ use crate::profile::Kernel;
 use crate::vector::batch::Batch;
 
 impl QueryState {
-    /// Runs a pipeline over all morsels of its source and appends the sinks of its workers to `sinks`. Returns the
-    /// profile of its operators if one is collected.
+    /// Runs a pipeline over all morsels of its source and appends the sinks of its workers to `sinks`, of which they go on with
+    /// groups that are there. Returns the profile of its operators if one is collected.
     pub async fn pipeline(
         &mut self,
         pipeline: &Pipeline,
@@ -54,9 +54,10 @@ impl QueryState {
         };
         let workers = most.min(pieces);
         let task = Arc::new(task);
+        let mut begun = begun_groups(sinks, workers).into_iter();
         // The caller of a NUMA instance may be on another node, so an instance always spawns.
         if workers == 1 && self.share.is_none() {
-            let mut sink = task.sink_factory.sink()?;
+            let mut sink = begun.next().map_or_else(|| task.sink_factory.sink(), Ok)?;
             work(&task, &mut sink, limit).await?;
             sinks.push(sink);
             self.report.extend(task.filtered());
@@ -68,10 +69,11 @@ impl QueryState {
         };
         let mut tasks = Vec::with_capacity(workers);
         for worker_set in worker_assignment(&self.runtime.workers, plan, workers)? {
-            let (task, limit) = (task.clone(), limit.clone());
+            let (task, limit, sink) = (task.clone(), limit.clone(), begun.next());
             tasks.push(worker_set.spawn(self.stop.clone().over(async move {
                 // The worker makes its own sink, so that memory is allocated on the node that first writes to it.
-                let done = match task.sink_factory.sink() {
+                let sink = sink.map_or_else(|| task.sink_factory.sink(), Ok);
+                let done = match sink {
                     Ok(mut sink) => work(&task, &mut sink, &limit).await.map(|()| sink),
                     Err(e) => Err(e),
                 };
@@ -81,6 +83,7 @@ impl QueryState {
                 done
             })));
         }
+        sinks.extend(begun);
         // If this future is dropped, tasks that wait for a device end at once.
         let tasks: Vec<_> = tasks.into_iter().map(|task| task.abort_on_drop()).collect();
         let mut failed = None;
@@ -94,6 +97,15 @@ impl QueryState {
         self.report.extend(task.filtered());
         failed.map_or(Ok(task.kernels()), Err)
     }
+}
+
+/// The groups that at most so many workers made of other pipelines of the stage, or in passes before: a join in many passes would leave
+/// those of each pass behind. Workers come in the same order each time, so each goes on with what is on its node.
+fn begun_groups(sinks: &mut Vec<SinkState>, workers: usize) -> Vec<SinkState> {
+    let groups = sinks.iter().rev().take(workers);
+    let groups = groups.take_while(|sink| matches!(sink, SinkState::Aggregate(_)));
+    let count = groups.count();
+    sinks.split_off(sinks.len() - count)
 }
 
 /// One worker's part of `task`.

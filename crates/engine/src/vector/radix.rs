@@ -153,9 +153,9 @@ mod tests {
             parts(&narrow, &DataType::Int64, 0),
             parts(&wide, &DataType::UInt64, 0)
         );
-        let zeros = Vector::new(Values::Float(vec![0.0, -0.0]));
-        let zeros = parts(&zeros, &DataType::Float64, 0);
-        assert_eq!(zeros[0], zeros[1]);
+        let signs = Vector::new(Values::Float(vec![0.0, -0.0, f64::NAN, -f64::NAN]));
+        let signs = parts(&signs, &DataType::Float64, 0);
+        assert_eq!((signs[0], signs[2]), (signs[1], signs[3]));
         let words = ["", "a", "a longer text than twelve bytes", "a"];
         let words = StringViewArray::from_iter_values(words);
         let words = Vector::new(Values::Text(Strings::new(Arc::new(words))));

@@ -1,13 +1,14 @@
 //! Join ordering: which relation is the probe side, which become join tables, and in which order they are probed.
 //!
-//! An inner join of many relations is a graph. The relation with the most rows is its root, the probe side of the
-//! pipeline. The others form a tree below the root; each becomes the build side of a join with its parent, so a
-//! dimension of a dimension reduces that dimension before the root is read. A relation hangs where it is found by a
-//! key of its own, if there is such a place: elsewhere each row could have many matches (fan-out), and equalities that
-//! are left over would remove them again. The join tables that let the smallest share of rows through, their matches
-//! counted, are probed first. Where few rows of a parent are left, a large build side is reduced by
-//! their keys first ([`backward`](crate::physical::backward)). Where an equality has no place in the tree, because the tree has
-//! another way between its relations, few values on one side of it reduce the other one before it is joined.
+//! An inner join of many relations is a graph. One relation is its root, the probe side of the pipeline. The others form
+//! a tree below the root; each becomes the build side of a join with its parent, so a dimension of a dimension reduces
+//! that dimension before the root is read. A relation hangs where it is found by a key of its own, if there is such a place:
+//! elsewhere each row could have many matches (fan-out), and equalities that are left over would remove them again. A tree
+//! grows so from each relation ([`hang`]), and the cheapest is taken ([`cost`]). The join tables that let the smallest share of
+//! rows through, their matches counted, are probed first. Where few rows of a parent are left, a large build side is
+//! reduced by their keys first ([`backward`](crate::physical::backward)): the parent is read twice, or its rows are kept. Where an
+//! equality has no place in the tree, because the tree has another way between its relations, few values on one side of it
+//! reduce the other one before it is joined.
 
 mod cost;
 mod hang;
