@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use engine::{Compare, Execution, Expr, Fold, Function, Literal, Output, Query, Rel, Scan, Type};
+use engine::{
+    Compare, Execution, Expr, Fold, Function, Literal, Output, Query, Rel, Runtime, Scan, Type,
+};
 use table::{Catalog, Definition, Table, create, insert};
 
 /// Stores a table of such columns of whole numbers, and gives it.
-fn stored(store: &Arc<store::Store>, name: &str, columns: &[(&str, Vec<i64>)]) -> Arc<Table> {
-    let arrays = columns.iter().map(|(name, values)| {
-        let values = Int64Array::from(values.clone());
-        (*name, Arc::new(values) as ArrayRef)
-    });
+fn stored(store: &Arc<store::Store>, name: &str, columns: &[(&str, Int64Array)]) -> Arc<Table> {
+    let arrays = columns.iter();
+    let arrays = arrays.map(|(name, values)| (*name, Arc::new(values.clone()) as ArrayRef));
     let batch = RecordBatch::try_from_iter(arrays).unwrap();
     let mut tx = store.begin().unwrap();
     let definition = Definition::from_schema(name, &batch.schema()).unwrap();
@@ -29,7 +29,7 @@ fn stored(store: &Arc<store::Store>, name: &str, columns: &[(&str, Vec<i64>)]) -
 fn scan(query: &mut Query, table: &Arc<Table>) -> (Rel, Vec<usize>) {
     let fields = table.schema().fields().clone();
     let columns = fields.iter().enumerate().map(|(at, field)| {
-        let mut ty = Type::of(&DataType::Int64, false).unwrap();
+        let mut ty = Type::of(&DataType::Int64, field.is_nullable()).unwrap();
         if let Some(table::Zone::Int { min, max }) = table.statistics(at).zone {
             ty = ty.within((min, max));
         }
@@ -59,6 +59,22 @@ fn only(query: &Query, rel: Rel, var: usize, value: i64) -> Rel {
     }
 }
 
+/// The number that `root` gives as `count`, and the plan.
+fn counted(query: Query, root: Rel, count: usize, runtime: &Runtime) -> (i64, Vec<String>) {
+    let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
+    let output = Output {
+        vars: vec![count],
+        schema: Arc::new(schema),
+    };
+    let prepared = engine::prepare(query, root, output).unwrap();
+    let plan = prepared.explain();
+    let running = runtime.clone();
+    let run = async move { prepared.run_by(&running, &Execution::default()).await };
+    let (batches, _) = runtime.workers.block_on(run).unwrap();
+    let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
+    (found, plan)
+}
+
 const SALES: i64 = 90_000;
 
 fn day_of(sale: i64) -> i64 {
@@ -81,7 +97,7 @@ fn a_year_is_one_of_those_that_have_sales() {
     let columns = |rows: i64, of: &[MadeColumn]| {
         let columns = of.iter();
         let columns = columns.map(|(name, of)| (*name, (0..rows).map(of).collect()));
-        columns.collect::<Vec<(&str, Vec<i64>)>>()
+        columns.collect::<Vec<(&str, Int64Array)>>()
     };
     let sales = columns(SALES, &[("day", day_of), ("shop", shop_of)]);
     let days = columns(73_000, &[("day_id", |i| i), ("year", |i| i / 365)]);
@@ -113,13 +129,7 @@ fn a_year_is_one_of_those_that_have_sales() {
         if is_sampled {
             futures::executor::block_on(engine::sample(&mut query, &root));
         }
-        let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
-        let output = Output {
-            vars: vec![count],
-            schema: Arc::new(schema),
-        };
-        let prepared = engine::prepare(query, root, output).unwrap();
-        let plan = prepared.explain();
+        let (found, plan) = counted(query, root, count, &runtime);
         let place = |key: &str| {
             let is_probe = |line: &String| line.contains("dot") && line.contains(key);
             plan.iter().position(is_probe).expect("a probe")
@@ -127,11 +137,54 @@ fn a_year_is_one_of_those_that_have_sales() {
         let days_first = place("by (day)") < place("by (shop)");
         // Without a look at rows a fifth of each is left, and the smaller table comes first.
         assert_eq!(days_first, !is_sampled, "{}", plan.join("\n"));
-        let running = runtime.clone();
-        let run = async move { prepared.run_by(&running, &Execution::default()).await };
-        let (batches, _) = runtime.workers.block_on(run).unwrap();
-        let found = batches[0].column(0).as_primitive::<Int64Type>().value(0);
         let is_wanted = |sale: &i64| day_of(*sale) / 365 == 112 && shop_of(*sale) % 10 == 3;
         assert_eq!(found, (0..SALES).filter(is_wanted).count() as i64);
     }
+}
+
+/// One row of ten has a value in the key that a large relation is found by: the others are dropped before they look for anything.
+#[test]
+fn keys_that_are_null_often_are_tested_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = store::Options::default();
+    let store = store::Store::create(folder.path().join("n.atoll"), &options).unwrap();
+    let part_of = |role: i64| (role % 10 == 3).then_some(role * 7 % 30_000);
+    let is_film = |film: i64| film % 3 == 0;
+    let film = (0..SALES).map(|role| role * 11 % 20_000);
+    let roles = [
+        ("film", film.collect::<Int64Array>()),
+        ("part", (0..SALES).map(part_of).collect()),
+    ];
+    let ids = |rows: i64| (0..rows).collect::<Int64Array>();
+    let kinds: Int64Array = (0..20_000).map(|film| film % 3).collect();
+    let roles = stored(&store, "role", &roles);
+    let films = stored(&store, "film", &[("film_id", ids(20_000)), ("kind", kinds)]);
+    let parts = stored(&store, "part", &[("part_id", ids(30_000))]);
+    let runtime = runtime::on("live", 2);
+    let mut query = Query::default();
+    let (role, role_vars) = scan(&mut query, &roles);
+    let (film, film_vars) = scan(&mut query, &films);
+    let (part, part_vars) = scan(&mut query, &parts);
+    let film = only(&query, film, film_vars[1], 0);
+    let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
+    let root = Rel::Fold {
+        input: Box::new(Rel::Join {
+            inputs: vec![role, film, part],
+            equal: vec![(role_vars[0], film_vars[0]), (role_vars[1], part_vars[0])],
+            residual: vec![],
+        }),
+        keys: vec![],
+        folds: vec![Fold {
+            var: count,
+            function: Function::Count,
+            arg: None,
+        }],
+    };
+    futures::executor::block_on(engine::sample(&mut query, &root));
+    let (found, plan) = counted(query, root, count, &runtime);
+    let line = |text: &str| plan.iter().position(|line| line.contains(text));
+    let (tested, probed) = (line("is null"), line("by (film)"));
+    assert!(tested.is_some() && tested < probed, "{}", plan.join("\n"));
+    let is_wanted = |role: &i64| is_film(role * 11 % 20_000) && part_of(*role).is_some();
+    assert_eq!(found, (0..SALES).filter(is_wanted).count() as i64);
 }
