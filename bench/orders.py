@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """How good the order of joins is: the rows that all joins of a query make, beside the fewest of many orders drawn at random.
 
-    python3 bench/orders.py STORE [--suite job|tpch|stats|ssb] [--tries 30] [--queries 1a,2b] [--atoll PROGRAM]
+    python3 bench/orders.py STORE [--suite job|tpch|stats|ssb] [--tries 30] [--queries 1a,2b] [--atoll PROGRAM] [--seconds]
+
+With `--seconds`: how much the order matters. The slowest of all orders is set beside the fastest, each the faster of two runs; an
+order that takes longer than --timeout counts as that.
 
 Rows are counted by `explain (analyze, format json)`: those that leave each join, of build sides too. An order that takes longer than
 --timeout counts as none. The last line tells how many queries are within twice the fewest rows, and the worst.
@@ -36,7 +39,12 @@ def counted(process, text, limit):
     return joined(json.loads(answer["rows"][0][0])[0]["Plan"])
 
 
-def run(given, texts, seed):
+def timed(process, text, limit):
+    line = f"{text.strip().rstrip(';')};\n"
+    return min(float(process.ask(line, limit)["seconds"]) for _ in range(2))
+
+
+def run(given, texts, seed, measured=counted):
     """The rows for each query, by orders of this seed; without those that take too long, for which the process ends."""
     command = [given.atoll, "sql", given.store, "--threads", "2", "--json", "--planning", "each", "--read-only"]
     if seed is not None:
@@ -45,7 +53,7 @@ def run(given, texts, seed):
     for name, text in texts.items():
         process = process or engines.Process("atoll", command, pathlib.Path("/tmp/atoll-orders.log"))
         try:
-            found[name] = counted(process, text, given.timeout)
+            found[name] = measured(process, text, given.timeout)
         except engines.Failed:
             process.close()
             process = None
@@ -54,12 +62,27 @@ def run(given, texts, seed):
     return found
 
 
+def spread(given, texts):
+    """Prints how many times the seconds of the fastest order the slowest one takes."""
+    all_orders = [run(given, texts, seed, timed) for seed in [None, *range(given.tries)]]
+    ratios = {}
+    for name in texts:
+        seconds = [found.get(name, given.timeout) for found in all_orders]
+        ratios[name] = max(seconds) / min(seconds)
+        late = sum(name not in found for found in all_orders)
+        print(f"{name:8} {1000 * min(seconds):8.1f} to {1000 * max(seconds):8.1f} ms, chosen {1000 * seconds[0]:8.1f}: {ratios[name]:.2f}{f', {late} too long' if late else ''}")
+    worst = max(ratios, key=ratios.get)
+    within = sum(ratio <= 3 for ratio in ratios.values())
+    print(f"{within} of {len(ratios)} within 3 times the fastest order, geometric mean {statistics.geometric_mean(ratios.values()):.2f}, worst {worst} {ratios[worst]:.1f}")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("store")
     options.add_argument("--suite", default="job")
     options.add_argument("--queries")
     options.add_argument("--tries", type=int, default=30)
+    options.add_argument("--seconds", action="store_true", help="how much the order matters")
     options.add_argument("--timeout", type=int, default=3, help="seconds")
     options.add_argument("--atoll", default="target/release/atoll")
     options.add_argument("--out", help="write the results here, as JSON")
@@ -67,6 +90,8 @@ def main():
     texts = serial.texts(given.suite)
     if given.queries:
         texts = {name: texts[name] for name in given.queries.split(",")}
+    if given.seconds:
+        return spread(given, texts)
     ours, best = run(given, texts, None), {}
     for seed in range(given.tries):
         for name, rows in run(given, texts, seed).items():
