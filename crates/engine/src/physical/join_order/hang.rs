@@ -99,6 +99,7 @@ impl Graph {
         owner.ok_or_else(|| Error::internal(format!("no relation of the join gives vector {var}")))
     }
 
+    /// Which vectors equal each other in a row of the join.
     fn classes(&self, planner: &Planner<'_>, edges: &Edges) -> Equal {
         let mut all = Classes::default();
         edges.iter().for_each(|((_, a), (_, b))| all.join((*a, *b)));
@@ -119,6 +120,7 @@ impl Graph {
         equal
     }
 
+    /// How relations are found from each other, both ways for each two that equalities connect.
     fn links(&self, planner: &Planner<'_>, edges: &Edges, equal: &Equal) -> Links {
         let all = pairs(edges).into_iter().map(|((parent, child), pairs)| {
             let own: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
@@ -160,6 +162,7 @@ impl Graph {
         links
     }
 
+    /// Any tree below `root`, if tests ask for one.
     fn any_tree(&self, planner: &mut Planner<'_>, root: usize, links: &Links) -> Tree {
         let matches = matches(links, self.nodes.len());
         Tree::grow(root, self.nodes.len(), |reached, is_open| {
@@ -179,6 +182,7 @@ impl Graph {
             })
         };
         let size = |i: &usize| self.nodes[*i].expected;
+        // Of trees that cost the same the one below the largest relation comes first.
         let mut roots: Vec<usize> = (0..many).collect();
         roots.sort_by(|a, b| {
             let (a, b) = (size(a), size(b));
@@ -220,6 +224,7 @@ fn bits<'v>(equal: &Equal, vars: impl IntoIterator<Item = &'v Var>) -> u64 {
     })
 }
 
+/// The fan-outs of links, by parent.
 fn matches(links: &Links, many: usize) -> Matches {
     let mut matches = vec![Vec::new(); many];
     for ((parent, child), link) in links {

@@ -68,15 +68,14 @@ impl Graph {
         let node = &self.nodes[parent];
         let keeping = cost_of_keeping(node.expected, (passed_on, others));
         let reading = node.rel.as_ref().and_then(cost_again);
-        let again = reading.map_or(keeping, |again| again.min(keeping));
-        let is_cheaper_kept = again == keeping;
+        let is_cheaper_kept = reading.is_none_or(|reading| keeping < reading);
         let rows = (self.rows_by(child, there), self.nodes[child].expected.1);
         let pair = Pair {
             parent: self.nodes[parent].expected,
             child: rows,
             matches: self.nodes[child].fan_out * self.own_share(child) * rows.0
                 / self.nodes[child].expected.0.max(1.0),
-            again,
+            again: reading.map_or(keeping, |reading| reading.min(keeping)),
             reads: self.nodes[child]
                 .rel
                 .as_ref()
