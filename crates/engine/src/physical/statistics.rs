@@ -205,6 +205,17 @@ pub(crate) fn not_null(query: &Query, rel: &Rel, vars: &[Var]) -> f64 {
     (found as f64 + PRIOR * all) / (count as f64 + PRIOR)
 }
 
+/// Whether it is known how many rows of `rel` have a value of `keys`: by a declared key, or by samples.
+pub(crate) fn is_fan_out_known(query: &Query, rel: &Rel, keys: &[Var]) -> bool {
+    is_key(rel, keys) || keys.iter().all(|var| is_sampled(query, *var))
+}
+
+/// Whether a sample tells how many values a vector has.
+fn is_sampled(query: &Query, var: Var) -> bool {
+    let column = query.samples.column(var);
+    column.is_some_and(|(_, column)| column.distinct.is_some())
+}
+
 /// How many combinations of values `vars` are expected to have, in their tables.
 pub(crate) fn values(query: &Query, vars: &[Var]) -> f64 {
     let most = |var: Var| query.ty(var).most_values();
@@ -308,12 +319,8 @@ pub(crate) fn reached(
 /// The share of keys that can have a match, as there are fewer values on the side of the child: returns of a tenth of all sales. `None`
 /// if most can.
 fn contained(query: &Query, pairs: &[(Var, Var)]) -> Option<f64> {
-    let is_sampled = |var: &Var| {
-        let column = query.samples.column(*var);
-        column.is_some_and(|(_, column)| column.distinct.is_some())
-    };
     let (here, own): (Vec<Var>, Vec<Var>) = pairs.iter().copied().unzip();
-    if pairs.is_empty() || !here.iter().chain(&own).all(is_sampled) {
+    if pairs.is_empty() || !here.iter().chain(&own).all(|var| is_sampled(query, *var)) {
         return None;
     }
     let share = values(query, &own) / values(query, &here).max(1.0);

@@ -35,6 +35,8 @@ pub(super) struct Link {
     pub pairs: Vec<(Var, Var)>,
     /// How many rows of the relation, without its predicates, are expected to match a row of the parent.
     pub fan_out: f64,
+    /// Whether that is known. If not, there may be as many as there are rows of the relation for each of the parent.
+    pub is_known: bool,
     /// The share of these matches that its predicates leave, if that is told for the keys that the parent has.
     pub reached: Option<f64>,
     /// The classes of equal vectors that the pairs belong to, as bits.
@@ -104,8 +106,8 @@ impl<'j> Costs<'j> {
             judged.children[*parent].push(*child);
         }
         judged.sum_up(tree);
-        let rows = judged.rows(tree.root, vec![]);
-        judged.cost + rows
+        judged.rows(tree.root, vec![]);
+        judged.cost
     }
 
     fn link(&self, parent: usize, child: usize) -> Option<&'j Link> {
@@ -135,7 +137,14 @@ impl Judged<'_> {
             let relation = &self.costs.relations[*child];
             let own = link.and_then(|link| link.reached);
             let own = own.unwrap_or(relation.rows / relation.base).min(1.0);
-            let fan_out = link.map_or(relation.base, |link| link.fan_out);
+            let fan_out = match link {
+                Some(link) if link.is_known => link.fan_out,
+                Some(link) => {
+                    let above = &self.costs.relations[*parent];
+                    link.fan_out.max(relation.base / above.base)
+                }
+                None => relation.base,
+            };
             let of_children = self.children[*child]
                 .iter()
                 .map(|below| &self.below[*below]);
@@ -323,6 +332,7 @@ mod tests {
             let link = Link {
                 pairs: vec![],
                 fan_out,
+                is_known: true,
                 reached: None,
                 classes: 1,
             };

@@ -9,7 +9,7 @@ use crate::physical::classes::Classes;
 use crate::physical::join_tree::{Edges, Matches, Tree, any_relation, next_relation, pairs};
 use crate::physical::planner::Planner;
 use crate::physical::program::Required;
-use crate::physical::statistics::{ONE, fan_out, not_null, reached, values};
+use crate::physical::statistics::{ONE, fan_out, is_fan_out_known, not_null, reached, values};
 use crate::vector::value::Var;
 
 use super::Graph;
@@ -125,16 +125,18 @@ impl Graph {
         let all = pairs(edges).into_iter().map(|((parent, child), pairs)| {
             let own: Vec<Var> = pairs.iter().map(|(_, own)| *own).collect();
             let (above, rel) = (&self.nodes[parent].rel, &self.nodes[child].rel);
-            let (fan_out, reached) = match (above, rel) {
+            let (fan_out, is_known, reached) = match (above, rel) {
                 (Some(above), Some(rel)) => (
                     fan_out(planner.query, rel, &own),
+                    is_fan_out_known(planner.query, rel, &own),
                     reached(planner.query, above, rel, &pairs)
                         .map(|share| share * self.nodes[child].valued),
                 ),
-                _ => (1.0, None),
+                _ => (1.0, false, None),
             };
             let link = Link {
                 fan_out,
+                is_known,
                 reached,
                 classes: bits(equal, &own),
                 pairs,
