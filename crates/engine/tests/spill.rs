@@ -12,9 +12,9 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Error, Execution, Executor, Fold, FrameBounds, FrameEdge, FrameRow, FrameUnits, Function, Key,
-    Literal, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type, Var, WindowFold,
-    WindowFunction,
+    Compare, Error, Execution, Executor, Fold, FrameBounds, FrameEdge, FrameRow, FrameUnits,
+    Function, Key, Literal, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type, Var,
+    WindowFold, WindowFunction, compare,
 };
 use levels::levels;
 use whole_partitions::whole_partitions;
@@ -294,7 +294,15 @@ fn joined(join: Join, many: i64) -> Arc<Prepared> {
     let left = rows(&mut query, many, 1);
     let right = rows(&mut query, many / 2, 3);
     let vars = vec![left.k, left.v, right.k, right.t];
-    let (equal, residual) = (vec![(left.k, right.k)], vec![]);
+    let equal = vec![(left.k, right.k)];
+    // What is compared is of the build side, too, and nobody else reads it.
+    let residual = match join {
+        Join::Semi | Join::Left => {
+            let (right, left) = (query.expr(right.v), query.expr(left.v));
+            vec![compare(Compare::Lt, right, left).unwrap()]
+        }
+        _ => vec![],
+    };
     let other = match join {
         // Some rows have many partners, most have none.
         Join::Text => vec![(left.t, right.t), (left.v, right.v)],

@@ -292,7 +292,16 @@ impl Operator {
                 p.keys.iter().for_each(|var| f(*var));
                 p.band.iter().flat_map(Band::reads).for_each(&mut *f);
                 p.nearest.iter().flat_map(Nearest::reads).for_each(&mut *f);
-                p.residual.iter().for_each(|e| e.each_var(f));
+                // A residual predicate reads what the probe itself adds, too.
+                let is_made = |var: Var| {
+                    p.row == Some(var) || p.build_outputs.iter().any(|(_, to)| *to == var)
+                };
+                let mut read = |var: Var| {
+                    if !is_made(var) {
+                        f(var);
+                    }
+                };
+                p.residual.iter().for_each(|e| e.each_var(&mut read));
             }
             Operator::Nulls(_) => {}
             Operator::Alias(pairs) => pairs.iter().for_each(|(from, _)| f(*from)),
