@@ -18,9 +18,9 @@ impl SinkFactory {
     /// Reserves memory for the collected rows, or spills them.
     pub(crate) fn reserve_rows(&self, row_sink: &mut RowSink) -> Result<()> {
         let rows = &mut row_sink.rows;
-        // Rows that will be sorted need memory twice while they are sorted.
-        let ordered = !self.sink.sorts().0.is_empty();
-        let wanted = rows.memory() * if ordered && self.may_spill { 2 } else { 1 };
+        // Rows that will be sorted need memory twice while they are sorted, and those of a join table while they are concatenated.
+        let is_copied = matches!(self.sink, Sink::Table { .. }) || !self.sink.sorts().0.is_empty();
+        let wanted = rows.memory() * if is_copied && self.may_spill { 2 } else { 1 };
         let over_limit = rows.rows > self.room;
         let kept = rows
             .held
