@@ -23,11 +23,13 @@ const KEPT: f64 = 64.0;
 /// The estimated gain is so many times the cost. Estimates err.
 const GAIN: f64 = 2.0;
 
-/// What reduces the rows of a relation: the vectors of it that must be among some keys, and the share of rows that are.
+/// What reduces the rows of a relation: the vectors of it that must be among some keys, the share of rows that are, and that among
+/// the rows that others have for the same keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Reduction {
     pub keys: Vec<Var>,
     pub share: f64,
+    pub among: f64,
 }
 
 /// The shares of rows of a relation that its reductions leave: of those whose vectors are all equal to some of `keys`,
@@ -36,11 +38,10 @@ pub(crate) fn shares(all: &[Reduction], keys: &[Var], equal: &Classes) -> (f64, 
     let (mut passed_on, mut others) = (1.0f64, 1.0f64);
     for reduction in all {
         let is_same = |var: &Var| keys.iter().any(|key| key == var || equal.has((*key, *var)));
-        let share = reduction.share.min(1.0);
         if !reduction.keys.is_empty() && reduction.keys.iter().all(is_same) {
-            passed_on = passed_on.min(share);
+            passed_on = passed_on.min(reduction.among);
         } else {
-            others *= share;
+            others *= reduction.share.min(1.0);
         }
     }
     (passed_on, others)
@@ -192,6 +193,7 @@ mod tests {
         let reduction = |keys: &[Var], share| Reduction {
             keys: keys.to_vec(),
             share,
+            among: share,
         };
         let all = [
             reduction(&[1], 0.5),

@@ -12,6 +12,8 @@ pub(super) struct BuildSide {
     pub stage: usize,
     /// The share of its relation's rows that are in it.
     pub share: f64,
+    /// The share of the rows that other relations have for the same keys which are found in it.
+    pub among: f64,
     /// The vectors of the parent that probe it.
     pub keys: Vec<Var>,
     pub kind: JoinKind,

@@ -73,6 +73,8 @@ pub(super) struct Costs<'j> {
 struct Below {
     /// The share of its rows.
     share: f64,
+    /// The same among rows that others have for the same keys.
+    among: f64,
     /// How many of its rows match a row of its parent.
     matches: f64,
     /// Whether a vector is read after the join.
@@ -81,8 +83,16 @@ struct Below {
     classes: u64,
 }
 
-/// The classes of vectors whose values are known to be among some, and the share of rows that have such.
-type Reduced = (u64, f64);
+/// What reduces rows.
+#[derive(Clone, Copy)]
+struct Reduced {
+    /// The classes of vectors whose values are known to be among some.
+    classes: u64,
+    /// The share of the relation's rows that have such.
+    share: f64,
+    /// The same among the rows that others have for the same keys.
+    among: f64,
+}
 
 /// A tree that is being judged.
 struct Judged<'t> {
@@ -127,6 +137,7 @@ impl Judged<'_> {
     fn sum_up(&mut self, tree: &Tree) {
         let own = self.costs.relations.iter().map(|relation| Below {
             share: (relation.rows / relation.base).min(1.0),
+            among: 1.0,
             matches: 1.0,
             is_wanted: relation.is_wanted,
             classes: relation.classes,
@@ -151,8 +162,9 @@ impl Judged<'_> {
             let (shares, matches) = of_children.fold((1.0, own * fan_out), |all, below| {
                 (all.0 * below.share, all.1 * below.matches)
             });
-            let share = found((own, relation.rows / relation.base), shares, fan_out);
+            let (share, among) = found((own, relation.rows / relation.base), shares, fan_out);
             self.below[*child].share = share;
+            self.below[*child].among = among;
             self.below[*child].matches = matches;
             let of = self.below[*child];
             let above = &mut self.below[*parent];
@@ -187,18 +199,17 @@ impl Judged<'_> {
         });
         let mut known = reduced.clone();
         for child in &children {
-            let (passed, share) = self.passed_on(at, *child, &known);
-            let mut below = vec![];
-            if share < 1.0 {
-                below.push((passed, share));
-            }
+            let below = self.passed_on(at, *child, &known);
             let link = self.costs.link(at, *child);
             let is_unique = link.is_some_and(|link| link.fan_out < ONE);
             let built = if is_unique { BUILT } else { BUILT_OF_MANY };
             self.cost += built * self.rows(*child, below);
-            let share = self.below[*child].share;
-            let classes = link.map_or(0, |link| link.classes);
-            known.push((classes, share));
+            let Below { share, among, .. } = self.below[*child];
+            known.push(Reduced {
+                classes: link.map_or(0, |link| link.classes),
+                share,
+                among,
+            });
         }
         // Its scan drops what it finds in no table of a single key.
         let is_early = |classes: u64| classes.count_ones() == 1;
@@ -207,7 +218,7 @@ impl Judged<'_> {
             link.is_some_and(|link| is_early(link.classes))
         });
         let early = early.map(|child| self.below[*child].share.min(1.0));
-        let above = reduced.iter().map(|(_, share)| *share);
+        let above = reduced.iter().map(|reduced| reduced.share);
         let mut rows: f64 = relation.rows * together(above.chain(early));
         children.sort_by(|a, b| self.matches(*a).total_cmp(&self.matches(*b)));
         let mut met = relation.classes;
@@ -228,18 +239,16 @@ impl Judged<'_> {
         rows
     }
 
-    /// The classes by which `child` is reduced by what is `known` of its parent's rows, and the share of its rows that are left.
-    fn passed_on(&mut self, parent: usize, child: usize, known: &[Reduced]) -> (u64, f64) {
-        let classes = self
-            .costs
-            .link(parent, child)
-            .map_or(0, |link| link.classes);
+    /// What reduces `child` by its link, of what is `known` of its parent's rows.
+    fn passed_on(&mut self, parent: usize, child: usize, known: &[Reduced]) -> Vec<Reduced> {
+        let link = self.costs.link(parent, child);
+        let classes = link.map_or(0, |link| link.classes);
         let (mut passed, mut others) = (1.0, 1.0);
-        for (by, share) in known {
-            if *by != 0 && by & !classes == 0 {
-                passed *= share;
+        for reduced in known {
+            if reduced.classes != 0 && reduced.classes & !classes == 0 {
+                passed *= reduced.among;
             } else {
-                others *= share;
+                others *= reduced.share;
             }
         }
         let (above, own) = (&self.costs.relations[parent], &self.costs.relations[child]);
@@ -247,7 +256,7 @@ impl Judged<'_> {
         let pair = Pair {
             parent: (above.rows, above.base),
             child: (own.rows, own.base),
-            matches: self.costs.link(parent, child).map_or(1.0, |link| {
+            matches: link.map_or(1.0, |link| {
                 link.fan_out * link.reached.unwrap_or(own.rows / own.base)
             }),
             again: above.again.map_or(keeping, |again| again.min(keeping)),
@@ -260,17 +269,24 @@ impl Judged<'_> {
             self.cost += READ_AGAIN * pair.again * pair.parent.1 + (1.0 + BUILT) * keys;
             passed *= share;
         }
-        (classes, passed)
+        let all = Reduced {
+            classes,
+            share: passed,
+            among: passed,
+        };
+        if passed < 1.0 { vec![all] } else { vec![] }
     }
 }
 
 /// The share of a parent's rows that find one of a relation, of which each has `fan_out` matches on average. Predicates leave the share
 /// `own` of these matches, and `of_all` of all rows of the relation; what is below it lets the share `below` of its rows through. One
-/// of many matches is left more often than the only one.
-pub(super) fn found((own, of_all): (f64, f64), below: f64, fan_out: f64) -> f64 {
+/// of many matches is left more often than the only one. And the share of the rows that other relations have for the same keys: who
+/// has comments mostly has posts, so that only some have any does not reduce them.
+pub(super) fn found((own, of_all): (f64, f64), below: f64, fan_out: f64) -> (f64, f64) {
     let contained = (own / of_all.max(f64::MIN_POSITIVE)).min(1.0);
     let left = (own / contained.max(f64::MIN_POSITIVE) * below).min(1.0);
-    contained * (1.0 - (1.0 - left).powf(fan_out.max(1.0)))
+    let among = 1.0 - (1.0 - left).powf(fan_out.max(1.0));
+    (contained * among, among)
 }
 
 /// The share of rows that several reductions leave. Those of real data go together, so each counts less than the one before it that
@@ -291,13 +307,14 @@ mod tests {
     fn one_of_many_matches_is_left_more_often_than_the_only_one() {
         let near = |a: f64, b: f64| (a - b).abs() < 1e-3;
         // A hundredth of the keywords, of which a film has one, or a hundred.
-        assert!(near(found((0.01, 0.01), 1.0, 1.0), 0.01));
-        assert!(near(found((0.01, 0.01), 1.0, 100.0), 0.634));
+        assert!(near(found((0.01, 0.01), 1.0, 1.0).0, 0.01));
+        assert!(near(found((0.01, 0.01), 1.0, 100.0).0, 0.634));
         // Only a tenth of the films have keywords.
-        assert!(near(found((0.1, 1.0), 0.01, 100.0), 0.0634));
+        assert!(near(found((0.1, 1.0), 0.01, 100.0).0, 0.0634));
+        assert!(near(found((0.1, 1.0), 0.01, 100.0).1, 0.634));
         // More of the matches than of the rows.
-        assert!(near(found((0.5, 0.01), 0.5, 1.0), 0.25));
-        assert!(near(found((0.0, 0.0), 1.0, 1.0), 0.0));
+        assert!(near(found((0.5, 0.01), 0.5, 1.0).0, 0.25));
+        assert!(near(found((0.0, 0.0), 1.0, 1.0).0, 0.0));
     }
 
     #[test]

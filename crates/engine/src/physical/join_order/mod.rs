@@ -135,6 +135,11 @@ impl Graph {
 
     /// The share of rows that a relation, with everything below it, lets through.
     fn share(&self, of: usize) -> f64 {
+        self.shares(of).0
+    }
+
+    /// The same, and that of the rows that others have for the same keys.
+    fn shares(&self, of: usize) -> (f64, f64) {
         let below: f64 = self
             .children(of)
             .into_iter()
@@ -255,7 +260,7 @@ impl Graph {
         probes: &[BuildSide],
         above: &[Operator],
     ) -> Result<BuildSide> {
-        let share = self.share(child);
+        let (share, among) = self.shares(child);
         let (parent, pairs) = match &mut self.nodes[child].parent {
             Some((parent, pairs)) => (Some(*parent), std::mem::take(pairs)),
             None => (None, vec![]),
@@ -302,6 +307,7 @@ impl Graph {
         Ok(BuildSide {
             stage,
             share,
+            among,
             keys: here,
             kind: if is_semi {
                 JoinKind::Semi

@@ -34,7 +34,7 @@ impl Graph {
             // The keys went through the join tables that were probed earlier.
             return Ok(vec![semi_probe(stage, there.to_vec())]);
         }
-        let few = probes.iter().filter(|other| other.share <= REDUCING);
+        let few = probes.iter().filter(|other| other.among <= REDUCING);
         let few = few.map(|other| (other.stage, &other.keys));
         let above = above.iter().filter_map(|operator| match operator {
             Operator::Probe(probe) if probe.kind == JoinKind::Semi => {
@@ -63,6 +63,7 @@ impl Graph {
         reductions.extend(probes.iter().map(|other| Reduction {
             keys: other.keys.clone(),
             share: other.share,
+            among: other.among,
         }));
         let (passed_on, others) = shares(&reductions, here, &self.equal);
         let node = &self.nodes[parent];
@@ -94,7 +95,11 @@ impl Graph {
         let share = passed_on.min(gain.unwrap_or(1.0));
         if share < 1.0 {
             let keys = there.to_vec();
-            self.nodes[child].reductions.push(Reduction { keys, share });
+            self.nodes[child].reductions.push(Reduction {
+                keys,
+                share,
+                among: share,
+            });
         }
         Ok(stage)
     }
@@ -253,7 +258,11 @@ impl Graph {
                 node.expected.0 = (node.expected.0 * share).max(1.0);
                 node.reached = node.reached.map(|reached| reached * share);
                 let keys = vec![var];
-                node.reductions.push(Reduction { keys, share });
+                node.reductions.push(Reduction {
+                    keys,
+                    share,
+                    among: share,
+                });
                 // The other way would find the same values again.
                 break;
             }
