@@ -12,7 +12,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{
-    Compare, Error, Execution, Executor, Fold, FrameBounds, FrameEdge, FrameRow, FrameUnits,
+    Compare, Error, Execution, Executor, Expr, Fold, FrameBounds, FrameEdge, FrameRow, FrameUnits,
     Function, Key, Literal, NumaPolicy, Output, Prepared, Query, Rel, Runtime, Type, Var,
     WindowFold, WindowFunction, compare,
 };
@@ -288,6 +288,17 @@ enum Join {
     Text,
 }
 
+/// What is compared of both sides beside keys: of the build side nobody else reads it.
+fn conditions(query: &Query, join: Join, (left, right): (Var, Var)) -> Vec<Expr> {
+    match join {
+        Join::Semi | Join::Left => {
+            let (right, left) = (query.expr(right), query.expr(left));
+            vec![compare(Compare::Lt, right, left).unwrap()]
+        }
+        _ => vec![],
+    }
+}
+
 /// Rows of two relations, and the groups of what becomes of them: every row counts, whatever the order.
 fn joined(join: Join, many: i64) -> Arc<Prepared> {
     let mut query = Query::default();
@@ -295,14 +306,7 @@ fn joined(join: Join, many: i64) -> Arc<Prepared> {
     let right = rows(&mut query, many / 2, 3);
     let vars = vec![left.k, left.v, right.k, right.t];
     let equal = vec![(left.k, right.k)];
-    // What is compared is of the build side, too, and nobody else reads it.
-    let residual = match join {
-        Join::Semi | Join::Left => {
-            let (right, left) = (query.expr(right.v), query.expr(left.v));
-            vec![compare(Compare::Lt, right, left).unwrap()]
-        }
-        _ => vec![],
-    };
+    let residual = conditions(&query, join, (left.v, right.v));
     let other = match join {
         // Some rows have many partners, most have none.
         Join::Text => vec![(left.t, right.t), (left.v, right.v)],

@@ -23,6 +23,9 @@ const BUILT: f64 = 1.0;
 const BUILT_OF_MANY: f64 = 4.0;
 /// What a row that is read once more costs, in rows that a probe gives.
 const READ_AGAIN: f64 = 0.25;
+/// How many times as much a tree costs of whose root no vector is read after the join, if rows need not come out once for each match:
+/// as the root it gives them all the same.
+const BARE: f64 = 3.0;
 /// How much each further reduction of the same rows counts.
 const DECAY: f64 = 0.5;
 
@@ -117,7 +120,8 @@ impl<'j> Costs<'j> {
         }
         judged.sum_up(tree);
         judged.rows(tree.root, vec![]);
-        judged.cost
+        let is_bare = self.copies == Copies::Ignored && !self.relations[tree.root].is_wanted;
+        judged.cost * if is_bare { BARE } else { 1.0 }
     }
 
     fn link(&self, parent: usize, child: usize) -> Option<&'j Link> {
