@@ -59,8 +59,30 @@ fn only(query: &Query, rel: Rel, var: usize, value: i64) -> Rel {
     }
 }
 
-/// The number that `root` gives as `count`, and the plan.
-fn counted(query: Query, root: Rel, count: usize, runtime: &Runtime) -> (i64, Vec<String>) {
+/// How many rows a join has, planned with a look at samples or without, and the plan.
+fn counted(
+    mut query: Query,
+    (inputs, equal): (Vec<Rel>, Vec<(usize, usize)>),
+    is_sampled: bool,
+    runtime: &Runtime,
+) -> (i64, Vec<String>) {
+    let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
+    let root = Rel::Fold {
+        input: Box::new(Rel::Join {
+            inputs,
+            equal,
+            residual: vec![],
+        }),
+        keys: vec![],
+        folds: vec![Fold {
+            var: count,
+            function: Function::Count,
+            arg: None,
+        }],
+    };
+    if is_sampled {
+        futures::executor::block_on(engine::sample(&mut query, &root));
+    }
     let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
     let output = Output {
         vars: vec![count],
@@ -112,24 +134,9 @@ fn a_year_is_one_of_those_that_have_sales() {
         let (shop, shop_vars) = scan(&mut query, &shops);
         let day = only(&query, day, day_vars[1], 112);
         let shop = only(&query, shop, shop_vars[1], 3);
-        let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
-        let root = Rel::Fold {
-            input: Box::new(Rel::Join {
-                inputs: vec![sale, day, shop],
-                equal: vec![(sale_vars[0], day_vars[0]), (sale_vars[1], shop_vars[0])],
-                residual: vec![],
-            }),
-            keys: vec![],
-            folds: vec![Fold {
-                var: count,
-                function: Function::Count,
-                arg: None,
-            }],
-        };
-        if is_sampled {
-            futures::executor::block_on(engine::sample(&mut query, &root));
-        }
-        let (found, plan) = counted(query, root, count, &runtime);
+        let equal = vec![(sale_vars[0], day_vars[0]), (sale_vars[1], shop_vars[0])];
+        let join = (vec![sale, day, shop], equal);
+        let (found, plan) = counted(query, join, is_sampled, &runtime);
         let place = |key: &str| {
             let is_probe = |line: &String| line.contains("dot") && line.contains(key);
             plan.iter().position(is_probe).expect("a probe")
@@ -166,22 +173,9 @@ fn keys_that_are_null_often_are_tested_first() {
     let (film, film_vars) = scan(&mut query, &films);
     let (part, part_vars) = scan(&mut query, &parts);
     let film = only(&query, film, film_vars[1], 0);
-    let count = query.add("count", Type::of(&DataType::Int64, false).unwrap());
-    let root = Rel::Fold {
-        input: Box::new(Rel::Join {
-            inputs: vec![role, film, part],
-            equal: vec![(role_vars[0], film_vars[0]), (role_vars[1], part_vars[0])],
-            residual: vec![],
-        }),
-        keys: vec![],
-        folds: vec![Fold {
-            var: count,
-            function: Function::Count,
-            arg: None,
-        }],
-    };
-    futures::executor::block_on(engine::sample(&mut query, &root));
-    let (found, plan) = counted(query, root, count, &runtime);
+    let equal = vec![(role_vars[0], film_vars[0]), (role_vars[1], part_vars[0])];
+    let join = (vec![role, film, part], equal);
+    let (found, plan) = counted(query, join, true, &runtime);
     let line = |text: &str| plan.iter().position(|line| line.contains(text));
     let (tested, probed) = (line("is null"), line("by (film)"));
     assert!(tested.is_some() && tested < probed, "{}", plan.join("\n"));
