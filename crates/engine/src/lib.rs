@@ -87,7 +87,7 @@ pub use expr::{
     PerLabel, Ranged, WholeFunction, is_fallible,
 };
 pub use logical::aggregate::{Fold, Function, Key, PairFunction, RowNumbers, RowOrder};
-pub use logical::aggregate_call::AggregateCall;
+pub use logical::aggregate_call::{AggregateCall, Quantile};
 pub use logical::external::{ExternalPart, ExternalParts, ExternalScan, ExternalSource};
 pub use logical::opening::{Opening, WorkingRows};
 pub use logical::parts::{Merged, Part};

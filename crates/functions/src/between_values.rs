@@ -71,7 +71,7 @@ impl AggregateUDFImpl for Between {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let first = args.order_bys.first();
         Ok(Box::new(Numbers {
-            fraction: fraction(&args)?,
+            fraction: fraction(args.exprs)?,
             descending: first.is_some_and(|order| order.options.descending),
             distinct: args.is_distinct,
             values: Vec::new(),
@@ -119,16 +119,31 @@ fn quantile_of(numbers: &mut [f64], fraction: f64, descending: bool) -> Option<f
     }
     let next = greater.iter().copied().min_by(f64::total_cmp);
     let next = next.unwrap_or(found);
+    Some(between((found, next), fraction, numbers.len(), descending))
+}
+
+/// The quantile between two neighbours of `count` values, the lesser one first. Not between two places it is the first.
+pub(super) fn between(
+    (least, greatest): (f64, f64),
+    fraction: f64,
+    count: usize,
+    descending: bool,
+) -> f64 {
+    let place = fraction * count.saturating_sub(1) as f64;
+    let part = place - place.floor();
     let (from, to) = if descending {
-        (next, found)
+        (greatest, least)
     } else {
-        (found, next)
+        (least, greatest)
     };
-    Some(from + (to - from) * (place - low as f64))
+    if part == 0.0 {
+        return from;
+    }
+    from + (to - from) * part
 }
 
 /// The number without the sign of a NaN, so that its total order is PostgreSQL's: NaN is greater than others.
-fn normal(number: f64) -> f64 {
+pub(super) fn normal(number: f64) -> f64 {
     if number.is_nan() {
         number.abs()
     } else {

@@ -94,7 +94,7 @@ mod patterns;
 mod places;
 pub mod present;
 pub mod privileges;
-mod quantiles;
+pub mod quantiles;
 mod read_dates;
 mod read_pattern;
 pub mod regexps;

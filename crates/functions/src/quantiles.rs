@@ -17,10 +17,12 @@ use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::format_state_name;
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
 use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion_physical_expr::expressions::Literal;
 use messages::Error;
 
 use crate::aggregates::compared;
+use crate::between_values::{between, normal};
 
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
     vec![Arc::new(AggregateUDF::from(Quantile {
@@ -77,7 +79,7 @@ impl AggregateUDFImpl for Quantile {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let first = args.order_bys.first();
         let pick = Pick {
-            fraction: fraction(&args)?,
+            fraction: fraction(args.exprs)?,
             descending: first.is_some_and(|order| order.options.descending),
             distinct: args.is_distinct,
         };
@@ -89,9 +91,108 @@ impl AggregateUDFImpl for Quantile {
     }
 }
 
+/// Which values of a sorted group a quantile reads, for who sorts them.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// NULL gives NULL.
+    fraction: Option<f64>,
+    descending: bool,
+    /// Whether the result lies between two values.
+    is_between: bool,
+}
+
+impl Places {
+    /// Those of an aggregate function; `None` if it is no quantile, or one of distinct values.
+    ///
+    /// # Errors
+    /// If the fraction is no number from 0 to 1.
+    pub fn of(function: &AggregateFunctionExpr) -> Result<Option<Places>> {
+        let is_between = match function.fun().name() {
+            "percentile_cont" => true,
+            "quantile_disc" => false,
+            _ => return Ok(None),
+        };
+        let first = function.order_bys().first();
+        Ok((!function.is_distinct())
+            .then(|| fraction(&function.expressions()))
+            .transpose()?
+            .map(|fraction| Places {
+                fraction,
+                descending: first.is_some_and(|order| order.options.descending),
+                is_between,
+            }))
+    }
+
+    /// The one or two places that are read among `count` values in ascending order; `None` if the result is NULL.
+    pub fn among(self, count: usize) -> Option<(usize, usize)> {
+        let last = count.checked_sub(1)?;
+        if !self.is_between {
+            let pick = Pick {
+                fraction: self.fraction,
+                descending: self.descending,
+                distinct: false,
+            };
+            return pick.place(count).map(|place| (place, place));
+        }
+        let place = self.fraction? * last as f64;
+        let low = (place.floor() as usize).min(last);
+        let high = (place.ceil() as usize).min(last);
+        Some(if self.descending {
+            (last - high, last - low)
+        } else {
+            (low, high)
+        })
+    }
+
+    /// The result for the two values at these places of `count`.
+    ///
+    /// # Errors
+    /// Those of Arrow; none for values that [`ranked`](Places::ranked) gave.
+    pub fn result(self, both: &ArrayRef, count: usize) -> Result<ArrayRef> {
+        let Some(fraction) = self.fraction.filter(|_| self.is_between) else {
+            return Ok(both.slice(0, 1));
+        };
+        let both = both.as_primitive::<Float64Type>();
+        let found = between(
+            (both.value(0), both.value(1)),
+            fraction,
+            count,
+            self.descending,
+        );
+        Ok(Arc::new(PrimitiveArray::<Float64Type>::from(vec![found])))
+    }
+
+    /// The values such that Arrow's order is that of the quantile; `None` if it is not for values of that type.
+    pub fn ranked(self, values: &ArrayRef) -> Option<ArrayRef> {
+        match values.data_type() {
+            DataType::Float64 => {
+                let values = values.as_primitive::<Float64Type>();
+                Some(Arc::new(values.unary::<_, Float64Type>(normal)))
+            }
+            of if is_ranked(of) => Some(Arc::clone(values)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether Arrow's order of values of a type is that of [`compared`], but for the sign of a NaN of 64 bits.
+pub fn is_ranked(of: &DataType) -> bool {
+    matches!(
+        of,
+        DataType::Int16
+            | DataType::Int32
+            | DataType::Int64
+            | DataType::Float64
+            | DataType::Decimal128(..)
+            | DataType::Date32
+            | DataType::Timestamp(TimeUnit::Microsecond, _)
+            | DataType::Utf8View
+    )
+}
+
 /// The constant fraction of a call; none if it is NULL.
-pub(super) fn fraction(args: &AccumulatorArgs) -> Result<Option<f64>> {
-    let Some(expr) = args.exprs.get(1) else {
+pub(super) fn fraction(exprs: &[Arc<dyn PhysicalExpr>]) -> Result<Option<f64>> {
+    let Some(expr) = exprs.get(1) else {
         return plan_err!("the fraction of a quantile must be a constant");
     };
     let value = match expr.downcast_ref::<Literal>().map(Literal::value) {

@@ -28,4 +28,35 @@ pub trait AggregateCall: Send + Sync + fmt::Debug {
 
     /// Its name in `explain`.
     fn name(&self) -> String;
+
+    /// What it is as a quantile, if it is one: then it can be had of values that do not fit in memory.
+    fn quantile(&self) -> Option<&dyn Quantile> {
+        None
+    }
+}
+
+/// A function that reads one or two of its values in ascending order.
+pub trait Quantile {
+    /// What is ranked of some values of a group, in Arrow's order: as many values, NULL for those that do not count.
+    ///
+    /// # Errors
+    /// Whatever the function gives.
+    fn ranked(
+        &self,
+        values: &ArrayRef,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>>;
+
+    /// The two places, which may be one, that are read of `count` ranked values in ascending order; `None` if the result is that of
+    /// no values.
+    fn places(&self, count: usize) -> Option<(usize, usize)>;
+
+    /// The result, one value, for the two ranked values at the [`places`](Quantile::places) of `count`.
+    ///
+    /// # Errors
+    /// Whatever the function gives.
+    fn result(
+        &self,
+        both: &ArrayRef,
+        count: usize,
+    ) -> Result<ArrayRef, Box<dyn std::error::Error + Send + Sync>>;
 }

@@ -6,7 +6,7 @@ use crate::physical::statistics::ONE;
 use crate::vector::value::Var;
 
 /// Keys that are unique are expected to have fewer matches than this. They come before those that nearly are.
-const UNIQUE: f64 = 1.01;
+pub(crate) const UNIQUE: f64 = 1.01;
 
 /// Equalities, each as two vectors and the relations that have them.
 pub(crate) type Edges = Vec<((usize, Var), (usize, Var))>;

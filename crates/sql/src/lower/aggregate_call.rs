@@ -7,8 +7,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::functions::quantiles::{Places, is_ranked};
 use arrow::array::{
-    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array,
+    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array, make_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::{SortColumn, cast, lexsort_to_indices, take};
@@ -21,7 +22,7 @@ use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Accumulator, ColumnarValue};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
-use engine::{AggregateCall, Call, Expr, Function, Literal, Result, Type, Var};
+use engine::{AggregateCall, Call, Expr, Function, Literal, Quantile, Result, Type, Var};
 
 use crate::functions::present;
 use crate::lower::call::failed;
@@ -42,6 +43,8 @@ struct Aggregate {
     /// Whether the columns are those of a struct.
     is_packed: bool,
     folds: bool,
+    /// What it reads of sorted values, if it is a quantile of such as can be sorted.
+    places: Option<Places>,
     /// What its accumulators hold and give is counted here.
     memory: Arc<dyn MemoryPool>,
 }
@@ -207,6 +210,33 @@ impl AggregateCall for Aggregate {
 
     fn name(&self) -> String {
         self.function.name().into()
+    }
+
+    fn quantile(&self) -> Option<&dyn Quantile> {
+        self.places.is_some().then_some(self)
+    }
+}
+
+impl Quantile for Aggregate {
+    fn ranked(&self, values: &ArrayRef) -> Called<ArrayRef> {
+        let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
+        let columns = self.columns(values)?;
+        let rows = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?;
+        let value = self.exprs.first().ok_or("a quantile of no values")?;
+        let value = value.evaluate(&rows)?.into_array(values.len())?;
+        let nulls = NullBuffer::union(value.logical_nulls().as_ref(), values.nulls());
+        let value = make_array(value.to_data().into_builder().nulls(nulls).build()?);
+        let ranked = self.places.and_then(|places| places.ranked(&value));
+        Ok(ranked.ok_or("a quantile of values without an order")?)
+    }
+
+    fn places(&self, count: usize) -> Option<(usize, usize)> {
+        self.places.and_then(|places| places.among(count))
+    }
+
+    fn result(&self, both: &ArrayRef, count: usize) -> Called<ArrayRef> {
+        let places = self.places.ok_or("no quantile")?;
+        Ok(places.result(both, count)?)
     }
 }
 
@@ -391,7 +421,11 @@ impl Lowering<'_> {
     ) -> Function {
         let mut exprs = function.expressions();
         exprs.extend(function.order_bys().iter().map(|key| Arc::clone(&key.expr)));
+        let places = Places::of(&function).ok().flatten();
+        let is_ranked =
+            |of: &Arc<dyn PhysicalExpr>| of.data_type(&schema).is_ok_and(|of| is_ranked(&of));
         let call = Aggregate {
+            places: places.filter(|_| exprs.first().is_some_and(is_ranked)),
             function,
             exprs,
             schema,

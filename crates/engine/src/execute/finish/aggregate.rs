@@ -168,6 +168,10 @@ impl QueryState {
             self.absorb(factory, &mut aggregate, extent)?;
         }
         for (place, lists) in &spilled.values {
+            let all: Vec<&Extent> = lists.iter().flatten().collect();
+            if self.selected(factory, &mut aggregate, *place, &all)? {
+                continue;
+            }
             for list in lists {
                 for extent in list {
                     self.absorb_values(factory, &mut aggregate, *place, extent)?;
@@ -201,6 +205,10 @@ impl QueryState {
                 self.keep(factory, &mut aggregate, level)?;
             }
             for (place, lists) in &spilled.values {
+                let all: Vec<&Extent> = lists[part].iter().collect();
+                if level == LAST_LEVEL && self.selected(factory, &mut aggregate, *place, &all)? {
+                    continue;
+                }
                 for extent in &lists[part] {
                     self.absorb_values(factory, &mut aggregate, *place, extent)?;
                     self.keep(factory, &mut aggregate, level)?;
@@ -216,6 +224,44 @@ impl QueryState {
             self.finish_partitions(factory, spilled, level + 1, results)?;
         }
         Ok(())
+    }
+
+    /// Finds what is asked of the values `all` of accumulator `place` by passes over them, if they do not fit in memory and that can be
+    /// done.
+    fn selected(
+        &self,
+        factory: &SinkFactory,
+        aggregate: &mut AggregateSink,
+        place: usize,
+        all: &[&Extent],
+    ) -> Result<bool> {
+        let Sink::Fold { folds, .. } = &factory.sink else {
+            return Err(missing());
+        };
+        let groups = &mut aggregate.groups;
+        let rows: usize = all.iter().map(|extent| extent.rows).sum();
+        // Kept, sorted by group, and kept once more by the function.
+        let bytes = 3 * all.iter().map(|extent| extent.memory).sum::<usize>();
+        let wanted = groups.memory() + bytes;
+        let what = "the values of an aggregate";
+        let budget = &self.runtime.budget;
+        if rows <= factory.room && groups.held.cover(budget, wanted, what).is_ok() {
+            return Ok(false);
+        }
+        if !groups.select(place, folds) {
+            return Ok(false);
+        }
+        loop {
+            for extent in all {
+                self.stop.check()?;
+                self.absorb_values(factory, aggregate, place, extent)?;
+                let groups = &mut aggregate.groups;
+                groups.held.cover(budget, groups.memory(), what)?;
+            }
+            if !aggregate.groups.end_pass(place)? {
+                return Ok(true);
+            }
+        }
     }
 
     /// Reserves memory for the groups of a partition of `level`, or spills them at the next level.

@@ -108,6 +108,20 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     /// Drops the set of distinct values but keeps their count and sum. The same values must not be added again.
     fn forget_values(&mut self) {}
 
+    /// Whether it finds what the functions `calls` give by [passes](super::selection) over all values, instead of keeping these: if so,
+    /// [`add`](Accumulator::add) is to get all of them, again for each pass that [`end_pass`](Accumulator::end_pass) asks for.
+    fn select(&mut self, _calls: &[usize]) -> bool {
+        false
+    }
+
+    /// Ends a pass; whether there must be another one.
+    ///
+    /// # Errors
+    /// Those of Arrow.
+    fn end_pass(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
     /// The accumulated values, for [`result`](super::result::result).
     fn found(&self) -> AccumulatedValues<'_>;
 

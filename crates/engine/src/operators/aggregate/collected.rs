@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::logical::aggregate_call::AggregateCall;
 use crate::operators::aggregate::accumulator::{AccumulatedValues, Accumulator, same};
 use crate::operators::aggregate::by_group::{ByGroup, Part, joined};
+use crate::operators::aggregate::selection::Selection;
 use crate::vector::value::{Kind, Type, Values, Vector};
 
 /// Values that a function gets at a time, about.
@@ -32,6 +33,8 @@ pub(crate) struct Collected {
     /// With more values than this, they are replaced by one result for each group, if the function can merge results.
     most: usize,
     groups: usize,
+    /// What is looked for by passes over the values. These are not kept then.
+    selection: Option<Selection>,
 }
 
 impl Collected {
@@ -52,6 +55,7 @@ impl Collected {
             rows: 0,
             most: AT_ONCE,
             groups: 0,
+            selection: None,
         })
     }
 
@@ -105,6 +109,9 @@ impl Accumulator for Collected {
 
     fn add(&mut self, groups: Option<&[u32]>, _rows: usize, arg: Option<&Vector>) -> Result<()> {
         let vector = arg.ok_or_else(|| Error::internal("a call without argument"))?;
+        if let Some(selection) = &mut self.selection {
+            return selection.add(groups, &vector.decoded(&self.ty)?);
+        }
         let rows = match &vector.valid {
             Some(valid) if self.own().ignores_nulls() && valid.contains(&false) => {
                 let all = 0..vector.len() as u32;
@@ -156,7 +163,18 @@ impl Accumulator for Collected {
     }
 
     fn memory(&self) -> usize {
-        self.bytes
+        self.bytes + self.selection.as_ref().map_or(0, Selection::memory)
+    }
+
+    fn select(&mut self, calls: &[usize]) -> bool {
+        self.selection = Selection::new(Arc::clone(&self.calls), calls);
+        self.selection.is_some()
+    }
+
+    fn end_pass(&mut self) -> Result<bool> {
+        self.selection
+            .as_mut()
+            .map_or(Ok(false), Selection::end_pass)
     }
 
     fn memory_of_values(&self) -> usize {
@@ -172,6 +190,10 @@ impl Accumulator for Collected {
     }
 
     fn called(&self, call: usize, groups: &[u32], ty: &Type) -> Result<Vector> {
+        if let Some(selection) = &self.selection {
+            let empty = new_empty_array(&self.ty.data);
+            return together(&selection.results(call, groups, &empty)?, ty);
+        }
         let call = self.calls.get(call).ok_or_else(no_call)?;
         let all = ByGroup::new(&self.parts, self.ty.kind, self.groups)?;
         let mut results: Vec<ArrayRef> = Vec::new();
@@ -191,13 +213,18 @@ impl Accumulator for Collected {
             let own = all.values(some)?.decoded(&self.ty)?;
             results.push(call.call(&own, &ranges).map_err(Error::Call)?);
         }
-        let parts: Vec<&dyn arrow::array::Array> = results.iter().map(AsRef::as_ref).collect();
-        let all = match &parts[..] {
-            [] => new_empty_array(&ty.data),
-            parts => concat(parts)?,
-        };
-        Vector::from_arrow(&all, ty)
+        together(&results, ty)
     }
+}
+
+/// The results, some at a time, as one vector.
+fn together(results: &[ArrayRef], ty: &Type) -> Result<Vector> {
+    let parts: Vec<&dyn arrow::array::Array> = results.iter().map(AsRef::as_ref).collect();
+    let all = match &parts[..] {
+        [] => new_empty_array(&ty.data),
+        parts => concat(parts)?,
+    };
+    Vector::from_arrow(&all, ty)
 }
 
 fn no_call() -> Error {

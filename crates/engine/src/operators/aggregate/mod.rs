@@ -19,5 +19,6 @@ pub(crate) mod long_sums;
 pub(crate) mod pair_sums;
 pub(crate) mod pairs;
 pub(crate) mod result;
+mod selection;
 pub(crate) mod sorted;
 pub(crate) mod sums;

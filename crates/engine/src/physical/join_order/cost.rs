@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::physical::backward::{Pair, cost_of_keeping};
 use crate::physical::copies::Copies;
-use crate::physical::join_tree::Tree;
+use crate::physical::join_tree::{Tree, UNIQUE};
 use crate::physical::statistics::ONE;
 use crate::vector::value::Var;
 
@@ -21,6 +21,8 @@ use crate::vector::value::Var;
 const BUILT: f64 = 1.0;
 /// What a row costs in a join table whose keys have many rows each.
 const BUILT_OF_MANY: f64 = 4.0;
+/// What a row costs that is counted by its key, so that the join table has a row for each key.
+const COUNTED: f64 = 6.0;
 /// What a row that is read once more costs, in rows that a probe gives.
 const READ_AGAIN: f64 = 0.25;
 /// How many times as much a tree costs of whose root no vector is read after the join, if rows need not come out once for each match:
@@ -206,7 +208,13 @@ impl Judged<'_> {
             let below = self.passed_on(at, *child, &known);
             let link = self.costs.link(at, *child);
             let is_unique = link.is_some_and(|link| link.fan_out < ONE);
-            let built = if is_unique { BUILT } else { BUILT_OF_MANY };
+            let has_copies = link.is_some_and(|link| link.fan_out >= UNIQUE);
+            let is_counted = self.costs.copies == Copies::Counted && !self.below[*child].is_wanted;
+            let built = match is_unique {
+                _ if is_counted && has_copies => COUNTED,
+                true => BUILT,
+                false => BUILT_OF_MANY,
+            };
             self.cost += built * self.rows(*child, below);
             let Below { share, among, .. } = self.below[*child];
             known.push(Reduced {

@@ -437,6 +437,27 @@ impl Grouping {
         self.states[which].add(groups, values.len(), Some(values))
     }
 
+    /// Whether accumulator `which` finds what `folds` give by passes over its values, which [`absorb_values`](Self::absorb_values) is to
+    /// get for each.
+    pub fn select(&mut self, which: usize, folds: &[Fold]) -> bool {
+        let own = self.parts.iter().zip(folds);
+        let own = own.filter(|(parts, _)| parts.values == which);
+        let calls = own.map(|(_, fold)| match fold.function {
+            Function::Call(call) => Some(call),
+            _ => None,
+        });
+        let calls: Option<Vec<usize>> = calls.collect();
+        calls.is_some_and(|calls| self.states[which].select(&calls))
+    }
+
+    /// Ends a pass over the values of accumulator `which`; whether there must be another one.
+    ///
+    /// # Errors
+    /// Those of Arrow.
+    pub fn end_pass(&mut self, which: usize) -> Result<bool> {
+        self.states[which].end_pass()
+    }
+
     /// Drops the sets of distinct values, but keeps their counts and sums.
     pub fn forget_values(&mut self) {
         self.states
