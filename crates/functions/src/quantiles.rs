@@ -97,8 +97,18 @@ pub struct Places {
     /// NULL gives NULL.
     fraction: Option<f64>,
     descending: bool,
-    /// Whether the result lies between two values.
-    is_between: bool,
+    result: Between,
+}
+
+/// What a quantile is of two neighbouring values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Between {
+    /// One of them.
+    Neither,
+    /// What lies between them on the line.
+    Line,
+    /// Half of their sum.
+    Mean,
 }
 
 impl Places {
@@ -107,26 +117,30 @@ impl Places {
     /// # Errors
     /// If the fraction is no number from 0 to 1.
     pub fn of(function: &AggregateFunctionExpr) -> Result<Option<Places>> {
-        let is_between = match function.fun().name() {
-            "percentile_cont" => true,
-            "quantile_disc" => false,
+        let result = match function.fun().name() {
+            "percentile_cont" => Between::Line,
+            "quantile_disc" => Between::Neither,
+            "median" => Between::Mean,
             _ => return Ok(None),
         };
+        if function.is_distinct() {
+            return Ok(None);
+        }
         let first = function.order_bys().first();
-        Ok((!function.is_distinct())
-            .then(|| fraction(&function.expressions()))
-            .transpose()?
-            .map(|fraction| Places {
-                fraction,
-                descending: first.is_some_and(|order| order.options.descending),
-                is_between,
-            }))
+        Ok(Some(Places {
+            fraction: match result {
+                Between::Mean => Some(0.5),
+                _ => fraction(&function.expressions())?,
+            },
+            descending: first.is_some_and(|order| order.options.descending),
+            result,
+        }))
     }
 
     /// The one or two places that are read among `count` values in ascending order; `None` if the result is NULL.
     pub fn among(self, count: usize) -> Option<(usize, usize)> {
         let last = count.checked_sub(1)?;
-        if !self.is_between {
+        if self.result == Between::Neither {
             let pick = Pick {
                 fraction: self.fraction,
                 descending: self.descending,
@@ -149,16 +163,17 @@ impl Places {
     /// # Errors
     /// Those of Arrow; none for values that [`ranked`](Places::ranked) gave.
     pub fn result(self, both: &ArrayRef, count: usize) -> Result<ArrayRef> {
-        let Some(fraction) = self.fraction.filter(|_| self.is_between) else {
+        let (Some(both), Some(fraction)) = (both.as_primitive_opt::<Float64Type>(), self.fraction)
+        else {
             return Ok(both.slice(0, 1));
         };
-        let both = both.as_primitive::<Float64Type>();
-        let found = between(
-            (both.value(0), both.value(1)),
-            fraction,
-            count,
-            self.descending,
-        );
+        let (low, high) = (both.value(0), both.value(1));
+        let found = match self.result {
+            Between::Neither => low,
+            Between::Line => between((low, high), fraction, count, self.descending),
+            Between::Mean if count % 2 == 1 => low,
+            Between::Mean => (low + high) / 2.0,
+        };
         Ok(Arc::new(PrimitiveArray::<Float64Type>::from(vec![found])))
     }
 

@@ -156,25 +156,10 @@ impl SinkFactory {
         spilled.states.resize_with(PARTITIONS, Vec::new);
         full.each_chunk(|some| self.spill_states(some, &types, level, &mut spilled.states))?;
         for (place, state) in full.states().iter().enumerate() {
-            let Some((groups, values)) = state.distinct_values()? else {
-                continue;
-            };
-            let lists = spilled.values.entry(place).or_default();
-            lists.resize_with(PARTITIONS, Vec::new);
-            let all: Vec<u32> = (0..groups.len() as u32).collect();
-            for some in all.chunks(EXTENT_ROWS) {
-                let groups: Vec<u32> = some.iter().map(|row| groups[*row as usize]).collect();
-                let (keys, values) = (full.keys(&groups)?, values.at(some)?);
-                let columns: Vec<&Vector> = keys.iter().chain([&values]).collect();
-                let parts = if full.is_single_group() {
-                    let ty = self.argument(&full, place)?;
-                    RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
-                } else {
-                    let own: Vec<&Vector> = keys.iter().collect();
-                    RadixPartitioner::default().of(&own, &types, some.len(), level)?
-                };
-                self.spill_columns(&columns, &parts, lists)?;
-            }
+            state.each_value(&mut |groups, values| {
+                let lists = spilled.values.entry(place).or_default();
+                self.spill_values((&full, place), (groups, values), level, lists)
+            })?;
         }
         Ok(())
     }
@@ -196,6 +181,34 @@ impl SinkFactory {
             let columns: Vec<&Vector> = keys.iter().chain(states.iter().flatten()).collect();
             let own: Vec<&Vector> = keys.iter().collect();
             let parts = RadixPartitioner::default().of(&own, types, some.len(), level)?;
+            self.spill_columns(&columns, &parts, lists)?;
+        }
+        Ok(())
+    }
+
+    /// Spills values of accumulator `place` of `full`, each of its group, partitioned at `level`.
+    fn spill_values(
+        &self,
+        (full, place): (&Grouping, usize),
+        (groups, values): (&[u32], &Vector),
+        level: u32,
+        lists: &mut Lists,
+    ) -> Result<()> {
+        let types = self.key_types();
+        let types: Vec<&Type> = types.iter().collect();
+        lists.resize_with(PARTITIONS, Vec::new);
+        let all: Vec<u32> = (0..groups.len() as u32).collect();
+        for some in all.chunks(EXTENT_ROWS) {
+            let groups: Vec<u32> = some.iter().map(|row| groups[*row as usize]).collect();
+            let (keys, values) = (full.keys(&groups)?, values.at(some)?);
+            let columns: Vec<&Vector> = keys.iter().chain([&values]).collect();
+            let parts = if full.is_single_group() {
+                let ty = self.argument(full, place)?;
+                RadixPartitioner::default().of(&[&values], &[ty], some.len(), level)?
+            } else {
+                let own: Vec<&Vector> = keys.iter().collect();
+                RadixPartitioner::default().of(&own, &types, some.len(), level)?
+            };
             self.spill_columns(&columns, &parts, lists)?;
         }
         Ok(())

@@ -74,7 +74,7 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
     }
 
     /// The kinds of the vectors of [`state`](Accumulator::state). Empty if the only state is
-    /// [`distinct_values`](Accumulator::distinct_values).
+    /// [`each_value`](Accumulator::each_value).
     fn kinds(&self) -> Vec<Kind>;
 
     /// The state of the groups `some` as vectors, for spilling.
@@ -97,12 +97,12 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         0
     }
 
-    /// For an accumulator of distinct values: all pairs of a group and one of its values.
+    /// For an accumulator of distinct or of all values: gives `take` all pairs of a group and one of its values, some at a time.
     ///
     /// # Errors
-    /// Those of Arrow.
-    fn distinct_values(&self) -> Result<Option<(Vec<u32>, Vector)>> {
-        Ok(None)
+    /// Those of `take` and of Arrow.
+    fn each_value(&self, _take: &mut dyn FnMut(&[u32], &Vector) -> Result<()>) -> Result<()> {
+        Ok(())
     }
 
     /// Drops the set of distinct values but keeps their count and sum. The same values must not be added again.

@@ -181,8 +181,22 @@ impl Accumulator for Collected {
         self.bytes
     }
 
-    fn distinct_values(&self) -> Result<Option<(Vec<u32>, Vector)>> {
-        joined(&self.parts, self.ty.kind).map(Some)
+    fn each_value(&self, take: &mut dyn FnMut(&[u32], &Vector) -> Result<()>) -> Result<()> {
+        // Few parts at a time are copied: all of them would take the memory twice.
+        let mut rest = &self.parts[..];
+        while !rest.is_empty() {
+            let mut rows = 0;
+            let is_next = |(groups, _): &Part| {
+                let fits = rows < AT_ONCE;
+                rows += groups.len();
+                !fits
+            };
+            let (some, later) = rest.split_at(rest.iter().position(is_next).unwrap_or(rest.len()));
+            let (groups, values) = joined(some, self.ty.kind)?;
+            take(&groups, &values)?;
+            rest = later;
+        }
+        Ok(())
     }
 
     fn found(&self) -> AccumulatedValues<'_> {
@@ -302,8 +316,8 @@ mod tests {
         two.add(Some(&[0]), 1, Some(&some)).unwrap();
         one.merge(&two, &[0, 1], &[3, 0]).unwrap();
         let mut all = empty();
-        let (groups, values) = one.distinct_values().unwrap().unwrap();
-        all.add(Some(&groups), values.len(), Some(&values)).unwrap();
+        one.each_value(&mut |groups, values| all.add(Some(groups), values.len(), Some(values)))
+            .unwrap();
         assert!(all.memory() >= 4 * 8);
         let found = all.called(0, &[3, 1, 2, 0], &ty).unwrap();
         let Values::Int(values) = &found.values else {

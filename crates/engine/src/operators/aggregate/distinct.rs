@@ -100,8 +100,9 @@ impl Accumulator for DistinctValues {
         self.known.memory()
     }
 
-    fn distinct_values(&self) -> Result<Option<(Vec<u32>, Vector)>> {
-        self.known.all().map(Some)
+    fn each_value(&self, take: &mut dyn FnMut(&[u32], &Vector) -> Result<()>) -> Result<()> {
+        let (groups, values) = self.known.all()?;
+        take(&groups, &values)
     }
 
     fn forget_values(&mut self) {
