@@ -161,48 +161,55 @@ impl Places {
     /// The result for the two values at these places of `count`.
     ///
     /// # Errors
-    /// Those of Arrow; none for values that [`ranked`](Places::ranked) gave.
+    /// For values of a type that it [is not of](Places::is_of).
     pub fn result(self, both: &ArrayRef, count: usize) -> Result<ArrayRef> {
-        let (Some(both), Some(fraction)) = (both.as_primitive_opt::<Float64Type>(), self.fraction)
-        else {
-            return Ok(both.slice(0, 1));
-        };
-        let (low, high) = (both.value(0), both.value(1));
-        let found = match self.result {
-            Between::Neither => low,
-            Between::Line => between((low, high), fraction, count, self.descending),
-            Between::Mean if count % 2 == 1 => low,
-            Between::Mean => (low + high) / 2.0,
-        };
-        Ok(Arc::new(PrimitiveArray::<Float64Type>::from(vec![found])))
-    }
-
-    /// The values such that Arrow's order is that of the quantile; `None` if it is not for values of that type.
-    pub fn ranked(self, values: &ArrayRef) -> Option<ArrayRef> {
-        match values.data_type() {
-            DataType::Float64 => {
-                let values = values.as_primitive::<Float64Type>();
-                Some(Arc::new(values.unary::<_, Float64Type>(normal)))
+        match (self.result, both.data_type()) {
+            (Between::Neither, _) => Ok(both.slice(0, 1)),
+            (Between::Mean, _) if count % 2 == 1 => Ok(both.slice(0, 1)),
+            (Between::Mean, of @ DataType::Decimal128(..)) => {
+                let both = both.as_primitive::<Decimal128Type>();
+                let mean = both.value(0).midpoint(both.value(1));
+                let mean = PrimitiveArray::<Decimal128Type>::from(vec![mean]);
+                Ok(Arc::new(mean.with_data_type(of.clone())))
             }
-            of if is_ranked(of) => Some(Arc::clone(values)),
-            _ => None,
+            (kind, DataType::Float64) => {
+                let both = both.as_primitive::<Float64Type>();
+                let (low, high) = (both.value(0), both.value(1));
+                let found = match self.fraction {
+                    Some(fraction) if kind == Between::Line => {
+                        between((low, high), fraction, count, self.descending)
+                    }
+                    _ => (low + high) / 2.0,
+                };
+                Ok(Arc::new(PrimitiveArray::<Float64Type>::from(vec![found])))
+            }
+            (_, of) => plan_err!("a quantile between two values of type {of}"),
         }
     }
-}
 
-/// Whether Arrow's order of values of a type is that of [`compared`], but for the sign of a NaN of 64 bits.
-pub fn is_ranked(of: &DataType) -> bool {
-    matches!(
-        of,
-        DataType::Int16
+    /// Whether this is had of values of a type, and Arrow's order of what [`ranked`](Places::ranked) gives is that of
+    /// [`compared`].
+    pub fn is_of(self, of: &DataType) -> bool {
+        match of {
+            DataType::Float64 => true,
+            DataType::Decimal128(..) => self.result != Between::Line,
+            DataType::Int16
             | DataType::Int32
             | DataType::Int64
-            | DataType::Float64
-            | DataType::Decimal128(..)
             | DataType::Date32
             | DataType::Timestamp(TimeUnit::Microsecond, _)
-            | DataType::Utf8View
-    )
+            | DataType::Utf8View => self.result == Between::Neither,
+            _ => false,
+        }
+    }
+
+    /// The values to sort: no NaN has a sign.
+    pub fn ranked(self, values: &ArrayRef) -> ArrayRef {
+        match values.as_primitive_opt::<Float64Type>() {
+            Some(values) => Arc::new(values.unary::<_, Float64Type>(normal)),
+            None => Arc::clone(values),
+        }
+    }
 }
 
 /// The constant fraction of a call; none if it is NULL.

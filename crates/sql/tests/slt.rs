@@ -31,6 +31,8 @@ struct Database {
     executor: sql::Executor,
     /// Whether each query runs again.
     repeats: bool,
+    /// Rows of an operator that keeps more spills, if that is set.
+    room: Option<usize>,
 }
 
 /// What a test file may expect of a failure: its message.
@@ -59,6 +61,7 @@ impl Database {
             reopen,
             executor,
             repeats: false,
+            room: None,
         };
         database.open();
         database
@@ -90,6 +93,7 @@ impl Database {
         }
         let mut spill = sql::Options::spilling_to(self.directory.path());
         spill.executor = self.executor;
+        spill.execution.max_rows_before_spill = self.room;
         spill.lock_timeout = Some(Duration::from_millis(50));
         self.instance = Some(
             sql::Instance::new(store.unwrap(), Arc::clone(&self.workers), budget, spill).unwrap(),
@@ -362,8 +366,14 @@ fn fused_and_repeated() {
 }
 
 #[test]
-fn stream() {
-    run("live", false, sql::Executor::Stream);
+fn stream_that_spills() {
+    run_on(|| {
+        let mut database = Database::new("live", false, sql::Executor::Stream);
+        database.close();
+        database.room = Some(50);
+        database.open();
+        database
+    });
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::functions::quantiles::{Places, is_ranked};
+use crate::functions::quantiles::Places;
 use arrow::array::{
     Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array, make_array,
 };
@@ -226,8 +226,8 @@ impl Quantile for Aggregate {
         let value = value.evaluate(&rows)?.into_array(values.len())?;
         let nulls = NullBuffer::union(value.logical_nulls().as_ref(), values.nulls());
         let value = make_array(value.to_data().into_builder().nulls(nulls).build()?);
-        let ranked = self.places.and_then(|places| places.ranked(&value));
-        Ok(ranked.ok_or("a quantile of values without an order")?)
+        let places = self.places.ok_or("no quantile")?;
+        Ok(places.ranked(&value))
     }
 
     fn places(&self, count: usize) -> Option<(usize, usize)> {
@@ -421,11 +421,12 @@ impl Lowering<'_> {
     ) -> Function {
         let mut exprs = function.expressions();
         exprs.extend(function.order_bys().iter().map(|key| Arc::clone(&key.expr)));
+        let of = exprs
+            .first()
+            .and_then(|value| value.data_type(&schema).ok());
         let places = Places::of(&function).ok().flatten();
-        let is_ranked =
-            |of: &Arc<dyn PhysicalExpr>| of.data_type(&schema).is_ok_and(|of| is_ranked(&of));
         let call = Aggregate {
-            places: places.filter(|_| exprs.first().is_some_and(is_ranked)),
+            places: places.filter(|places| of.is_some_and(|of| places.is_of(&of))),
             function,
             exprs,
             schema,
