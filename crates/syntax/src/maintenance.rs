@@ -1,6 +1,6 @@
-//! `reindex`, `analyze`, `vacuum`, `cluster` and `checkpoint`: what they name is looked up, and there is nothing to do. What is
-//! committed is on disk. Indexes of keys are
-//! kept whole by each commit, statistics of blocks are made when these are written, and pages that are free are used again.
+//! `reindex`, `analyze`, `vacuum`, `cluster` and `checkpoint`: what they name is looked up, and there is little to do. What is
+//! committed is on disk. Indexes of keys are kept whole by each commit, statistics of blocks are made when these are written, and pages
+//! that are free are used again. `vacuum` moves what is left of blocks of which rows were deleted.
 //!
 //! ```text
 //! reindex [(option, ...)] {index | table | schema | database | system} [concurrently] name

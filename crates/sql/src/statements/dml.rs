@@ -36,7 +36,7 @@ use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
 use crate::statements::written::Written;
-use crate::statements::{constant_rows, ddl, default, in_order, keyed, using, ways};
+use crate::statements::{compact, constant_rows, ddl, default, in_order, keyed, using, ways};
 
 /// `insert into table [(columns)] values ... | query`.
 pub(crate) async fn insert(
@@ -84,6 +84,7 @@ pub(crate) async fn insert(
         children.take(&batch)?;
         written.take(batch)
     };
+    let may_replace = conflict.is_some();
     let appended = match conflict {
         None => {
             let rows = rows.map(|batch| take(batch?));
@@ -94,7 +95,10 @@ pub(crate) async fn insert(
     };
     let (writing, count, parents) = appended.map_err(in_values)?;
     written.place(&writing.tx, count)?;
-    let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
+    let mut writing = references::follow(&mut context, writing, &table, &children, parents).await?;
+    if may_replace {
+        writing = compact::after(scope, &context, writing, &table, count).await?;
+    }
     written.finish(scope, context, writing, count).await
 }
 
@@ -177,6 +181,7 @@ pub(crate) async fn delete(
         let count = ids.delete(&mut writing.tx, &name)?;
         let none = Children::new(own);
         let writing = references::follow(&mut context, writing, &table, &none, parents).await?;
+        let writing = compact::after(scope, &context, writing, &table, count).await?;
         return written
             .finish_beside(scope, context, writing, (count, beside))
             .await;
@@ -216,6 +221,7 @@ pub(crate) async fn delete(
     };
     let none = Children::new(table.definition());
     let writing = references::follow(&mut context, writing, &table, &none, parents).await?;
+    let writing = compact::after(scope, &context, writing, &table, count).await?;
     written.finish(scope, context, writing, count).await
 }
 
@@ -280,6 +286,7 @@ pub(crate) async fn update(
         .await?;
     written.place(&writing.tx, count)?;
     let writing = references::follow(&mut context, writing, &table, &children, parents).await?;
+    let writing = compact::after(scope, &context, writing, &table, count).await?;
     match beside.into_inner() {
         Some(beside) => {
             let answer = written.finish_beside(scope, context, writing, (count, beside));

@@ -1,4 +1,5 @@
-//! `reindex`, `analyze`, `vacuum` and `cluster`: what they name must be there.
+//! `reindex`, `analyze`, `vacuum` and `cluster`: what they name must be there. `vacuum` moves what is left of blocks of which rows were
+//! deleted ([`compact`]).
 
 use std::time::Instant;
 
@@ -10,8 +11,9 @@ use syntax::names::{INFORMATION_SCHEMA, PG_CATALOG, SCHEMA, base};
 use crate::error::{Error, Result};
 use crate::messages::nearest::unknown_column;
 use crate::run::answer::Answer;
-use crate::statements::indexes;
+use crate::run::context::StatementContext;
 use crate::statements::scope::Scope;
+use crate::statements::{compact, indexes};
 
 /// Looks up what is named.
 ///
@@ -29,7 +31,7 @@ pub(crate) async fn run(
         });
     }
     let context = scope.read(started).await?;
-    let mut notices = Vec::new();
+    let (mut notices, mut thin) = (Vec::new(), Vec::new());
     for named in &statement.named {
         match named {
             Named::Table(written, columns) => {
@@ -57,6 +59,9 @@ pub(crate) async fn run(
                     continue;
                 };
                 context.rights.check_owner(&context.tables, &name)?;
+                if compact::is_thin(table) {
+                    thin.push(name.clone());
+                }
                 for column in columns {
                     if table.definition().position(column).is_err() {
                         return Err(unknown_column(column, table.definition()));
@@ -78,8 +83,33 @@ pub(crate) async fn run(
             }
         }
     }
+    if statement.tag == "VACUUM" {
+        if statement.named.is_empty() {
+            thin = thin_tables(&context);
+        }
+        vacuum(scope, &thin, started).await?;
+    }
     let answer = Answer::changed(None, &context.clock);
     Ok(notices.into_iter().fold(answer, Answer::with_notice))
+}
+
+/// The tables of whose blocks so many rows were deleted that it is worth moving what is left, as far as they are the role's.
+fn thin_tables(context: &StatementContext) -> Vec<String> {
+    let tables = &context.tables;
+    let names = tables.names().into_iter();
+    let own = names.filter(|name| context.rights.check_owner(tables, name).is_ok());
+    let thin = own.filter(|name| tables.get(name).is_some_and(|own| compact::is_thin(own)));
+    thin.map(str::to_owned).collect()
+}
+
+/// Moves what is left of their thin blocks, each table in a transaction of its own.
+async fn vacuum(scope: &mut Scope<'_>, names: &[String], started: Instant) -> Result<()> {
+    for name in names {
+        let (writing, context) = scope.write("VACUUM", &[name], started).await?;
+        let (writing, _) = compact::vacuum(&context, writing, name).await?;
+        scope.keep(writing).await?;
+    }
+    Ok(())
 }
 
 /// Whether something of this name is part of the catalog, which has nothing to be kept in order.

@@ -30,11 +30,11 @@ use crate::run::generated::GeneratedColumns;
 use crate::run::row_values::{RowValues, Rows};
 use crate::run::{query, visible};
 use crate::scan::provider::Provider;
-use crate::statements::default;
 use crate::statements::merge_returning::ReturnedRows;
 use crate::statements::references::{self, Children, Parents};
 use crate::statements::remove::remove_rows;
 use crate::statements::scope::Scope;
+use crate::statements::{compact, default};
 
 /// Runs a `merge`.
 pub(crate) async fn merge(
@@ -80,6 +80,7 @@ pub(crate) async fn merge(
     let none = Children::new(definition);
     writing = references::follow(&mut context, writing, &table, &children, replaced).await?;
     writing = references::follow(&mut context, writing, &table, &none, deleted).await?;
+    writing = compact::after(scope, &context, writing, &table, count).await?;
     scope.keep(writing).await?;
     let answer = Answer::changed(Some(count), &context.clock);
     Ok(match returning {

@@ -15,6 +15,7 @@ mod beside;
 mod cascade;
 mod claims;
 mod comments;
+mod compact;
 mod composites;
 mod conflict;
 mod constant_rows;

@@ -363,7 +363,7 @@ pub(crate) async fn append(
 }
 
 /// The tables with what was written.
-pub(super) fn written(context: &StatementContext, writing: &Writing) -> Result<Arc<Tables>> {
+pub(crate) fn written(context: &StatementContext, writing: &Writing) -> Result<Arc<Tables>> {
     let catalog = context.instance.catalog.fork();
     Ok(catalog.tables(&writing.tx.view())?)
 }

@@ -12,3 +12,4 @@ pub(crate) mod space;
 pub(crate) mod statistics;
 pub(crate) mod table;
 pub(crate) mod tables;
+mod thin;
