@@ -15,12 +15,11 @@ use arrow::datatypes::DataType;
 use crate::error::{Error, Result};
 use crate::logical::aggregate_call::{AggregateCall, Quantile};
 
-/// Values that are kept in a pass: with more, each second is dropped.
+/// Values that are kept in a pass, and their bytes: with more, each second is dropped.
 const MOST: usize = 1 << 18;
-
-/// The bounds of the next pass lie so many sampled values from where the quantile is expected. Of 131,072 sampled values or more the
-/// place is wrong by 181 (the standard deviation) at most.
-const MARGIN: usize = 1 << 10;
+const MOST_BYTES: usize = 8 << 20;
+/// So many values are kept however long they are: of fewer no place can be told.
+const LEAST: usize = 64;
 
 /// The quantiles that some functions want of each group.
 #[derive(Debug)]
@@ -78,7 +77,7 @@ impl Selection {
         let mut is_open = false;
         for ((call, _), search) in &mut self.searches {
             let quantile = quantile(&self.calls, *call)?;
-            is_open |= search.end_pass(|count| quantile.places(count), self.most)?;
+            is_open |= search.end_pass(|count| quantile.places(count))?;
         }
         Ok(is_open)
     }
@@ -107,9 +106,7 @@ impl Selection {
 
     /// Bytes allocated.
     pub fn memory(&self) -> usize {
-        let searches = self.searches.values();
-        let kept = searches.flat_map(|search| &search.kept);
-        kept.map(|kept| kept.get_array_memory_size()).sum()
+        self.searches.values().map(Search::bytes).sum()
     }
 }
 
@@ -142,6 +139,9 @@ struct Search {
     /// The values that this pass is about lie between these two, of one value each, and equal neither.
     low: Option<ArrayRef>,
     high: Option<ArrayRef>,
+    /// The place that is looked for, and bounds that its value is known to lie between.
+    sought: usize,
+    outer: (Option<ArrayRef>, Option<ArrayRef>),
     /// The values less than `low`, and those not greater; the same of `high`. All are less than a bound that is not there.
     below: usize,
     to_low: usize,
@@ -163,6 +163,8 @@ impl Default for Search {
             found: BTreeMap::new(),
             low: None,
             high: None,
+            sought: 0,
+            outer: (None, None),
             below: 0,
             to_low: 0,
             before_high: 0,
@@ -205,7 +207,7 @@ impl Search {
         let first = self.inside.next_multiple_of(self.stride) - self.inside;
         self.inside += inside.len();
         self.keep(each(&inside, first, self.stride)?);
-        if self.kept_rows > most {
+        while self.kept_rows > most || self.kept_rows > LEAST && self.bytes() > MOST_BYTES {
             let all = self.all_kept()?;
             self.stride *= 2;
             (self.kept, self.kept_rows) = (vec![], 0);
@@ -221,17 +223,18 @@ impl Search {
         }
     }
 
+    fn bytes(&self) -> usize {
+        let kept = self.kept.iter();
+        kept.map(|kept| kept.get_array_memory_size()).sum()
+    }
+
     fn all_kept(&self) -> Result<ArrayRef> {
         let parts: Vec<&dyn Array> = self.kept.iter().map(AsRef::as_ref).collect();
         Ok(concat(&parts)?)
     }
 
     /// Takes the values that are known by now; if one is not, sets closer bounds and returns true.
-    fn end_pass(
-        &mut self,
-        places: impl Fn(usize) -> Option<(usize, usize)>,
-        most: usize,
-    ) -> Result<bool> {
+    fn end_pass(&mut self, places: impl Fn(usize) -> Option<(usize, usize)>) -> Result<bool> {
         if self.count == 0 {
             self.count = self.to_high;
             self.places = places(self.count).filter(|_| self.count > 0);
@@ -253,7 +256,7 @@ impl Search {
         let open = [low, high].into_iter();
         let mut open = open.filter(|place| !self.found.contains_key(place));
         if let Some(place) = open.next() {
-            self.narrow(place, sorted, most);
+            self.narrow(place, sorted);
             return Ok(true);
         }
         Ok(false)
@@ -272,14 +275,23 @@ impl Search {
         Some(sorted.slice(place - self.to_low, 1))
     }
 
-    /// Sets the bounds between which `place` is expected.
-    fn narrow(&mut self, place: usize, sorted: Option<ArrayRef>, most: usize) {
+    /// Sets the bounds between which `place` is expected. One of them is a value of the sample, so that fewer values are between them
+    /// than before.
+    fn narrow(&mut self, place: usize, sorted: Option<ArrayRef>) {
+        if self.sought != place {
+            (self.sought, self.outer) = (place, (None, None));
+        }
         if place < self.below {
             self.high = self.low.take();
+            self.low = self.outer.0.clone();
         } else if place >= self.to_high {
             self.low = self.high.take();
+            self.high = self.outer.1.clone();
         } else if let Some(sample) = sorted {
-            let margin = MARGIN.min(most / 8).max(1);
+            self.outer = (self.low.clone(), self.high.clone());
+            // Four times by what the place is wrong (the standard deviation) at most.
+            let margin = (2.0 * (sample.len() as f64).sqrt()) as usize;
+            let margin = margin.min(sample.len() / 4);
             let at = (place - self.to_low.min(place)) / self.stride;
             if let Some(low) = at.checked_sub(margin).filter(|low| *low < sample.len()) {
                 self.low = Some(compact(sample.slice(low, 1)));
@@ -384,7 +396,7 @@ mod tests {
                 selection.add(Some(&groups), &some).unwrap();
             }
             passes += 1;
-            assert!(passes < 20, "{fraction} of {values:?}");
+            assert!(passes < 30, "{fraction} of {values:?}");
             if !selection.end_pass().unwrap() {
                 break;
             }
@@ -422,6 +434,8 @@ mod tests {
         });
         let texts =
             (0..20_000).map(|row| format!("a long text of number {}", row * 7_919 % 20_011));
+        // Few of which are as many bytes as may be kept.
+        let long = (0..900).map(|row| format!("{:<60000}", row * 7_919 % 907));
         let all: Vec<ArrayRef> = vec![
             numbers(&|row| row * 7_919 % 20_011),
             numbers(&|row| row),
@@ -434,15 +448,17 @@ mod tests {
             Arc::new(nulls.collect::<Int64Array>()),
             Arc::new(floats.collect::<Float64Array>()),
             Arc::new(StringViewArray::from_iter_values(texts)),
+            Arc::new(StringViewArray::from_iter_values(long)),
             Arc::new(Int64Array::from(vec![None::<i64>; 3_000])),
             Arc::new(Int64Array::from(vec![9])),
         ];
         for values in &all {
             for fraction in [0.0, 0.25, 0.3333, 0.5, 0.99, 1.0] {
-                for most in [64, 500, 1 << 18] {
+                for most in [LEAST, 500, MOST] {
                     let (own, passes) = found(values, fraction, most);
                     assert_eq!(own, wanted(values, fraction), "{fraction} with {most}");
-                    assert!(most < values.len() || passes == 1);
+                    let is_long = values.get_array_memory_size() > MOST_BYTES;
+                    assert!(most < values.len() || is_long || passes == 1);
                 }
             }
         }
