@@ -16,7 +16,7 @@
 //! | [`temporal`], [`intervals`], `dates`, `truncate`, `patterns` | dates and times |
 //! | [`decimals`], `numeric`, [`domains`], `number_pattern` | numbers |
 //! | `texts`, `format`, [`like`], [`regular`], [`regexps`] | texts and patterns |
-//! | `aggregates`, [`sum`], `mean`, `deviations`, `quantiles`, [`windows`] | what is computed over rows |
+//! | `aggregates`, [`sum`], `mean`, `deviations`, `quantiles`, [`ranked`], [`windows`] | what is computed over rows |
 //! | [`convert`], [`casts`], [`unknown`], [`operands`], [`number_types`] | casts, and the types that values have together |
 //! | [`catalog`], [`objects`], [`descriptions`], [`privileges`], [`settings`], [`sequences`], [`advisory`] | what clients ask of a database |
 //!
@@ -94,7 +94,8 @@ mod patterns;
 mod places;
 pub mod present;
 pub mod privileges;
-pub mod quantiles;
+mod quantiles;
+pub mod ranked;
 mod read_dates;
 mod read_pattern;
 pub mod regexps;

@@ -7,7 +7,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::functions::quantiles::Places;
 use arrow::array::{
     Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array, make_array,
 };
@@ -25,6 +24,7 @@ use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregat
 use engine::{AggregateCall, Call, Expr, Function, Literal, Quantile, Result, Type, Var};
 
 use crate::functions::present;
+use crate::functions::ranked::Places;
 use crate::lower::call::failed;
 use crate::lower::expr::Scope;
 use crate::lower::lowering::{Lowering, unsupported};
