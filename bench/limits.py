@@ -51,6 +51,8 @@ QUERIES = {
     "string_agg": "select k / 10, string_agg(few, ',') from t group by k / 10",
     "median": "select n, percentile_cont(0.5) within group (order by d) from t group by n",
     "median of all": "select percentile_cont(0.5) within group (order by d) from t",
+    "quantile of texts": "select percentile_disc(0.5) within group (order by s) from t",
+    "quantiles of texts by group": "select n % 4, percentile_disc(0.9) within group (order by s) from t group by n % 4",
     "mode": "select n, mode() within group (order by few) from t group by n",
     "distinct": "select distinct s, n from t",
     "distinct on": "select distinct on (n) * from t order by n, k",

@@ -128,6 +128,11 @@ fn the_limit_bounds_what_operators_keep() {
         ),
         ("fused", "sort", "select * from t order by s"),
         (
+            "fused",
+            "quantiles of texts",
+            "select n % 2, percentile_disc(0.5) within group (order by s), median(d) from t group by n % 2",
+        ),
+        (
             "stream",
             "groups by texts",
             "select s, count(*) from t group by s",

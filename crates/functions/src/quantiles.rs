@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch,
-    RecordBatchOptions,
+    RecordBatchOptions, StringViewArray,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int16Type,
@@ -154,6 +154,11 @@ fn accumulator(pick: Pick, of: &DataType) -> Box<dyn Accumulator> {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             Numbers::<TimestampMicrosecondType>::empty(pick, of)
         }
+        DataType::Utf8View => Box::new(Texts {
+            pick,
+            pieces: Vec::new(),
+            rows: Vec::new(),
+        }),
         _ => Box::new(Values {
             pick,
             of: of.clone(),
@@ -224,6 +229,72 @@ impl<T: ArrowPrimitiveType + Debug> Accumulator for Numbers<T> {
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         for values in states[0].as_list::<i32>().iter().flatten() {
             self.take(&values);
+        }
+        Ok(())
+    }
+}
+
+/// Texts, which stay in the arrays that bring them: as values of their own they would take ten times the memory.
+#[derive(Debug)]
+struct Texts {
+    pick: Pick,
+    pieces: Vec<StringViewArray>,
+    /// The place of each text: its piece, its row there.
+    rows: Vec<(u32, u32)>,
+}
+
+impl Texts {
+    fn take(&mut self, values: &ArrayRef) -> Result<()> {
+        let piece = values.as_string_view();
+        let number = self.pieces.len() as u32;
+        let rows = 0..piece.len() as u32;
+        let rows = rows.filter(|row| piece.is_valid(*row as usize));
+        self.rows.extend(rows.map(|row| (number, row)));
+        self.pieces.push(piece.clone());
+        Ok(())
+    }
+
+    fn text(pieces: &[StringViewArray], (piece, row): (u32, u32)) -> &str {
+        pieces[piece as usize].value(row as usize)
+    }
+}
+
+impl Accumulator for Texts {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.take(&values[0])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let text = |row: &(u32, u32)| Texts::text(&self.pieces, *row);
+        if self.pick.distinct {
+            self.rows.sort_unstable_by(|a, b| text(a).cmp(text(b)));
+            self.rows.dedup_by(|a, b| text(a) == text(b));
+        }
+        let Some(place) = self.pick.place(self.rows.len()) else {
+            return Ok(ScalarValue::Utf8View(None));
+        };
+        let order = |a: &(u32, u32), b: &(u32, u32)| text(a).cmp(text(b));
+        let (_, found, _) = self.rows.select_nth_unstable_by(place, order);
+        Ok(ScalarValue::Utf8View(Some(text(found).into())))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+            + self.rows.capacity() * size_of::<(u32, u32)>()
+            + self.pieces.capacity() * size_of::<StringViewArray>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let texts = self.rows.iter().map(|row| Texts::text(&self.pieces, *row));
+        let texts = Arc::new(StringViewArray::from_iter_values(texts));
+        Ok(vec![
+            SingleRowListArrayBuilder::new(texts).build_list_scalar(),
+        ])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        for values in states[0].as_list::<i32>().iter().flatten() {
+            self.take(&values)?;
         }
         Ok(())
     }
@@ -324,13 +395,21 @@ mod tests {
                 number => number.map(|number| number as f64 / 4.0),
             });
             let floats: ArrayRef = Arc::new(floats.collect::<Float64Array>());
-            let numbers: ArrayRef = Arc::new(Int64Array::from(numbers));
+            let integers: ArrayRef = Arc::new(Int64Array::from(numbers.clone()));
             let pick = Pick {
                 fraction: [Some(0.0), Some(1.0), Some(rng.f64()), None][rng.usize(0..4)],
                 descending: rng.bool(),
                 distinct: rng.bool(),
             };
-            for all in [numbers, floats] {
+            let text = |number: i64| {
+                format!(
+                    "{number:+}{}",
+                    "long ".repeat(number.unsigned_abs() as usize)
+                )
+            };
+            let texts = numbers.iter().map(|number| number.map(text));
+            let texts: ArrayRef = Arc::new(texts.collect::<StringViewArray>());
+            for all in [integers, floats, texts] {
                 let of = all.data_type();
                 let mut sorted: Vec<ScalarValue> = (0..all.len())
                     .filter(|row| all.is_valid(*row))

@@ -10,6 +10,7 @@ use crate::execute::sink::{AggregateSink, SinkFactory, SinkState, SpilledGroups}
 use crate::logical::relation::Fold;
 use crate::memory::reservation::{Reservation, SLACK};
 use crate::memory::spill::{EXTENT_ROWS, Extent, numbered};
+use crate::operators::aggregate::grouping::Grouping;
 use crate::physical::program::{GroupJoin, Sink};
 use crate::vector::radix::LAST_LEVEL;
 use crate::vector::rows::Materialized;
@@ -53,7 +54,8 @@ impl QueryState {
         all.groups.held = Reservation::default();
         let taken = self.take(number, bytes, "an aggregate");
         let few = bytes <= SLACK || taken.is_ok() && !self.is_full();
-        let fits = few && all.groups.group_count() <= self.room();
+        let fits =
+            few && all.groups.group_count() <= self.room() && self.can_finish(&[&all.groups]);
         if !all.spilled.is_empty() || !fits && factory.may_spill && !all.groups.is_by_row() {
             self.held[number].clear();
             factory.spill_groups(&mut all, 0)?;
@@ -81,7 +83,7 @@ impl QueryState {
         &self,
         factory: &SinkFactory,
         all: &mut AggregateSink,
-        groups: crate::operators::aggregate::grouping::Grouping,
+        groups: Grouping,
     ) -> Result<()> {
         let mut grown = all.groups.memory();
         if all.groups.grows() {
@@ -206,7 +208,9 @@ impl QueryState {
             }
             for (place, lists) in &spilled.values {
                 let all: Vec<&Extent> = lists[part].iter().collect();
-                if level == LAST_LEVEL && self.selected(factory, &mut aggregate, *place, &all)? {
+                // A single group cannot be divided.
+                let is_last = level == LAST_LEVEL || aggregate.groups.group_count() == 1;
+                if is_last && self.selected(factory, &mut aggregate, *place, &all)? {
                     continue;
                 }
                 for extent in &lists[part] {
@@ -214,7 +218,8 @@ impl QueryState {
                     self.keep(factory, &mut aggregate, level)?;
                 }
             }
-            if aggregate.spilled.is_empty() {
+            let is_last = level == LAST_LEVEL || aggregate.groups.group_count() == 1;
+            if aggregate.spilled.is_empty() && (is_last || self.can_finish(&[&aggregate.groups])) {
                 self.spill_results(factory, aggregate, results)?;
                 continue;
             }
@@ -224,6 +229,14 @@ impl QueryState {
             self.finish_partitions(factory, spilled, level + 1, results)?;
         }
         Ok(())
+    }
+
+    /// Whether there is memory to compute the results of partitions of groups, as many at a time as there are workers.
+    pub(super) fn can_finish(&self, parts: &[&Grouping]) -> bool {
+        let most = parts.iter().map(|groups| groups.memory_to_finish()).max();
+        let at_once = self.runtime.workers.threads().min(parts.len());
+        let bytes = (most.unwrap_or(0) * at_once) as u64;
+        Reservation::take(&self.runtime.budget, bytes, "an aggregate").is_ok()
     }
 
     /// Finds what is asked of the values `all` of accumulator `place` by passes over them, if they do not fit in memory and that can be
@@ -240,12 +253,14 @@ impl QueryState {
         };
         let groups = &mut aggregate.groups;
         let rows: usize = all.iter().map(|extent| extent.rows).sum();
-        // Kept, sorted by group, and kept once more by the function.
-        let bytes = 3 * all.iter().map(|extent| extent.memory).sum::<usize>();
-        let wanted = groups.memory() + bytes;
+        // Kept, then sorted by group, and kept once more by the function, unless the values of another one are more.
+        let bytes: usize = all.iter().map(|extent| extent.memory).sum();
+        let bytes = bytes + groups.memory_to_finish().max(2 * bytes);
         let what = "the values of an aggregate";
         let budget = &self.runtime.budget;
-        if rows <= factory.room && groups.held.cover(budget, wanted, what).is_ok() {
+        let fits = || Reservation::take(budget, bytes as u64, what).is_ok();
+        let held = groups.held.cover(budget, groups.memory(), what);
+        if rows <= factory.room && held.is_ok() && fits() {
             return Ok(false);
         }
         if !groups.select(place, folds) {

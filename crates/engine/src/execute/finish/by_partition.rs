@@ -58,7 +58,8 @@ impl QueryState {
         let taken = self.take(number, bytes, "an aggregate");
         let few = bytes <= SLACK || taken.is_ok() && !self.is_full();
         let count: usize = merged.iter().map(Grouping::group_count).sum();
-        if !(few && count <= self.room()) {
+        let can_finish = self.can_finish(&merged.iter().collect::<Vec<_>>());
+        if !(few && count <= self.room() && can_finish) {
             if factory.may_spill {
                 self.held[number].clear();
                 return self.spill_and_finish(number, factory, merged);

@@ -97,6 +97,11 @@ pub(crate) trait Accumulator: fmt::Debug + Send + Sync + Any {
         0
     }
 
+    /// The bytes that finishing it takes for a moment beside these.
+    fn memory_to_finish(&self) -> usize {
+        0
+    }
+
     /// For an accumulator of distinct or of all values: gives `take` all pairs of a group and one of its values, some at a time.
     ///
     /// # Errors

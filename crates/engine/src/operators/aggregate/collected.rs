@@ -181,6 +181,11 @@ impl Accumulator for Collected {
         self.bytes
     }
 
+    fn memory_to_finish(&self) -> usize {
+        // They are sorted by group, and the function keeps them once more.
+        2 * self.bytes
+    }
+
     fn each_value(&self, take: &mut dyn FnMut(&[u32], &Vector) -> Result<()>) -> Result<()> {
         // Few parts at a time are copied: all of them would take the memory twice.
         let mut rest = &self.parts[..];

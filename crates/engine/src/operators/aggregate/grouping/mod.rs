@@ -320,6 +320,13 @@ impl Grouping {
         keys + states.sum::<usize>() + self.chunks.memory()
     }
 
+    /// The bytes that finishing the groups takes for a moment beside these.
+    pub fn memory_to_finish(&self) -> usize {
+        let states = self.states.iter().map(|state| state.memory_to_finish());
+        // One after the other.
+        states.max().unwrap_or(0)
+    }
+
     /// Whether it is a group join.
     pub fn is_by_row(&self) -> bool {
         matches!(self.key_index, KeyIndex::Row { .. })
