@@ -290,7 +290,6 @@ async fn search(index: &mut Index<'_>, place: Place<'_>, new: &[Hashed]) -> Resu
         let mut sorted: Vec<(&[u8], usize)> = keys.iter().map(|(at, key)| (key, at)).collect();
         sorted.sort_unstable();
         for (key, at) in sorted {
-            // Between rows that are hashed there may be some that have ranges.
             let own = RowId::Block {
                 key: hashed.block,
                 row: (hashed.rows.start + at as u32) as u16,
