@@ -397,7 +397,16 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(5);
         let mut all: Vec<i64> = (0..5_000).collect();
         random.shuffle(&mut all);
-        assert_eq!(sorted(all.clone(), &[]), (vec![], vec![0..5_000]));
+        assert_eq!(
+            sorted(all.clone(), &[]),
+            (
+                vec![],
+                vec![Range {
+                    start: 0,
+                    end: 5_000
+                }]
+            )
+        );
         // Between them a stretch; without it, they are two.
         all.splice(2_000..2_000, 10_000..11_000);
         let (ranges, hashed) = sorted(all, &[]);
@@ -416,7 +425,16 @@ mod tests {
             all.sort_unstable();
             all.dedup();
             let rows = all.len() as u32;
-            assert_eq!(sorted(all, &[]), (vec![0..rows], vec![]));
+            assert_eq!(
+                sorted(all, &[]),
+                (
+                    vec![Range {
+                        start: 0,
+                        end: rows
+                    }],
+                    vec![]
+                )
+            );
         }
     }
 }

@@ -139,6 +139,15 @@ impl Mask {
     }
 }
 
+/// The places of the bits that are set, ascending.
+pub(crate) fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(index, word)| {
+        let rest = std::iter::successors(Some(*word), |rest| Some(rest & rest.wrapping_sub(1)));
+        let rest = rest.take_while(|rest| *rest != 0);
+        rest.map(move |rest| index * 64 + rest.trailing_zeros() as usize)
+    })
+}
+
 /// The bits of a word, the one at this place, that stand for rows of `range`, which ends behind the word's first row.
 fn bits(at: usize, range: &Range<usize>) -> u64 {
     let start = at * 64;

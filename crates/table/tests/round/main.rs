@@ -7,7 +7,7 @@ mod numbers;
 use std::sync::Arc;
 
 use arrow::array::*;
-use arrow::compute::concat_batches;
+use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::*;
 use futures::executor::block_on;
 use memory::Traffic;
@@ -81,7 +81,21 @@ impl Case {
     fn scan(&self, filters: &[Filter]) -> RecordBatch {
         let table = self.table();
         let all = (0..table.schema().fields().len()).collect();
-        let scan = Scan::new(table, all, false);
+        self.deliver(&Scan::new(table, all, false), filters)
+    }
+
+    /// As [`scan`](Case::scan), of each so many-th row.
+    fn scan_some(&self, step: usize, filters: &[Filter]) -> RecordBatch {
+        let table = self.table();
+        let all = self.deliver(&Scan::new(table.clone(), vec![], true), &[]);
+        let all = all.column(0).as_primitive::<UInt64Type>();
+        let chosen: Vec<u64> = all.values().iter().copied().step_by(step).collect();
+        let columns = (0..table.schema().fields().len()).collect();
+        let scan = Scan::new(Arc::new(table.choose("", &chosen)), columns, false);
+        self.deliver(&scan, filters)
+    }
+
+    fn deliver(&self, scan: &Scan, filters: &[Filter]) -> RecordBatch {
         let pool = self.store.pool();
         let traffic = Traffic::new(pool.nodes());
         let mut batches = vec![];
@@ -356,6 +370,12 @@ proptest! {
         case.insert(&batch.slice(batch.num_rows() - head, head));
         let filters = filters(&batch, seed);
         assert_same(&case.scan(&filters), &naive(&batch, &filters));
+        // Of few rows of a page only these are read.
+        for step in [1_000, 50, 3] {
+            let chosen = (0..batch.num_rows() as u32).step_by(step);
+            let chosen = take_record_batch(&batch, &UInt32Array::from_iter_values(chosen)).unwrap();
+            assert_same(&case.scan_some(step, &filters), &naive(&chosen, &filters));
+        }
     }
 
     #[test]

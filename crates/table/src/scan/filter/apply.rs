@@ -15,8 +15,9 @@ use crate::format::block::{Block, Encoding, Matrix, Zone};
 use crate::format::page::cast;
 use crate::scan::chunk::PinnedChunk;
 use crate::scan::decode::decode;
+use crate::scan::filter::few::by_rows;
 use crate::scan::filter::predicate::{Answers, Filter, Form};
-use crate::scan::mask::Mask;
+use crate::scan::mask::{Mask, set_bits};
 use crate::scan::rows::Rows;
 
 /// Rows tested at a time where values must be decoded.
@@ -175,6 +176,10 @@ fn by_keys(
         if !wanted.any_in(rows.clone()) {
             continue;
         }
+        if let Some(read) = by_rows((chunk, index), wanted, hits, key)? {
+            count(block, chunk, index, read)?;
+            continue;
+        }
         // Keys are of 64 bits.
         let Ok(base) = i64::try_from(chunk.base(index)) else {
             continue;
@@ -192,7 +197,7 @@ fn by_keys(
                 }
             }
         }
-        count(block, chunk, index)?;
+        count(block, chunk, index, chunk.page_rows(index).len())?;
     }
     if let Some(valid) = chunk.validity() {
         hits.and_bytes(valid);
@@ -212,15 +217,6 @@ fn test_keys<T: Stored>(keys: &Keys, values: &[T], base: i64, wanted: &[u64], in
     for (at, row) in set_bits(wanted).enumerate() {
         into[row / 64] |= (found[at / 64] >> (at % 64) & 1) << (row % 64);
     }
-}
-
-/// The places of the bits that are set, ascending.
-fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(index, word)| {
-        let rest = std::iter::successors(Some(*word), |rest| Some(rest & rest.wrapping_sub(1)));
-        let rest = rest.take_while(|rest| *rest != 0);
-        rest.map(move |rest| index * 64 + rest.trailing_zeros() as usize)
-    })
 }
 
 fn by_ranges(
@@ -246,6 +242,10 @@ fn by_ranges(
         if !wanted.any_in(rows.clone()) {
             continue;
         }
+        if let Some(read) = by_rows((chunk, index), wanted, hits, inside)? {
+            count(block, chunk, index, read)?;
+            continue;
+        }
         for (low, high) in ranges {
             let (low, high) = ((*low).max(min), (*high).min(max));
             if low > high {
@@ -256,7 +256,7 @@ fn by_ranges(
                 break;
             }
             compare(chunk, index, low, high, hits)?;
-            count(block, chunk, index)?;
+            count(block, chunk, index, chunk.page_rows(index).len())?;
         }
     }
     if let Some(valid) = chunk.validity() {
@@ -265,9 +265,14 @@ fn by_ranges(
     Ok(())
 }
 
-/// Adds a page's bytes, all of which a kernel just consumed.
-fn count(block: &FilteredBlock<'_>, chunk: &PinnedChunk<'_>, index: usize) -> Result<()> {
-    let bytes = (chunk.page_rows(index).len() * chunk.matrix.width()) as u64;
+/// Adds the bytes of so many rows of a page that were just read.
+fn count(
+    block: &FilteredBlock<'_>,
+    chunk: &PinnedChunk<'_>,
+    index: usize,
+    rows: usize,
+) -> Result<()> {
+    let bytes = (rows * chunk.matrix.width()) as u64;
     block
         .traffic
         .add((block.here)(), chunk.page(index)?.node(), bytes);
@@ -328,7 +333,12 @@ fn by_labels(
     let chunk = &block.chunks[chunk].1;
     for index in 0..chunk.matrix.pages.len() {
         let rows = chunk.page_rows(index);
+        let hit = |code: i128| answers.hits.get(code as usize).copied().unwrap_or(false);
         if !wanted.any_in(rows.clone()) {
+            continue;
+        }
+        if let Some(read) = by_rows((chunk, index), wanted, hits, hit)? {
+            count(block, chunk, index, read)?;
             continue;
         }
         let into = hits.words_mut(rows);
@@ -337,7 +347,7 @@ fn by_labels(
             2 => codes(chunk.values::<u16>(index)?, answers, into),
             _ => codes(chunk.values::<u32>(index)?, answers, into),
         }
-        count(block, chunk, index)?;
+        count(block, chunk, index, chunk.page_rows(index).len())?;
     }
     match chunk.validity() {
         Some(valid) if answers.null => hits.or_not_bytes(valid),
