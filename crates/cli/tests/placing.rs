@@ -344,6 +344,15 @@ fn strategies_place_the_threads_of_array_queries_from_outside() {
         shown.contains("node 0, ") && shown.contains("node 1, "),
         "{shown}"
     );
+    let choices = shown
+        .lines()
+        .filter(|line| line.starts_with("speed and energy"));
+    let choices: Vec<&str> = choices.collect();
+    assert!(
+        choices[0].contains("a model of xeon-2630: 12 threads, as quick as can be"),
+        "{shown}"
+    );
+    assert!(choices.iter().all(|line| line.ends_with('J')), "{shown}");
 }
 
 /// The same inside a program: each strategy's cpus are those of the workers, and change no result.

@@ -8,6 +8,7 @@
 //! | [`Classes`] | the equivalence classes of placements: counted, enumerated, sampled |
 //! | [`search`] | Bayesian optimisation: a placement near the best after few runs of the workload |
 //! | [`table`] | recorded costs of placements, to evaluate searches without running anything |
+//! | [`cost`] | seconds and joules from counted bytes, by a model of a machine |
 //! | [`arrays`] | how threads share the chunks of an array, and a scheduler for queries over them |
 //! | [`apply`] | binding threads to their cpus, and undoing it |
 //!
@@ -31,6 +32,7 @@
 pub mod apply;
 pub mod arrays;
 mod classes;
+pub mod cost;
 mod cpu_list;
 mod cpus;
 mod error;

@@ -15,6 +15,8 @@ pub enum Unit {
     Bytes,
     /// Seconds; shown in s, ms, ...
     Seconds,
+    /// Joules; shown in J, mJ, ...
+    Joules,
     /// A part of a whole, 0 to 1; shown in %.
     Share,
     /// How many times as much.
@@ -39,6 +41,8 @@ const BYTES: [(f64, &str); 5] = [
     (1.0, "B"),
 ];
 const SECONDS: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+
+const JOULES: [(f64, &str); 4] = [(1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ")];
 
 /// The first scale that is not above `value`, else the last.
 fn scale<'a>(scales: &[(f64, &'a str)], value: f64) -> (f64, &'a str) {
@@ -68,6 +72,8 @@ impl Unit {
             Unit::Bytes => with(value, &BYTES, " "),
             Unit::Seconds if value == 0.0 => "0 s".to_owned(),
             Unit::Seconds => with(value, &SECONDS, " "),
+            Unit::Joules if value == 0.0 => "0 J".to_owned(),
+            Unit::Joules => with(value, &JOULES, " "),
             Unit::Share => format!("{} %", percent(value * 100.0)),
             Unit::Ratio => format!("{}×", digits(value)),
             Unit::Doubled => doubled(value),
@@ -82,6 +88,8 @@ impl Unit {
             Unit::Bytes => scale(&BYTES, most),
             Unit::Seconds if most == 0.0 => (1.0, "s"),
             Unit::Seconds => scale(&SECONDS, most),
+            Unit::Joules if most == 0.0 => (1.0, "J"),
+            Unit::Joules => scale(&JOULES, most),
             Unit::Share => (0.01, "%"),
             // That it is a ratio stands in the axis' name.
             Unit::Ratio | Unit::Doubled => (1.0, ""),
@@ -199,6 +207,8 @@ mod tests {
             (Unit::Seconds, 0.156, "156 ms"),
             (Unit::Seconds, 0.9999, "1.00 s"),
             (Unit::Seconds, 0.0, "0 s"),
+            (Unit::Joules, 0.0021, "2.10 mJ"),
+            (Unit::Joules, 0.0, "0 J"),
             (Unit::Share, 1.0, "100 %"),
             (Unit::Share, 0.03, "3.0 %"),
             (Unit::Share, 0.0003, "0.030 %"),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
 use crate::error::{Error, Result};
+use crate::rates::Rates;
 
 /// The most hardware threads a machine may have.
 pub const MAX_CPUS: usize = 4096;
@@ -109,6 +110,7 @@ pub struct Machine {
     /// Row-major, `nodes.len()` squared (invariant 4).
     pub(crate) distances: Vec<u32>,
     pub(crate) notes: Vec<String>,
+    pub(crate) rates: Option<Rates>,
 }
 
 impl Machine {
@@ -208,6 +210,18 @@ impl Machine {
     /// What could not be found out, and what was assumed instead; usually empty.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// How fast its parts are and what power they take, where its description says.
+    pub fn rates(&self) -> Option<&Rates> {
+        self.rates.as_ref()
+    }
+
+    /// The same machine with other rates, such as measured ones.
+    #[must_use]
+    pub fn with_rates(mut self, rates: Rates) -> Machine {
+        self.rates = Some(rates);
+        self
     }
 
     /// Brings the parts into their documented order and checks the invariants. Distances that

@@ -65,6 +65,7 @@ impl Parts {
             distances: distances.unwrap_or_default(),
             nodes,
             notes: self.notes,
+            rates: None,
         };
         machine.assembled()
     }

@@ -2,10 +2,11 @@
 //!
 //! A description is lines of a key and a value; `#` starts a comment, which says where the
 //! figures are from. `about` is one line for people, `synthetic` an hwloc synthetic description,
-//! and each `distance` one row of the distance matrix.
+//! each `distance` one row of the distance matrix, and each `rate` one of its [`Rates`], by its name.
 
 use crate::error::{Error, Result};
 use crate::machine::{Machine, Source};
+use crate::rates::Rates;
 use crate::synthetic;
 
 /// Names of the machine descriptions that are part of this crate, for
@@ -32,6 +33,7 @@ fn describe(name: &'static str, text: &str) -> Result<Machine> {
         why,
     };
     let (mut about, mut synthetic, mut distances) = ("", "", Vec::new());
+    let mut rates = Rates::NONE;
     for line in text
         .lines()
         .map(str::trim)
@@ -46,6 +48,10 @@ fn describe(name: &'static str, text: &str) -> Result<Machine> {
                     distances.push(distance.map_err(|_| wrong(format!("'{cell}' in '{line}'")))?);
                 }
             }
+            Some(("rate", rate)) => {
+                let set = rates.set(rate.trim());
+                set.ok_or_else(|| wrong(format!("'{line}' is no rate above 0")))?;
+            }
             _ => return Err(wrong(format!("'{line}' is not understood"))),
         }
     }
@@ -55,7 +61,11 @@ fn describe(name: &'static str, text: &str) -> Result<Machine> {
             "the distances do not form a matrix of all nodes".into(),
         ));
     }
+    if let Some(missing) = rates.missing() {
+        return Err(wrong(format!("the rate {missing} is missing")));
+    }
     machine.distances = distances;
+    machine.rates = Some(rates);
     machine.source = Source::Shipped(name);
     machine.about = about.to_owned();
     machine.assembled()
@@ -72,6 +82,9 @@ mod tests {
             "synthetic node:1 core:1 pu:1\ndistance ten",
             "synthetic node:1 core:1 pu:1\ndistance 10\ncolour red",
             "distance 10",
+            "synthetic node:1 core:1 pu:1\ndistance 10",
+            "synthetic node:1 core:1 pu:1\ndistance 10\nrate speed 4",
+            "synthetic node:1 core:1 pu:1\ndistance 10\nrate lines 0",
         ] {
             let error = describe("test", text).unwrap_err();
             assert!(error.to_string().contains("test"), "{error}");

@@ -2,7 +2,7 @@
 //! placement then reads locally and remotely, and a [`schedule`] that chooses both from where the chunks lie.
 //!
 //! Bytes are counted, not timed: what a thread reads of a chunk on its own node is local, the rest remote, and a remote
-//! byte weighs as much more as its node is further away.
+//! byte weighs as much more as its node is further away. [`choices`] trades time against energy, by a [model](crate::cost) of the machine.
 //!
 //! ```
 //! use placement::arrays::{Chunk, Goal, Load, Sharing, schedule};
@@ -28,6 +28,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod choices;
 mod cut;
 mod division;
 mod flow;
@@ -35,6 +36,7 @@ mod goal;
 mod load;
 mod schedule;
 
+pub use choices::{Choice, choices};
 pub use division::{Chunk, Division, Piece, Sharing};
 pub use goal::{Goal, LEAST_PIECE};
 pub use load::Load;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use array::Plan;
 use placement::Site;
-use placement::arrays::{Chunk, Goal, schedule};
+use placement::arrays::{Chunk, Goal, choices, schedule};
 use topology::Machine;
 use workers::Workers;
 
@@ -17,7 +17,8 @@ use crate::store::plain::Plain;
 /// The most chunks that are scheduled one by one.
 const MOST: usize = 100_000;
 
-/// Writes the reasons of the scheduler for a query, a line each; nothing if it reads no stored array.
+/// Writes the reasons of the scheduler for a query, a line each, and how time and energy could be traded; nothing if it reads no
+/// stored array.
 ///
 /// # Errors
 /// What is wrong with the query; if nothing can be written.
@@ -46,9 +47,27 @@ pub fn write(
     };
     let chunks: Vec<Chunk> = reads.iter().map(chunk).collect();
     let threads = opened.workers.width().max(1);
-    let schedule = schedule(&Site::new(&machine), threads, &chunks, Goal::Shortest)?;
+    let site = Site::new(&machine);
+    let schedule = schedule(&site, threads, &chunks, Goal::Shortest)?;
     for why in schedule.why() {
         writeln!(out, "threads: {why}")?;
+    }
+    let rates = match machine.rates() {
+        Some(_) => machine.name(),
+        None => "a typical server's parts",
+    };
+    for choice in choices(&site, threads, &chunks)? {
+        let goal = match choice.goal {
+            Goal::Shortest => "as quick as can be",
+            Goal::Local => "as local as can be",
+        };
+        writeln!(
+            out,
+            "speed and energy, by a model of {rates}: {} threads, {goal}: {:.3} ms and {:.3} mJ",
+            choice.threads,
+            choice.cost.seconds * 1e3,
+            choice.cost.joules() * 1e3
+        )?;
     }
     Ok(())
 }

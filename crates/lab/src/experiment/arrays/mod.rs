@@ -1,10 +1,11 @@
 //! The experiments of the text on thread placement for array databases (rows T4, T5, T8 to T11): strategies by chunks and
 //! selectivity, every mapping of threads, two machines, and the scheduler for array queries.
 //!
-//! Bytes are counted in software over the description of a machine ([`traffic`]), on any machine within minutes. With
-//! `--emulate` an emulated machine counts some of them as well. Times are those of the machine at hand, and are taken
-//! only where `--gib` asks for them.
+//! Bytes are counted in software over the description of a machine ([`traffic`]), on any machine within minutes, and a model of
+//! that machine ([`placement::cost`]) makes seconds and joules of them. With `--emulate` an emulated machine counts some of
+//! the bytes as well. Times of the machine at hand are taken only where `--gib` asks for them.
 
+mod cache;
 mod chunks;
 mod emulated;
 mod given;
@@ -17,6 +18,7 @@ mod times;
 mod traffic;
 mod variants;
 mod work;
+mod works;
 
 use clap::Args;
 use report::{Report, Table};
@@ -219,10 +221,10 @@ impl Arrays {
 
     fn page(&self, sections: &[Section], command: &str) -> Result<Report> {
         let mut report = Report::new("Thread placement for queries over arrays", command)
-            .lead("The experiments of the text on array databases: where the bytes of subarray queries come from under each placement strategy, every mapping of threads, and a scheduler made for array queries, beside the text's own numbers.")
+            .lead("The experiments of the text on array databases: where the bytes of subarray queries come from under each placement strategy and what time and energy follow from that, every mapping of threads, and a scheduler made for array queries, beside the text's own numbers.")
             .machine(self.on(SKYLAKE)?)
-            .fact("Counts, not times", "bytes are counted by a model of threads, memory and last-level caches; no figure here is a speed-up, but where the text's own is quoted")
-            .fact("Model", "threads take turns by blocks of 64 KiB; caches of 16 ways that forget what was least recently used; first touch; no prefetching, no private caches; what may run anywhere is moved at random")
+            .fact("A model", "bytes are counted by a model of threads, memory and last-level caches; time and energy are computed from them by a model of the machine's cores, memories and links, and measured nowhere (placement::cost)")
+            .fact("Counting", "threads take turns by blocks of 64 KiB; caches of 16 ways that forget what was least recently used; first touch; no prefetching, no private caches; what may run anywhere is moved at random")
             .fact("Strategies", "os: any cpu; compact, sparse, shared: atoll pin; petri: the cores that the text's net hands out for so many busy threads; random: the best of 20 that are like neither compact nor sparse")
             .fact("Text", text::SOURCE);
         if self.quick {

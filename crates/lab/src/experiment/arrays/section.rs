@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::traffic::Counted;
 use super::variants::{OS, Row};
+use super::work::System;
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
@@ -56,43 +57,41 @@ pub(super) fn step(desk: &mut Desk<'_>, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A line for each variant of each case; its cost and its busiest core beside those of the system at `base`.
+/// A line for each variant of each case; its weighted bytes and its speed beside those of the system at `base`.
 pub(super) fn table(rows: &[Row], of: &str, base: &str, caption: &str) -> Table {
     let header = [
         "threads",
         of,
         "strategy",
         "from memory",
-        "local",
-        "remote",
         "remote share",
         "cache misses",
         "weighted",
-        "busiest core",
+        "time",
+        "speed-up",
+        "memory's energy",
+        "all energy",
         "variation",
     ];
     let mut table = Table::new(header).caption(format!(
-        "{caption} Cache misses: of what the last-level caches were asked for. Weighted: bytes from memory, those of other nodes times their distance, and of them those of the busiest core; both beside those under os at {base}. Variation: standard deviation over mean where the system moves threads."
+        "{caption} Cache misses: of what the last-level caches were asked for. Weighted: bytes from memory, those of other nodes times their distance, beside those under os at {base}. Time and energy: of the model of the machine; the speed-up is over os at {base}. Variation: of weighted bytes, standard deviation over mean where the system moves threads."
     ));
     for row in rows {
         let counted = &row.counted;
-        let share = |figure: fn(&Counted) -> f64| {
-            Cell::number(
-                relative(rows, base, row, figure).unwrap_or(f64::NAN),
-                Unit::Share,
-            )
-        };
+        let beside =
+            |figure: fn(&Counted) -> f64| relative(rows, base, row, figure).unwrap_or(f64::NAN);
         table.row([
             Cell::from(row.system.name()),
             Cell::from(row.case.as_str()),
             Cell::from(row.variant.as_str()),
             Cell::number(counted.local + counted.remote, Unit::Bytes),
-            Cell::number(counted.local, Unit::Bytes),
-            Cell::number(counted.remote, Unit::Bytes),
             Cell::number(counted.remote_share(), Unit::Share),
             Cell::number(counted.miss_ratio(), Unit::Share),
-            share(|counted| counted.weighted),
-            share(|counted| counted.busiest),
+            Cell::number(beside(|counted| counted.weighted), Unit::Share),
+            Cell::number(counted.seconds, Unit::Seconds),
+            Cell::number(1.0 / beside(|counted| counted.seconds), Unit::Ratio),
+            Cell::number(counted.memory_joules, Unit::Joules),
+            Cell::number(counted.joules, Unit::Joules),
             row.variation.map_or(Cell::written("–"), |variation| {
                 Cell::number(variation, Unit::Share)
             }),
@@ -113,6 +112,30 @@ pub(super) fn relative(
     };
     let base = rows.iter().find(same)?;
     Some(figure(&row.counted) / figure(&base.counted))
+}
+
+/// How much faster than the system at a base case the variants of each case are, by the model.
+pub(super) fn speeds(rows: &[Row], of: System, base: &str, cases: &[&str]) -> Plot {
+    let own: Vec<&Row> = rows.iter().filter(|row| row.system == of).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for row in &own {
+        if !names.contains(&row.variant.as_str()) {
+            names.push(&row.variant);
+        }
+    }
+    let title = format!("{}: speed-up over os at {base}, by the model", of.name());
+    let mut bars = Bars::new(title, "times as fast", Unit::Ratio).series(names.iter().copied());
+    for case in cases {
+        let value = |name: &&str| {
+            let row = own
+                .iter()
+                .find(|row| row.case == *case && row.variant == **name);
+            let time = row.and_then(|row| relative(rows, base, row, |counted| counted.seconds));
+            1.0 / time.unwrap_or(f64::NAN)
+        };
+        bars.category(*case, names.iter().map(value));
+    }
+    bars.into()
 }
 
 /// Local and remote bytes of the variants of a case.

@@ -197,11 +197,11 @@ pub(super) fn table(figure: u32, found: &[Found]) -> Table {
         "section",
         "SAVIME",
         "SciDB",
-        "counted: groups",
-        "counted: instances",
+        "model: groups",
+        "model: instances",
     ];
     let mut table = Table::new(header)
-        .caption("The text's numbers were measured on its machines; those at the right count bytes. A speed-up has nothing beside it.");
+        .caption("The text's numbers were measured on its machines; those at the right are of a model: it counts bytes, and computes time and energy from them.");
     for said in SAID.iter().filter(|said| said.figure == figure) {
         let own = found.iter().find(|(key, ..)| *key == said.key);
         let cell = |value: Option<f64>| match value {
@@ -226,7 +226,7 @@ pub(super) fn bars(figure: u32, key: &str, found: &[Found]) -> Option<Bars> {
         .iter()
         .find(|said| said.figure == figure && said.key == key)?;
     let own = found.iter().find(|(other, ..)| *other == key)?;
-    let mut bars = Bars::new(said.what, "times", said.unit).series(["the text's", "counted here"]);
+    let mut bars = Bars::new(said.what, "times", said.unit).series(["the text's", "the model's"]);
     if let (Some(text), Some(here)) = (said.savime, own.1) {
         bars.category("SAVIME; groups", [text, here]);
     }

@@ -17,6 +17,9 @@ pub(super) const SCHEDULER: &str = "scheduler";
 /// The baseline.
 pub(super) const OS: &str = "os";
 
+/// Of what the system needs, what must be gained for shares of it to say something.
+const LEAST: f64 = 0.05;
+
 /// Which machine, and how thoroughly.
 pub(super) struct Setting {
     pub site: Site,
@@ -85,7 +88,7 @@ impl Setting {
         let random = random
             .iter()
             .map(|placement| model.count(placement, &task, 1));
-        let best = random.min_by(|a, b| a.weighted.total_cmp(&b.weighted));
+        let best = random.min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         rows.extend(best.map(|best| row(RANDOM, best, None)));
         let schedule = schedule(&self.site, self.threads, &case.chunks, Goal::Shortest)?;
         let own = Task::scheduled(&schedule, &case.chunks, case.keep);
@@ -155,7 +158,7 @@ fn petri(machine: &Machine, busy: usize) -> Result<CpuSet> {
 }
 
 /// The share of the gain that could be had which the strategies with a name have, in the mean: from the system's own to
-/// the best. `None` where nothing can be gained.
+/// the best. One that loses has none of it; `None` where next to nothing can be gained.
 pub(super) fn reached(rows: &[&Row], best: f64, figure: impl Fn(&Counted) -> f64) -> Option<f64> {
     let os = rows.iter().find(|row| row.variant == OS)?;
     let gain = figure(&os.counted) - best;
@@ -164,9 +167,10 @@ pub(super) fn reached(rows: &[&Row], best: f64, figure: impl Fn(&Counted) -> f64
         .iter()
         .filter(|row| named.contains(&row.variant.as_str()));
     let shares: Vec<f64> = own
-        .map(|row| (figure(&os.counted) - figure(&row.counted)) / gain)
+        .map(|row| ((figure(&os.counted) - figure(&row.counted)) / gain).max(0.0))
         .collect();
-    (gain > 0.0 && !shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    let least = LEAST * figure(&os.counted);
+    (gain > least && !shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 #[cfg(test)]
