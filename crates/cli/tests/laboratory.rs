@@ -258,6 +258,32 @@ fn busiest(rows: &Value, case: &str, variant: &str) -> f64 {
 }
 
 #[test]
+fn the_model_is_held_against_loops() {
+    let folder = Folder::new();
+    let run = folder.run(&["lab", "model", "--quick", "--threads", "2", "--json"]);
+    let told = json(&run.succeeded());
+    let held = told["results"]["held"].as_array().unwrap();
+    assert_eq!(held.len(), 11);
+    for own in held {
+        let (model, measured) = (&own["model"]["seconds"], &own["measured"]);
+        assert!(model.as_f64().unwrap() > 0.0, "{own}");
+        assert_eq!(measured.as_array().unwrap().len(), 2, "{own}");
+    }
+    let page = std::fs::read_to_string(folder.path("lab-model.html")).unwrap();
+    for part in [
+        "1.36×",
+        "1.32×",
+        "opteron-8387",
+        "one thread, from memory, 8 steps",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    folder
+        .run(&["lab", "model", "--threads", "0"])
+        .failed_usage(&["0"]);
+}
+
+#[test]
 fn arrays_are_counted_timed_and_reported() {
     let folder = Folder::new();
     let arguments = [
@@ -281,7 +307,18 @@ fn arrays_are_counted_timed_and_reported() {
         scheduler["worst_remote"].as_f64().unwrap() <= 0.0,
         "{scheduler}"
     );
+    // The texts' factors of remote memory, and the order that the model gives the strategies.
+    let factors = results["9"]["counted"].as_array().unwrap();
+    let factors: Vec<f64> = factors.iter().filter_map(|own| own[1].as_f64()).collect();
+    assert!((factors[0] - 1.36).abs() < 0.01 && (factors[1] - 1.32).abs() < 0.01);
     let four = &results["4"]["rows"];
+    let seconds = |variant: &str| {
+        let rows = four.as_array().unwrap().iter();
+        let mut rows = rows.filter(|row| row["case"] == "100 chunks");
+        let row = rows.find(|row| row["variant"] == variant).unwrap();
+        row["counted"]["seconds"].as_f64().unwrap()
+    };
+    assert!(seconds("scheduler") < seconds("compact") && seconds("compact") < seconds("sparse"));
     for case in ["10 chunks", "100 chunks", "1000 chunks"] {
         assert!(
             busiest(four, case, "scheduler") < busiest(four, case, "os"),

@@ -439,6 +439,17 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     #[cfg(feature = "lab")]
     (
+        "lab model",
+        &[
+            ("atoll lab model --quick", "does it work here?"),
+            (
+                "atoll lab model",
+                "how near the model comes to loops on this machine",
+            ),
+        ],
+    ),
+    #[cfg(feature = "lab")]
+    (
         "lab arrays",
         &[
             ("atoll lab arrays --quick", "does it work here?"),

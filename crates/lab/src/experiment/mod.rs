@@ -5,12 +5,13 @@
 //! [`drive`](crate::workload::drive). `laq` (feature `laq`) measures Atoll's engine on the machine at hand, in its
 //! own process, so that runs of milliseconds take turns. `plans` (feature `laq`) does the same inside its emulated
 //! machine. `elastic` governs a program on the machine at hand. `arrays` counts by a model, on any
-//! machine. `pool` measures the buffer pool on it, in its own process.
+//! machine. `model` times bare loops on it. `pool` measures the buffer pool on it, in its own process.
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
 //! | `placement` | T5, T8 | where do the same work's accesses go under each static strategy? |
 //! | `arrays` | T4, T5, T8 to T11 | where do the bytes of queries over arrays come from by chunks, selectivity and mapping, and what does a scheduler made for them do? |
+//! | `model` | T8 to T11, E12 | how near does the model that makes time and energy of counts come to bare loops, and what does it know of the texts' machines? |
 //! | `exhaustive` | T6, T10, T11 | how good is every placement that differs, and how soon is a good one found? |
 //! | `q1-nodes` | M5 | TPC-H Q1 with all of its memory on each node in turn |
 //! | `affinity` | M3, M6 | where do Q1's and Q6's accesses go with affinity on and off, and does the engine count the same? |
@@ -27,6 +28,7 @@ mod elastic;
 mod exhaustive;
 #[cfg(feature = "laq")]
 mod laq;
+mod model;
 mod pages;
 mod placement;
 #[cfg(feature = "laq")]
@@ -38,6 +40,7 @@ use clap::{Args, Subcommand};
 
 #[cfg(feature = "laq")]
 pub use self::laq::Laq;
+pub use self::model::Model;
 pub use self::pages::Pages;
 pub use affinity::Affinity;
 pub use arrays::Arrays;
@@ -71,6 +74,9 @@ pub enum Experiment {
     /// Queries over arrays by chunks, selectivity and mapping of threads, and the scheduler for them: the figures of the
     /// text on array databases
     Arrays(Arrays),
+    /// The model of time and energy: what it says of bare loops, beside what they take here, and its facts of the texts'
+    /// machines
+    Model(Model),
     /// A scan of raw pages by passes, page size, threads, partitions, NUMA mode and prefetching: the figures of SMILE
     Pool(Pool),
     /// Queries in LAQ by block size, threads and executor, each operator under the machine's roofs
@@ -127,6 +133,7 @@ impl Experiment {
             Experiment::Q1Nodes(arguments) => arguments.run(desk),
             Experiment::Pages(arguments) => arguments.run(desk),
             Experiment::Arrays(arguments) => arguments.run(desk),
+            Experiment::Model(arguments) => arguments.run(desk),
             Experiment::Pool(arguments) => arguments.run(desk),
             Experiment::Affinity(arguments) => arguments.run(desk),
             Experiment::Exhaustive(arguments) => arguments.run(desk),

@@ -4,8 +4,8 @@
 //!
 //! 1. **A thread** has a core, or a part of one. It computes, and waits for its lines. The cycles that it computes take their number by its clock. Lines out of the
 //!    last-level cache come at the cache's rate. Of those from memory a core waits for [`Rates::lines`] at a time, each for as long as
-//!    that node's memory takes to answer: `latency_ns`, or `remote_ns` and more by distance, and the queues below. The three are added:
-//!    what a processor overlaps of them is in the number of lines.
+//!    that node's memory takes to answer: `latency_ns`, or `remote_ns` and more by distance, and the queues below. It computes while lines come, so that the
+//!    longer of the two counts.
 //! 2. **The memory of a node** delivers [`Rates::memory_mb`].
 //! 3. **A link** carries [`Rates::link_mb`] in each direction; what goes to a node further away crosses several links.
 //!
