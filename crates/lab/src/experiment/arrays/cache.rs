@@ -3,8 +3,8 @@
 use placement::CpuSet;
 use topology::{CacheKind, Machine};
 
-use super::traffic::BLOCK;
-
+/// Bytes that are read, written and cached together.
+pub(super) const BLOCK: u64 = 64 << 10;
 /// Blocks of a set of a cache.
 const WAYS: usize = 16;
 /// What a last-level cache holds where the machine's description does not say.

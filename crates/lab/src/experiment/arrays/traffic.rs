@@ -13,12 +13,10 @@ use placement::arrays::{Chunk, Division, Schedule, Sharing};
 use placement::{CpuSet, Placement, Random, Site, Threads, cost};
 use serde::Serialize;
 
-use super::cache::{Cache, capacity};
+use super::cache::{BLOCK, Cache, capacity};
 use super::works::{Reader, Works};
 use crate::error::Result;
 
-/// Bytes that are read, written and cached together.
-pub(super) const BLOCK: u64 = 64 << 10;
 /// Blocks after which the system may move a thread.
 const SLICE: usize = 32;
 /// Of a block that nobody has written.
