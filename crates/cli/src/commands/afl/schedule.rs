@@ -63,7 +63,7 @@ pub fn write(
         };
         writeln!(
             out,
-            "speed and energy, by a model of {rates}: {} threads, {goal}: {:.3} ms and {:.3} mJ",
+            "threads: {}, {goal}, take {:.3} ms and {:.3} mJ by a model of {rates}",
             choice.threads,
             choice.cost.seconds * 1e3,
             choice.cost.joules() * 1e3

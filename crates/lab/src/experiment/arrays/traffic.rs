@@ -533,8 +533,8 @@ mod tests {
         assert_eq!((together.local, together.remote), (128.0 * MIB, 0.0));
         assert_eq!(together.asked, together.local);
         assert_eq!(together.busiest, 32.0 * MIB);
-        // 32 MiB at 9.6 GB/s and an eighth of a cycle for each byte.
-        assert!((0.005..0.006).contains(&together.seconds), "{together:?}");
+        // 32 MiB at 9.6 GB/s, and the queue of a memory that two threads read from.
+        assert!((0.0035..0.0038).contains(&together.seconds), "{together:?}");
         // The first thread of a group loads, the second one reads half of it from the other node.
         let apart = count(groups, &on(&[0, 6, 1, 7]), &all, 0.0);
         assert_eq!((apart.local, apart.remote), (64.0 * MIB, 64.0 * MIB));
