@@ -325,6 +325,13 @@ fn strategies_place_the_threads_of_array_queries_from_outside() {
         "2",
     ];
     folder.run(&more).failed(1, &["2 instances", "--threads"]);
+}
+
+/// Which threads would best read what, and what that takes by a model (row T11).
+#[test]
+fn the_threads_of_an_array_query_are_explained() {
+    let folder = Folder::new();
+    let query = shots(&folder);
     let shown = folder.run(&[
         "afl",
         "s.atoll",
