@@ -79,7 +79,7 @@ pub(super) fn figure_4(setting: &Setting, desk: &mut Desk<'_>) -> Result<Section
         texts: vec![format!(
             "1 GB in so many chunks; a query reads all of it and keeps 80 %. {} threads in groups or instances of four. The scheduler's chunks lie where Atoll puts them, a node after the other; all others' where the first thread of a group loaded them.",
             setting.threads
-        ), "Where the model is below the text: it knows a byte's way through the machine, and its system gives every thread a core at all times, spreads what it loads over both nodes, and moves threads for nothing but a cold cache. That system is within a tenth of the best mapping. The text's real one put threads beside each other on one core, moved pages after them, and paid for locks and barriers; how much of 1.7 that was no count of bytes tells. A share of the gain is shown where the gain is 5 % or more.".to_owned()],
+        ), "Where the model is below the text: it knows a byte's way through the machine, and its system gives every thread a core at all times, spreads what it loads over both nodes, and moves threads for nothing but a cold cache. What the text's real one lost besides, such as by threads beside each other on one core, pages moved after them, locks and barriers, no count of bytes tells. Share of the attainable: the mean over the named strategies where 5 % or more can be gained. A strategy that is slower than the system counts as 0 in it, not as a loss, so that it may not be set beside the text's without that.".to_owned()],
         tables: vec![
             table(&rows, "array", BASE, "Bytes are counted by a model."),
             text::table(4, &found),

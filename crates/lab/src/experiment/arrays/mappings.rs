@@ -204,7 +204,7 @@ pub(super) fn figure_7(setting: &Setting, all: &[Mapped], how: &str) -> Section 
                 show(reached),
                 show(energy)
             ),
-            "Distance, links and crowded memories make the slowest mapping about half as fast as the best one, by the model, in steps as the text's curve has them: groups on one node, groups that are divided, and none that is together. That most are slower than the system, in the text 7 %, is because the model's system has no faults: each thread has a core of its own at all times, the array lies on both nodes, and a move costs a cold cache alone. The best mapping is as fast as that system, and the text's is 3.89 times as fast as its own: what is between them (threads beside each other on one core, pages that are moved after threads, locks and barriers) is not in counts of bytes.".to_owned(),
+            "Distance, links and crowded memories make the slowest mapping about half as fast as the best one, by the model, in steps as the text's curve has them: groups on one node, groups that are divided, and none that is together. That most are slower than the system, in the text 7 %, is because the model's system has no faults: each thread has a core of its own at all times, the array lies on both nodes, and a move costs a cold cache alone. The best mapping is about as fast as that system, and the text's is 3.89 times as fast as its own. Threads beside each other on one core, pages that are moved after threads, locks and barriers are not in the model; whether they are the difference was not tested.".to_owned(),
         ],
         tables: vec![strategies(all), text::table(7, &found)],
         plots: all.iter().map(|one| vec![one.lines().into()]).collect(),

@@ -157,7 +157,7 @@ pub(super) fn figure_6(setting: &Setting, rows: &[Row]) -> Section {
         heading: format!("Figure 6: the energy of memory, {machine}"),
         texts: vec![
             format!("The text measured the energy of memory; here a model computes it: {} pJ for each bit that memory delivers, and {} W of each node's memory for as long as the query takes, beside the system's own at EQ.", setting.site.machine().rates().map_or(0, |rates| rates.memory_pj), setting.site.machine().rates().map_or(0.0, |rates| f64::from(rates.memory_mw) / 1e3)),
-            "A mapping saves what it spares of bytes, by caches, and of time. Neither is much here: every query reads its chunks once, and most of the energy goes with these bytes. To save 68 % the text's system must have read several times as much as the query needs.".to_owned(),
+            "A mapping saves what it spares of bytes, by caches, and of time. Every query reads its chunks once, and most of the energy goes with these bytes, so that little can be saved. Why the text's saved 68 % the model does not say.".to_owned(),
         ],
         tables: vec![text::table(6, &found)],
         plots: plots.to_vec(),
