@@ -4,12 +4,12 @@ use crate::error::Result;
 use crate::scan::chunk::PinnedChunk;
 use crate::scan::mask::{Mask, set_bits};
 
-/// Where fewer rows than one in so many are wanted, they are read by themselves; else a page is tested as a whole, which takes less
-/// than a hundredth of the time for each row.
+/// If less than 1/512 of the rows of a page are wanted, they are tested one by one; otherwise the kernel tests the whole page, which
+/// takes far less time for each row. With 1/32, Q19 of TPC-H took 1.49 times as long as without this; with 1/512 it takes as long.
 const FEW: usize = 512;
 
-/// Marks those `wanted` rows of page `index` whose stored numbers pass, if they are few, and says how many it
-/// has read; otherwise does nothing.
+/// Marks those `wanted` rows of page `index` whose stored numbers pass, if they are [few](FEW), and returns how many
+/// there are; otherwise does nothing and returns `None`.
 pub(super) fn by_rows(
     (chunk, index): (&PinnedChunk<'_>, usize),
     wanted: &Mask,
