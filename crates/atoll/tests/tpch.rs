@@ -277,6 +277,8 @@ fn published_answers_at_scale_0_1_on_four_nodes() {
 fn published_answers_at_scale_1() {
     check_published("1", None);
     check_published("1", Some("4x1"));
+    let runs = [Executor::Stream, Executor::Staged].map(|executor| (executor, 64 << 10, 2));
+    check_executors("1", None, &runs);
 }
 
 /// The rows of DataFusion's own answer, from memory, without any of Atoll's code.

@@ -27,6 +27,7 @@ pub(crate) fn term(id: TermId, catalog: &Catalog<'_>, terms: &Terms) -> String {
         Term::Scalar(fold, n) => terms.fold(*fold).found[*n].name.clone(),
         Term::Present(instance) => format!("found in {}", source(instance, catalog, terms)),
         Term::Absent(instance) => format!("not found in {}", source(instance, catalog, terms)),
+        Term::Exists(instance) => format!("found in {}", source(instance, catalog, terms)),
         Term::Literal(value) => literal(value),
         Term::Apply(op, args) => {
             let args: Vec<String> = args.iter().map(show).collect();

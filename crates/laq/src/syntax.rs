@@ -39,6 +39,8 @@ pub(crate) enum What {
     /// A column of a table.
     Attribute(Name, Name),
     Call(Operator, Vec<Operand>),
+    /// A `dot` with what stands where the first operand has nothing.
+    Outer(Box<Operand>, Box<Operand>, Element),
     Each(Each, Element),
 }
 
@@ -52,6 +54,7 @@ pub(crate) enum Operator {
     Relabel,
     Sum,
     Count,
+    Distinct,
     Avg,
     Min,
     Max,
@@ -99,6 +102,7 @@ pub(crate) enum Function {
     Exp,
     Sqrt,
     Year,
+    Substring,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,15 +147,52 @@ pub(crate) struct OrderKey {
 }
 
 /// Names that must stand in backquotes to be names.
-pub(crate) const KEYWORDS: [&str; 39] = [
-    "and", "as", "asc", "avg", "between", "bitmap", "by", "case", "count", "desc", "dot", "else",
-    "end", "exp", "false", "filter", "hadamard", "in", "is", "krao", "lift", "limit", "map",
-    "match", "max", "min", "not", "null", "or", "order", "power", "relabel", "return", "sqrt",
-    "sum", "then", "tr", "true", "when",
+pub(crate) const KEYWORDS: [&str; 41] = [
+    "and",
+    "as",
+    "asc",
+    "avg",
+    "between",
+    "bitmap",
+    "by",
+    "case",
+    "count",
+    "desc",
+    "distinct",
+    "dot",
+    "else",
+    "end",
+    "exp",
+    "false",
+    "filter",
+    "hadamard",
+    "in",
+    "is",
+    "krao",
+    "lift",
+    "limit",
+    "map",
+    "match",
+    "max",
+    "min",
+    "not",
+    "null",
+    "or",
+    "order",
+    "power",
+    "relabel",
+    "return",
+    "sqrt",
+    "substring",
+    "sum",
+    "then",
+    "tr",
+    "true",
+    "when",
 ];
 
 impl Operator {
-    pub const ALL: [Operator; 10] = [
+    pub const ALL: [Operator; 11] = [
         Operator::Dot,
         Operator::Krao,
         Operator::Hadamard,
@@ -159,6 +200,7 @@ impl Operator {
         Operator::Relabel,
         Operator::Sum,
         Operator::Count,
+        Operator::Distinct,
         Operator::Avg,
         Operator::Min,
         Operator::Max,
@@ -173,6 +215,7 @@ impl Operator {
             Operator::Relabel => "relabel",
             Operator::Sum => "sum",
             Operator::Count => "count",
+            Operator::Distinct => "distinct",
             Operator::Avg => "avg",
             Operator::Min => "min",
             Operator::Max => "max",
@@ -182,7 +225,7 @@ impl Operator {
     /// How many operands it takes: at least, at most.
     pub fn takes(self) -> (usize, usize) {
         match self {
-            Operator::Dot | Operator::Relabel => (2, 2),
+            Operator::Dot | Operator::Relabel | Operator::Distinct => (2, 2),
             Operator::Krao | Operator::Hadamard => (2, usize::MAX),
             _ => (1, 1),
         }
@@ -190,11 +233,12 @@ impl Operator {
 }
 
 impl Function {
-    pub const ALL: [Function; 4] = [
+    pub const ALL: [Function; 5] = [
         Function::Power,
         Function::Exp,
         Function::Sqrt,
         Function::Year,
+        Function::Substring,
     ];
 
     pub fn name(self) -> &'static str {
@@ -203,12 +247,14 @@ impl Function {
             Function::Exp => "exp",
             Function::Sqrt => "sqrt",
             Function::Year => "year",
+            Function::Substring => "substring",
         }
     }
 
     pub fn takes(self) -> usize {
         match self {
             Function::Power => 2,
+            Function::Substring => 3,
             _ => 1,
         }
     }
@@ -338,6 +384,7 @@ impl fmt::Display for Operand {
                 list(f, args)?;
                 f.write_str(")")
             }
+            What::Outer(a, b, default) => write!(f, "dot({a}, {b}, {default})"),
             What::Each(each, e) => write!(f, "{}({e})", each.name()),
         }
     }
@@ -464,6 +511,11 @@ impl Operand {
             What::Name(_) => {}
             What::Attribute(table, column) => into.push((&table.text, &column.text)),
             What::Call(_, args) => args.iter().for_each(|arg| arg.attributes(into)),
+            What::Outer(a, b, default) => {
+                a.attributes(into);
+                b.attributes(into);
+                default.attributes(into);
+            }
             What::Each(_, e) => e.attributes(into),
         }
     }

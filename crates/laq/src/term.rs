@@ -26,6 +26,8 @@ pub(crate) enum Term {
     Present(InstanceId),
     /// It does not.
     Absent(InstanceId),
+    /// Whether the record of an outer lookup exists: a value, which is never NULL.
+    Exists(InstanceId),
     Literal(Literal),
     Apply(Op, Vec<TermId>),
 }
@@ -68,6 +70,8 @@ pub(crate) enum Instance {
         source: Source,
         by: Vec<usize>,
         keys: Vec<TermId>,
+        /// Whether the terms that read it stay where there is no such record: its columns are NULL then.
+        outer: bool,
     },
 }
 
@@ -112,10 +116,12 @@ pub(crate) struct Terms {
     fold_ids: HashMap<Groups, FoldId>,
 }
 
-/// The record, or the labels, that replace those that a term reads.
+/// What replaces the records, or the labels, that a term reads.
 pub(crate) enum Substitution {
     Record(InstanceId),
     Labels(Vec<TermId>),
+    /// Each record that is looked up may be missing, but for these.
+    Outer(BTreeSet<InstanceId>),
 }
 
 impl Terms {
@@ -227,7 +233,7 @@ impl Terms {
         let what = match what {
             Term::Label(position) => match place {
                 Substitution::Labels(labels) => return labels[position],
-                Substitution::Record(_) => return term,
+                _ => return term,
             },
             Term::Scalar(..) | Term::Literal(_) => return term,
             Term::Column(instance, column) => {
@@ -236,8 +242,18 @@ impl Terms {
             Term::Aggregate(instance, n) => {
                 Term::Aggregate(self.substitute_instance(instance, place), n)
             }
-            Term::Present(instance) => Term::Present(self.substitute_instance(instance, place)),
-            Term::Absent(instance) => Term::Absent(self.substitute_instance(instance, place)),
+            Term::Present(instance) => match (self.substitute_instance(instance, place), place) {
+                (new, Substitution::Outer(_)) if new != instance => Term::Exists(new),
+                (new, _) => Term::Present(new),
+            },
+            Term::Absent(instance) => match (self.substitute_instance(instance, place), place) {
+                (new, Substitution::Outer(_)) if new != instance => {
+                    let exists = self.add(Term::Exists(new), DataType::Boolean);
+                    Term::Apply(Op::Not, vec![exists])
+                }
+                (new, _) => Term::Absent(new),
+            },
+            Term::Exists(instance) => Term::Exists(self.substitute_instance(instance, place)),
             Term::Apply(op, args) => {
                 let args = args
                     .into_iter()
@@ -253,14 +269,27 @@ impl Terms {
         match self.of(id).clone() {
             Instance::Root(_) => match place {
                 Substitution::Record(record) => *record,
-                Substitution::Labels(_) => id,
+                _ => id,
             },
-            Instance::Lookup { source, by, keys } => {
+            Instance::Lookup { .. } if matches!(place, Substitution::Outer(kept) if kept.contains(&id)) => {
+                id
+            }
+            Instance::Lookup {
+                source,
+                by,
+                keys,
+                outer,
+            } => {
                 let keys = keys
                     .into_iter()
                     .map(|key| self.substitute(key, place))
                     .collect();
-                self.instance(Instance::Lookup { source, by, keys })
+                self.instance(Instance::Lookup {
+                    source,
+                    by,
+                    keys,
+                    outer: outer || matches!(place, Substitution::Outer(_)),
+                })
             }
         }
     }
@@ -293,12 +322,49 @@ impl Terms {
             Term::Column(instance, _)
             | Term::Aggregate(instance, _)
             | Term::Present(instance)
-            | Term::Absent(instance) => {
+            | Term::Absent(instance)
+            | Term::Exists(instance) => {
                 all.insert(*instance);
             }
             _ => {}
         });
         all
+    }
+
+    /// The records that `terms` read, with those that are read to find them.
+    pub fn all_instances(&self, terms: impl IntoIterator<Item = TermId>) -> BTreeSet<InstanceId> {
+        let mut all = BTreeSet::new();
+        let mut todo: Vec<TermId> = terms.into_iter().collect();
+        while let Some(term) = todo.pop() {
+            for instance in self.instances(term) {
+                if all.insert(instance)
+                    && let Instance::Lookup { keys, .. } = self.of(instance)
+                {
+                    todo.extend(keys);
+                }
+            }
+        }
+        all
+    }
+
+    /// How many outer lookups, one after the other, lead to a record.
+    pub fn depth_of(&self, instance: InstanceId) -> usize {
+        match self.of(instance) {
+            Instance::Root(_) => 0,
+            Instance::Lookup { keys, outer, .. } => {
+                let below = keys.iter().map(|key| self.depth(*key)).max();
+                below.unwrap_or(0) + usize::from(*outer)
+            }
+        }
+    }
+
+    /// How many outer lookups, one after the other, lead to what `term` reads.
+    pub fn depth(&self, term: TermId) -> usize {
+        let of = self.instances(term);
+        of.into_iter()
+            .map(|of| self.depth_of(of))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether `test` holds for `term` or any term in it.

@@ -162,6 +162,60 @@ fn of_shapes() {
 }
 
 #[test]
+fn of_defaults_and_distinct_labels() {
+    check(&[
+        (
+            "n = count(sale.customer) return(dot(n, customer.key, 0, 1))",
+            "line 1, column 33: `dot` takes two matrices and a default, not more",
+        ),
+        (
+            "n = count(sale.customer) return(customer.key, dot(n, customer.key, \"none\"))",
+            "line 1, column 68: the default is a text, and what it stands for is a number",
+        ),
+        (
+            "n = count(sale.customer) return(customer.key, dot(n, customer.key, customer.balance))",
+            "line 1, column 68: the default of a `dot` is one value, such as 0",
+        ),
+        (
+            "n = krao(customer.segment, customer.balance) return(sale.id, dot(n, sale.customer, 0))",
+            "line 1, column 66: `n` is a map of ? x 5 (labels of customer.segment x rows of customer): a default stands for one label or one value",
+        ),
+        (
+            "x = dot(filter(sale.price > 1), tr(sale.customer), 0) return(count(x))",
+            "line 1, column 33: a `dot` with a transposed matrix has no default: its result is a bit vector",
+        ),
+        (
+            "return(sale.id, dot(customer.balance, krao(sale.customer, sale.price), 0))",
+            "line 1, column 39: `krao(sale.customer, sale.price)` must be a bitmap matrix",
+        ),
+        (
+            "return(distinct(sale.mode, sale.price))",
+            "line 1, column 28: `sale.price` must be an attribute that is a dimension: `distinct` counts its labels",
+        ),
+        (
+            "return(distinct(sale.price, sale.mode))",
+            "line 1, column 17: `sale.price` must have labels or be a bit vector: the second matrix says what is counted",
+        ),
+        (
+            "return(distinct(sale.mode, customer.segment))",
+            "line 1, column 28: `distinct` of `sale.mode` with 10 columns (rows of sale) and `customer.segment` with 5 columns (rows of customer): they must have the same",
+        ),
+        (
+            "return(distinct(sale.mode))",
+            "line 1, column 8: `distinct` takes two matrices, not 1",
+        ),
+        (
+            "return(bitmap(substring(sale.price, 1, 2)))",
+            "line 1, column 25: `substring` takes a text, the place of its first character (1 for the first), and how many; this is a number",
+        ),
+        (
+            "return(bitmap(case when sale.price > 1 then \"a\" else 1 end))",
+            "line 1, column 54: this is a number, the value before it a text: a `case` has one type",
+        ),
+    ]);
+}
+
+#[test]
 fn of_types() {
     check(&[
         (

@@ -340,3 +340,131 @@ fn explain_shows_matrices_operators_and_pipelines() {
         assert!(words(&lines).contains(&words(part)), "{part}\n{lines}");
     }
 }
+
+#[test]
+fn an_outer_composition_has_a_default() {
+    check(&[
+        // Every customer, those without sales, too; a zero that `sum` counts in and a filter sees.
+        (
+            "n = count(sale.customer) return(customer.key, dot(n, customer.key, 0) as sales)",
+            &["1 1", "3 3", "5 2", "8 1", "900 2"],
+        ),
+        (
+            "n = count(krao(filter(sale.price > 75), sale.customer)) return(customer.key, dot(n, customer.key, 0) as n)",
+            &["1 0", "3 1", "5 0", "8 1", "900 1"],
+        ),
+        (
+            "n = count(krao(filter(sale.price > 75), sale.customer)) c = bitmap(dot(n, customer.key, 0)) return(c, count(c))",
+            &["0 2", "1 3"],
+        ),
+        // A value that is NULL is not there, and neither is the customer 77.
+        (
+            "b = dot(customer.balance, sale.customer, -1) return(sale.id, b)",
+            &[
+                "1 -5.50", "10 0.00", "2 100.00", "3 -5.50", "4 0.00", "5 -1.00", "6 20.00",
+                "7 100.00", "8 -1.00", "9 -5.50",
+            ],
+        ),
+        // Labels, through two tables.
+        (
+            "s = dot(dot(country.name, customer.country), sale.customer, \"nowhere\") return(s, count(s))",
+            &["Cuba 1", "Fiji 4", "Peru 4", "nowhere 1"],
+        ),
+        // Of a bit vector ones and zeros, which can stand anywhere.
+        (
+            "h = dot(filter(customer.segment = \"home\"), sale.customer, 0) \
+             a = filter(h = 1 or sale.price > 90) return(sale.id, a)",
+            &["10", "2", "6", "7"],
+        ),
+        (
+            "h = dot(filter(customer.segment = \"home\"), sale.customer, 0) return(count(filter(h = 0)))",
+            &["7"],
+        ),
+        // What is looked up by what an outer composition gave.
+        (
+            "k = bitmap(dot(customer.country, sale.customer, 70)) \
+             n = dot(country.name, relabel(k, country.key)) return(n, count(n))",
+            &["Cuba 1", "Fiji 4", "Peru 5"],
+        ),
+        // A default that is found by another fold.
+        (
+            "m = max(sale.price) n = sum(krao(filter(sale.price > 75), sale.customer, sale.price)) \
+             return(customer.key, dot(n, customer.key, lift(m * 2)) as n)",
+            &["1 200.00", "3 90.00", "5 200.00", "8 80.00", "900 100.00"],
+        ),
+    ]);
+}
+
+#[test]
+fn distinct_labels_are_counted() {
+    check(&[
+        (
+            "return(distinct(sale.mode, sale.customer))",
+            &["AIR 3", "RAIL 2", "SHIP 3"],
+        ),
+        (
+            "d = distinct(krao(filter(sale.price > 20), sale.mode), sale.customer) return(sale.mode, d)",
+            &["AIR 3", "RAIL 2", "SHIP 2"],
+        ),
+        (
+            "a = filter(sale.price > 0) return(distinct(a, sale.customer), distinct(a, sale.mode))",
+            &["6 3"],
+        ),
+        // As often as a label stands there, with another fold of the same groups; one without a label is none.
+        (
+            "g = sale.customer return(g, count(g), distinct(g, sale.mode))",
+            &["1 1 1", "3 3 2", "5 2 2", "77 1 1", "8 1 1", "900 2 1"],
+        ),
+        (
+            "return(distinct(filter(sale.price > 1000), sale.mode))",
+            &["0"],
+        ),
+        (
+            "return(distinct(sale.mode, bitmap(year(sale.day))))",
+            &["AIR 2", "RAIL 2", "SHIP 2"],
+        ),
+    ]);
+}
+
+#[test]
+fn texts_are_chosen_cut_and_folded() {
+    check(&[
+        (
+            "s = bitmap(substring(sale.mode, 2, 2)) return(s, count(s))",
+            &["AI 2", "HI 3", "IR 4"],
+        ),
+        (
+            "a = filter(substring(sale.mode, 1, 1) in (\"A\", \"R\")) return(count(a))",
+            &["6"],
+        ),
+        // Places before the first character count, as they do in SQL.
+        (
+            "s = bitmap(substring(country.name, 0, 2)) return(s, count(s))",
+            &["C 1", "F 1", "P 1"],
+        ),
+        (
+            "s = bitmap(substring(country.name, 4, 9)) return(s, count(s))",
+            &["a 1", "i 1", "u 1"],
+        ),
+        (
+            "s = bitmap(substring(country.name, 9, 1)) return(s, count(s))",
+            &[" 3"],
+        ),
+        (
+            "b = bitmap(case when sale.mode = \"AIR\" then \"fast\" when sale.mode is null then \"unknown\" else sale.mode end) return(b, count(b))",
+            &["RAIL 2", "SHIP 3", "fast 4", "unknown 1"],
+        ),
+        (
+            "b = bitmap(case when sale.price > 75 then \"dear\" end) return(b, count(b))",
+            &["dear 3"],
+        ),
+        (
+            "return(min(lift(sale.mode)), max(lift(customer.segment)))",
+            &["AIR trade"],
+        ),
+        (
+            "m = max(krao(sale.customer, lift(sale.mode))) return(sale.customer, m)",
+            &["1 RAIL", "3 SHIP", "5 SHIP", "77 SHIP", "8 RAIL", "900 AIR"],
+        ),
+    ]);
+}

@@ -11,6 +11,8 @@ fn pieces() -> impl Strategy<Value = String> {
         "lift",
         "dot",
         "krao",
+        "distinct",
+        "substring",
         "hadamard",
         "tr",
         "sum",
@@ -89,10 +91,12 @@ fn operand(e: BoxedStrategy<String>) -> BoxedStrategy<String> {
             .prop_map(|(each, e)| format!("{each}({e})")),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
-        let two = prop::sample::select(vec!["dot", "krao", "hadamard", "relabel"]);
+        let two = prop::sample::select(vec!["dot", "krao", "hadamard", "relabel", "distinct"]);
         let one = prop::sample::select(vec!["sum", "count", "avg", "min", "max", "tr"]);
         prop_oneof![
             (two, inner.clone(), inner.clone()).prop_map(|(o, a, b)| format!("{o}({a}, {b})")),
+            (inner.clone(), inner.clone(), 0u8..9)
+                .prop_map(|(a, b, default)| format!("dot({a}, {b}, {default})")),
             (one, inner).prop_map(|(o, a)| format!("{o}({a})")),
         ]
     })
@@ -124,6 +128,7 @@ fn element() -> BoxedStrategy<String> {
                 .prop_map(|(a, b, c)| format!("case when {a} then {b} else {c} end")),
             e.clone().prop_map(|e| format!("match({e}, \"a.*\")")),
             (e.clone(), e.clone()).prop_map(|(a, b)| format!("power({a}, {b})")),
+            (e.clone(), e.clone()).prop_map(|(a, b)| format!("substring({a}, {b}, 2)")),
             e.prop_map(|e| format!("sum(lift({e}))")),
         ]
     })

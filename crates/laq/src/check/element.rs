@@ -40,7 +40,7 @@ pub(crate) fn class(data: &DataType) -> Class {
 }
 
 /// A type in the words of messages.
-fn called(data: &DataType) -> String {
+pub(crate) fn called(data: &DataType) -> String {
     match class(data) {
         Class::Number(_) => "a number".into(),
         Class::Float => "a float".into(),
@@ -72,9 +72,9 @@ pub(crate) struct Over {
 
 /// A term and where it is written.
 #[derive(Clone, Copy)]
-struct Placed {
-    term: TermId,
-    span: Span,
+pub(super) struct Placed {
+    pub term: TermId,
+    pub span: Span,
 }
 
 impl Checker<'_> {
@@ -142,7 +142,7 @@ impl Checker<'_> {
                 let inside = self.among(e, among, over)?;
                 Ok(if *not { self.not(inside) } else { inside })
             }
-            Of::Case(branches, last) => self.case(branches, last.as_deref(), span, over),
+            Of::Case(branches, last) => self.case(branches, last.as_deref(), over),
         }
     }
 
@@ -167,14 +167,14 @@ impl Checker<'_> {
         }
     }
 
-    fn placed(&mut self, e: &Element, over: &mut Over) -> Checked<Placed> {
+    pub(super) fn placed(&mut self, e: &Element, over: &mut Over) -> Checked<Placed> {
         Ok(Placed {
             term: self.element(e, over)?,
             span: e.span,
         })
     }
 
-    fn apply(&mut self, op: Op, args: Vec<TermId>, data: DataType) -> TermId {
+    pub(super) fn apply(&mut self, op: Op, args: Vec<TermId>, data: DataType) -> TermId {
         self.terms.add(Term::Apply(op, args), data)
     }
 
@@ -222,7 +222,7 @@ impl Checker<'_> {
     }
 
     /// Checks that the type of `e` is of one of `classes`; the error says `what`.
-    fn need(&self, e: Placed, classes: &[Class], what: &str) -> Checked<()> {
+    pub(super) fn need(&self, e: Placed, classes: &[Class], what: &str) -> Checked<()> {
         let data = self.terms.data(e.term);
         if classes.contains(&class(data)) {
             Ok(())
@@ -316,6 +316,12 @@ impl Checker<'_> {
                     let what = format!("`year` takes a date; this is {}", called(data));
                     return wrong(arg.span, what);
                 }
+                (Function::Substring, Class::Text) if terms.is_empty() => {}
+                (Function::Substring, Class::Number(0)) if !terms.is_empty() => {}
+                (Function::Substring, _) => {
+                    let what = "`substring` takes a text, the place of its first character (1 for the first), and how many";
+                    return wrong(arg.span, format!("{what}; this is {}", called(data)));
+                }
                 (_, Class::Number(_) | Class::Float) => {}
                 _ => return wrong(arg.span, format!("{what}: it is {}", called(data))),
             }
@@ -323,6 +329,7 @@ impl Checker<'_> {
         }
         let data = match function {
             Function::Year => DataType::Int32,
+            Function::Substring => DataType::Utf8View,
             _ => DataType::Float64,
         };
         Ok(self.apply(Op::Function(function), terms, data))
@@ -371,7 +378,7 @@ impl Checker<'_> {
     }
 
     /// The two as values of comparable types: a text compared with a date is read as a date.
-    fn alike(&mut self, a: Placed, b: Placed) -> Checked<(TermId, TermId)> {
+    pub(super) fn alike(&mut self, a: Placed, b: Placed) -> Checked<(TermId, TermId)> {
         let (x, y) = (
             self.terms.data(a.term).clone(),
             self.terms.data(b.term).clone(),
@@ -492,60 +499,6 @@ impl Checker<'_> {
             });
         }
         Ok(all.unwrap_or_else(|| self.truth(false)))
-    }
-
-    fn case(
-        &mut self,
-        branches: &[(Element, Element)],
-        last: Option<&Element>,
-        span: Span,
-        over: &mut Over,
-    ) -> Checked<TermId> {
-        let mut args = Vec::with_capacity(2 * branches.len() + 1);
-        let mut data: Option<DataType> = None;
-        for (when, then) in branches {
-            let when = self.placed(when, over)?;
-            self.need(when, &[Class::Truth], "`when` takes a truth value")?;
-            let then = self.placed(then, over)?;
-            data = Some(self.joined(data, then)?);
-            args.extend([when.term, then.term]);
-        }
-        if let Some(last) = last {
-            let last = self.placed(last, over)?;
-            data = Some(self.joined(data, last)?);
-            args.push(last.term);
-        }
-        let data = data.unwrap_or(DataType::Null);
-        if class(&data) == Class::Text {
-            return wrong(
-                span,
-                "`case` chooses among numbers, dates and truth values, not texts",
-            );
-        }
-        if last.is_none() {
-            let null = Term::Literal(Literal::Null(data.clone()));
-            args.push(self.terms.add(null, data.clone()));
-        }
-        Ok(self.apply(Op::Case, args, data))
-    }
-
-    /// The type that holds `data` and `e`.
-    fn joined(&self, data: Option<DataType>, e: Placed) -> Checked<DataType> {
-        let own = self.terms.data(e.term).clone();
-        let Some(data) = data else { return Ok(own) };
-        Ok(match (class(&data), class(&own)) {
-            _ if data == own => data,
-            (Class::Number(x), Class::Number(y)) => number(x.max(y)),
-            (Class::Number(_) | Class::Float, Class::Number(_) | Class::Float) => DataType::Float64,
-            _ => {
-                let what = format!(
-                    "this is {}, the value before it {}: a `case` has one type",
-                    called(&own),
-                    called(&data)
-                );
-                return wrong(e.span, what);
-            }
-        })
     }
 
     /// The matrix of `lift` or `bitmap` over what `over` says.

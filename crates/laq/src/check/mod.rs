@@ -1,12 +1,14 @@
 //! Checking a program: each operator's operands must have shapes that go together.
 //!
-//! The [`Checker`] knows the matrices so far; [`operators`], [`element`] and [`answer`] are parts of it, which call each
+//! The [`Checker`] knows the matrices so far; [`operators`], [`outer`], [`element`] and [`answer`] are parts of it, which call each
 //! other as the parts of a program hold each other.
 
 mod answer;
+mod case;
 mod checker;
 pub(crate) mod element;
 mod operators;
+mod outer;
 
 use std::collections::HashMap;
 

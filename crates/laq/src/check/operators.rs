@@ -24,6 +24,7 @@ impl Checker<'_> {
             What::Attribute(table, column) => self.attribute(table, column),
             What::Each(each, e) => self.each(*each, e, operand.span),
             What::Call(operator, args) => self.call(*operator, args, operand.span),
+            What::Outer(a, b, default) => self.outer(a, b, default),
         }
     }
 
@@ -172,13 +173,14 @@ impl Checker<'_> {
                 }
                 Ok(all.0)
             }
-            Operator::Dot | Operator::Relabel => {
+            Operator::Dot | Operator::Relabel | Operator::Distinct => {
                 let Some((second, to)) = rest.next() else {
                     return wrong(span, "one more matrix is needed");
                 };
                 match operator {
                     Operator::Dot if second.transposed => self.gather(first, second, [at, to]),
                     Operator::Dot => self.dot(first, second, [at, to]),
+                    Operator::Distinct => self.distinct(first, &second, [at, to], span),
                     _ => self.relabel(first, &second, [at, to]),
                 }
             }
@@ -263,7 +265,7 @@ impl Checker<'_> {
     }
 
     /// The composition `a b`: for each column of `b`, the column of `a` that its label names.
-    fn dot(&mut self, a: Matrix, b: Matrix, spans: [Span; 2]) -> Checked<Matrix> {
+    pub fn dot(&mut self, a: Matrix, b: Matrix, spans: [Span; 2]) -> Checked<Matrix> {
         let value = self.one_value(&a, &b, spans)?;
         let domains = b.domains();
         let keys: Vec<TermId> = b.keys.iter().map(|key| key.term).collect();
@@ -273,7 +275,12 @@ impl Checker<'_> {
                 let by = self.catalog.found_by(*table, &domains);
                 by.map(|by| {
                     let source = Source::Table(*table);
-                    let lookup = Instance::Lookup { source, by, keys };
+                    let lookup = Instance::Lookup {
+                        source,
+                        by,
+                        keys,
+                        outer: false,
+                    };
                     let instance = self.terms.instance(lookup);
                     let present = Term::Present(instance);
                     conditions.insert(self.terms.add(present, DataType::Boolean));
@@ -403,6 +410,7 @@ impl Checker<'_> {
             source: Source::Fold(fold),
             by: vec![],
             keys: labels,
+            outer: false,
         });
         let present = self.terms.add(Term::Present(instance), DataType::Boolean);
         (instance, present)
@@ -443,13 +451,40 @@ impl Checker<'_> {
         })
     }
 
+    /// How many labels of `b` stand in the columns of each row of `a`: the ones in a row of `a` times `b` transposed.
+    fn distinct(&mut self, a: Matrix, b: &Matrix, at: [Span; 2], span: Span) -> Checked<Matrix> {
+        self.same_columns("distinct", &a, b, at)?;
+        let ([key], None) = (&b.keys[..], b.value) else {
+            let what = format!(
+                "{} must be an attribute that is a dimension: `distinct` counts its labels",
+                self.quote(at[1])
+            );
+            return wrong(at[1], what);
+        };
+        if a.value.is_some() {
+            let what = format!(
+                "{} must have labels or be a bit vector: the second matrix says what is counted",
+                self.quote(at[0])
+            );
+            return wrong(at[0], what);
+        }
+        let counted = Matrix {
+            conditions: &a.conditions | &b.conditions,
+            value: Some(key.term),
+            ..a
+        };
+        self.fold(Folding::CountDistinct, counted, at[1], span)
+    }
+
     /// Aggregates along the columns: gives a number, or one for each row that is not empty.
     fn fold(&mut self, function: Folding, a: Matrix, at: Span, span: Span) -> Checked<Matrix> {
         let name = self.quote(span);
         let name = name.trim_matches('`').to_string();
         let (of, data) = match (function, a.value) {
             (Folding::Count, None) => (None, DataType::Int64),
-            (Folding::Count, Some(value)) => (Some(value), DataType::Int64),
+            (Folding::Count | Folding::CountDistinct, Some(value)) => {
+                (Some(value), DataType::Int64)
+            }
             (_, None) => {
                 let what = format!(
                     "{} is a {} without values to fold; `lift` makes values, `count` counts ones",
@@ -463,7 +498,7 @@ impl Checker<'_> {
                 let data = match (function, class(&data)) {
                     (
                         Folding::Min | Folding::Max,
-                        Class::Number(_) | Class::Float | Class::Time,
+                        Class::Number(_) | Class::Float | Class::Time | Class::Text,
                     ) => data,
                     (Folding::Sum, Class::Number(scale)) => element::number(scale),
                     (Folding::Avg, Class::Number(_)) if data.is_integer() => DataType::Float64,

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringViewBuilder,
+};
 use arrow::compute::{and_kleene, cast, not, or_kleene};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use arrow::error::ArrowError;
@@ -123,6 +125,84 @@ impl table::Test for RangeTest {
         let inside = |v: &i128| self.0.iter().any(|(low, high)| low <= v && v <= high);
         let hits = values.iter().map(inside).collect();
         Ok(BooleanArray::new(hits, columns[0].logical_nulls()))
+    }
+}
+
+/// A part of a text: from which character on, counted from 1, and how many. As in SQL, places before the first one count.
+#[derive(Debug)]
+pub(crate) struct Substring;
+
+impl engine::Call for Substring {
+    fn call(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, Failed> {
+        let texts = views(&args[0])?;
+        let places = [
+            cast(&args[1], &DataType::Int64)?,
+            cast(&args[2], &DataType::Int64)?,
+        ];
+        let [first, count] = [0, 1].map(|n| places[n].as_primitive::<Int64Type>());
+        let texts = texts.as_string_view();
+        let mut parts = StringViewBuilder::with_capacity(rows);
+        for row in 0..rows {
+            if texts.is_null(row) || first.is_null(row) || count.is_null(row) {
+                parts.append_null();
+                continue;
+            }
+            parts.append_value(part(texts.value(row), first.value(row), count.value(row))?);
+        }
+        Ok(Arc::new(parts.finish()))
+    }
+
+    fn name(&self) -> String {
+        Function::Substring.name().into()
+    }
+}
+
+/// The characters `first` to `first + count - 1` of `text`, as far as there are any.
+fn part(text: &str, first: i64, count: i64) -> Result<&str, Failed> {
+    if count < 0 {
+        let what = format!("`substring` cannot take {count} characters; take 0 or more");
+        return Err(what.into());
+    }
+    // One behind the last place, counted from 0.
+    let end = first.saturating_sub(1).saturating_add(count).max(0);
+    let start = first.saturating_sub(1).clamp(0, end);
+    let at = |place: i64| {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let found = text.char_indices().nth(place);
+        found.map_or(text.len(), |(at, _)| at)
+    };
+    Ok(&text[at(start)..at(end)])
+}
+
+/// The first text whose condition, which stands before it, is true; else the last one.
+#[derive(Debug)]
+pub(crate) struct ChooseText;
+
+impl engine::Call for ChooseText {
+    fn call(&self, args: &[ArrayRef], rows: usize) -> Result<ArrayRef, Failed> {
+        let mut branches = Vec::with_capacity(args.len() / 2);
+        let mut last = None;
+        for pair in args.chunks(2) {
+            match pair {
+                [when, then] => branches.push((when.as_boolean(), views(then)?)),
+                _ => last = Some(views(&pair[0])?),
+            }
+        }
+        let mut chosen = StringViewBuilder::with_capacity(rows);
+        for row in 0..rows {
+            let is_true = |when: &BooleanArray| when.is_valid(row) && when.value(row);
+            let found = branches.iter().find(|(when, _)| is_true(when));
+            let texts = found.map(|(_, then)| then).or(last.as_ref());
+            match texts.map(|texts| texts.as_string_view()) {
+                Some(texts) if texts.is_valid(row) => chosen.append_value(texts.value(row)),
+                _ => chosen.append_null(),
+            }
+        }
+        Ok(Arc::new(chosen.finish()))
+    }
+
+    fn name(&self) -> String {
+        "case".into()
     }
 }
 

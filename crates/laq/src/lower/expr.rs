@@ -7,7 +7,9 @@ use engine::{Arithmetic, Compare, Error, Expr, Kind, Literal as Value, Result};
 use regex::Regex;
 
 use crate::check::element::{self, Class, class, whole};
-use crate::lower::call::{BitFunction, CompareStrings, FloatFunction, TextTest};
+use crate::lower::call::{
+    BitFunction, ChooseText, CompareStrings, FloatFunction, Substring, TextTest,
+};
 use crate::lower::lowering::{Frame, Lowering};
 use crate::space::TermId;
 use crate::syntax::{Function, Sign};
@@ -31,6 +33,10 @@ impl Lowering<'_> {
             },
             Term::Literal(value) => return literal(value),
             Term::Apply(op, args) => return self.apply(op, args, terms.data(term), frame),
+            Term::Exists(instance) => {
+                let found = frame.exists.get(instance).ok_or_else(lost)?;
+                return Ok(engine::not(engine::is_null(self.query.expr(*found))));
+            }
             Term::Present(_) | Term::Absent(_) => None,
         };
         Ok(self.query.expr(*var.ok_or_else(lost)?))
@@ -64,6 +70,10 @@ impl Lowering<'_> {
                 &boolean,
             ),
             (Op::Function(Function::Year), _) => engine::year(a, data),
+            (Op::Function(Function::Substring), Some(b)) => {
+                let args = [a, b].into_iter().chain(rest).collect();
+                engine::call(args, Arc::new(Substring), data)
+            }
             (Op::Function(function), b) => {
                 let mut args = vec![float(a)?];
                 args.extend(b.map(float).transpose()?);
@@ -151,6 +161,9 @@ fn compare(sign: Sign, op: Compare, a: Expr, b: Expr) -> Result<Expr> {
 
 /// Condition, value, condition, value, ..., last value.
 fn case(mut all: Vec<Expr>, data: &DataType) -> Result<Expr> {
+    if class(data) == Class::Text {
+        return engine::call(all, Arc::new(ChooseText), data);
+    }
     let last = engine::cast(all.pop().ok_or_else(lost)?, data)?;
     let mut branches = Vec::with_capacity(all.len() / 2);
     let mut rest = all.into_iter();

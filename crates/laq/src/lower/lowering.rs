@@ -22,5 +22,7 @@ pub(crate) struct Frame {
     pub columns: HashMap<(InstanceId, usize), Var>,
     pub aggregates: HashMap<(InstanceId, usize), Var>,
     pub labels: Vec<Var>,
+    /// Of each outer lookup a vector that is NULL just where it found nothing.
+    pub exists: HashMap<InstanceId, Var>,
     pub scalars: HashMap<(FoldId, usize), Var>,
 }

@@ -8,6 +8,8 @@ mod call;
 mod expr;
 mod lowering;
 mod needs;
+mod outer;
+mod relation;
 mod scan;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,9 +22,8 @@ use engine::{Error, Expr, Function, Kind, Node, Output, Prepared, Query, Rel, Re
 use crate::check::element;
 use crate::check::{Answer, Typed};
 use crate::lower::lowering::{Frame, Lowering};
-use crate::lower::needs::Needs;
 use crate::show;
-use crate::space::{FoldId, InstanceId, Space, TermId};
+use crate::space::{FoldId, Space, TermId};
 use crate::term::{Instance, Source, Term};
 
 /// The program of `typed`.
@@ -79,12 +80,6 @@ pub(crate) fn columns(typed: &Typed<'_>) -> BTreeSet<(usize, usize)> {
         }
     });
     all
-}
-
-/// A relation that is to be joined, and the records that its rows are made of.
-struct Input {
-    rel: Rel,
-    holds: BTreeSet<InstanceId>,
 }
 
 impl Lowering<'_> {
@@ -217,18 +212,19 @@ impl Lowering<'_> {
             return Ok(ty.within((0, i64::MAX.into())));
         };
         let own = self.query.ty(arg).clone();
+        let counts = matches!(function, Function::Count | Function::CountDistinct);
         let whole = matches!(own.kind, Kind::Int | Kind::Wide);
         let data = match (function, whole) {
-            (Function::Count, _) => arrow::datatypes::DataType::Int64,
+            (Function::Count | Function::CountDistinct, _) => arrow::datatypes::DataType::Int64,
             (Function::Min | Function::Max, _) => return Ok(own.nullable(true)),
             (_, false) => own.data.clone(),
             (Function::Avg, _) if own.data.is_integer() => arrow::datatypes::DataType::Float64,
             (Function::Avg, _) => element::number((own.scale() as u8 + 4).min(38)),
             (Function::Sum, _) => element::number(own.scale() as u8),
-            // The language has no folds of distinct values.
+            // The language has no others.
             _ => return Err(unsupported()),
         };
-        let ty = Type::of(&data, function != Function::Count).ok_or_else(unsupported)?;
+        let ty = Type::of(&data, !counts).ok_or_else(unsupported)?;
         // No fold is over more records than this.
         const MOST: i128 = 1 << 48;
         let reach = own
@@ -237,161 +233,10 @@ impl Lowering<'_> {
             .checked_mul(MOST)
             .zip(own.bounds.1.checked_mul(MOST));
         Ok(match (function, reach) {
-            (Function::Count, _) => ty.within((0, i64::MAX.into())),
+            _ if counts => ty.within((0, i64::MAX.into())),
             (Function::Sum, Some((low, high))) if whole => ty.within((low.min(0), high.max(0))),
             _ => ty,
         })
-    }
-
-    /// The elements that fulfil `conditions`, with a vector for each of `wanted`: a pass over the records that these
-    /// read collects the inputs, which are then joined and filtered.
-    fn relation(
-        &mut self,
-        space: &Space,
-        conditions: &BTreeSet<TermId>,
-        wanted: &[TermId],
-    ) -> Result<(Rel, Vec<Var>)> {
-        let needs = self.needs(space, conditions, wanted);
-        let mut frame = Frame::default();
-        let mut inputs: Vec<Input> = Vec::new();
-        let mut pairs: Vec<(TermId, InstanceId, Var)> = Vec::new();
-        let mut later = Vec::new();
-        let mut left: BTreeSet<TermId> = conditions
-            .iter()
-            .copied()
-            .filter(|c| !matches!(self.terms.get(*c), Term::Present(_) | Term::Absent(_)))
-            .collect();
-        for instance in &needs.instances {
-            let terms = self.terms;
-            let of = terms.of(*instance);
-            let missing = needs.absent.contains(instance);
-            let (source, keys) = match of {
-                Instance::Root(table) => (Source::Table(*table), &[][..]),
-                Instance::Lookup { source, keys, .. } => (*source, &keys[..]),
-            };
-            let rel = match source {
-                Source::Table(table) => {
-                    let by = match of {
-                        Instance::Lookup { by, .. } => &by[..],
-                        Instance::Root(_) => &[],
-                    };
-                    let mut columns = needs.columns(*instance);
-                    columns.extend(by);
-                    let own = self.own_conditions(&mut left, *instance);
-                    let (rel, vars) = self.scan(*instance, table, columns, own)?;
-                    for (column, var) in vars {
-                        frame.columns.insert((*instance, column), var);
-                    }
-                    for (key, column) in keys.iter().zip(by) {
-                        pairs.push((*key, *instance, frame.columns[&(*instance, *column)]));
-                    }
-                    rel
-                }
-                Source::Fold(fold) => {
-                    let used = needs.aggregates(*instance);
-                    let root = needs.root == Some(*instance);
-                    if missing || used.is_empty() && !root {
-                        later.push((*instance, fold, missing));
-                        continue;
-                    }
-                    let (rel, own, found) = self.fold(fold, &used)?;
-                    for (n, var) in found {
-                        frame.aggregates.insert((*instance, n), var);
-                    }
-                    if root {
-                        frame.labels = own
-                    } else {
-                        for (key, var) in keys.iter().zip(own) {
-                            pairs.push((*key, *instance, var));
-                        }
-                    }
-                    rel
-                }
-            };
-            inputs.push(Input {
-                rel,
-                holds: [*instance].into(),
-            });
-        }
-        if inputs.is_empty() {
-            return Err(Error::Internal("a matrix without records".into()));
-        }
-        self.semi_joins(&mut inputs, &frame, &needs, later)?;
-        let equal = self.equal(&mut inputs, &frame, &needs, pairs)?;
-        let residual = self.residual(&mut inputs, &frame, &needs, left)?;
-        self.project(joined(inputs, equal, residual), &frame, wanted)
-    }
-
-    /// Which vectors of two inputs must be equal, from pairs of a key and the vector it is looked up in.
-    fn equal(
-        &mut self,
-        inputs: &mut [Input],
-        frame: &Frame,
-        needs: &Needs,
-        pairs: Vec<(TermId, InstanceId, Var)>,
-    ) -> Result<Vec<(Var, Var)>> {
-        let mut equal = Vec::with_capacity(pairs.len());
-        for (key, instance, var) in pairs {
-            let key = self.expr(key, frame)?;
-            let (a, b) = engine::alike(key, self.query.expr(var))?;
-            let a = self.within(inputs, frame, a, needs)?;
-            let b = match b.as_var() {
-                Some(var) => var,
-                None => {
-                    let holder = inputs.iter().position(|i| i.holds.contains(&instance));
-                    let input = &mut inputs[holder.unwrap_or_default()];
-                    self.map(&mut input.rel, b)
-                }
-            };
-            equal.push((a, b));
-        }
-        Ok(equal)
-    }
-
-    /// Tests conditions: those that one input fulfils by itself there; the others are returned.
-    fn residual(
-        &mut self,
-        inputs: &mut [Input],
-        frame: &Frame,
-        needs: &Needs,
-        conditions: BTreeSet<TermId>,
-    ) -> Result<Vec<Expr>> {
-        let mut residual = Vec::new();
-        for condition in conditions {
-            let of = self.reads(condition, needs);
-            let e = self.expr(condition, frame)?;
-            let holder = inputs.iter().position(|i| of.is_subset(&i.holds));
-            match holder {
-                Some(holder) => {
-                    let input = &mut inputs[holder].rel;
-                    *input = filtered(std::mem::replace(input, nothing()), e);
-                }
-                None => residual.push(e),
-            }
-        }
-        Ok(residual)
-    }
-
-    /// The records that `term` reads; labels are those of the root.
-    fn reads(&self, term: TermId, needs: &Needs) -> BTreeSet<InstanceId> {
-        let mut all = self.terms.instances(term);
-        if self.terms.any(term, &|term| matches!(term, Term::Label(_))) {
-            all.extend(needs.root);
-        }
-        all
-    }
-
-    /// Removes from `left` the conditions that read only the records of `instance`, and no label; returns them.
-    fn own_conditions(&self, left: &mut BTreeSet<TermId>, instance: InstanceId) -> Vec<TermId> {
-        let own = |c: &TermId| {
-            self.terms.instances(*c) == [instance].into()
-                && !self.terms.any(*c, &|term| matches!(term, Term::Label(_)))
-        };
-        let taken: Vec<TermId> = left.iter().copied().filter(own).collect();
-        taken.iter().for_each(|c| {
-            left.remove(c);
-        });
-        taken
     }
 
     /// Projects: `rel` with a vector for each of `wanted`, computed if need be.
@@ -431,96 +276,6 @@ impl Lowering<'_> {
         Ok((rel, vars))
     }
 
-    /// The vector of `e`, computed in the input that holds what it reads.
-    fn within(
-        &mut self,
-        inputs: &mut [Input],
-        frame: &Frame,
-        e: Expr,
-        needs: &Needs,
-    ) -> Result<Var> {
-        if let Some(var) = e.as_var() {
-            return Ok(var);
-        }
-        let reads: BTreeSet<InstanceId> = e
-            .vars()
-            .iter()
-            .filter_map(|var| frame.holder(*var).or(needs.root))
-            .collect();
-        let holder = inputs
-            .iter()
-            .position(|input| reads.is_subset(&input.holds));
-        match holder {
-            Some(holder) => Ok(self.map(&mut inputs[holder].rel, e)),
-            None => Err(Error::Unsupported(
-                "a `dot` by labels that are computed from several records".into(),
-            )),
-        }
-    }
-
-    /// The vector of `e`, computed in `rel`.
-    fn map(&mut self, rel: &mut Rel, e: Expr) -> Var {
-        let var = self.query.add(e.to_string(), e.ty.clone());
-        let input = std::mem::replace(rel, nothing());
-        *rel = Rel::Map {
-            input: Box::new(input),
-            exprs: vec![(var, e)],
-        };
-        var
-    }
-
-    /// Semi joins and anti joins the inputs with the groups in `later`, which must exist or must not.
-    fn semi_joins(
-        &mut self,
-        inputs: &mut [Input],
-        frame: &Frame,
-        needs: &Needs,
-        later: Vec<(InstanceId, FoldId, bool)>,
-    ) -> Result<()> {
-        for (instance, fold, anti) in later {
-            let terms = self.terms;
-            let Instance::Lookup { keys, .. } = terms.of(instance) else {
-                continue;
-            };
-            let groups = &terms.fold(fold).groups;
-            let (mut other, others) =
-                self.relation(&groups.space, &groups.conditions, &groups.keys)?;
-            let mut of = BTreeSet::new();
-            for key in keys {
-                of.extend(self.reads(*key, needs));
-            }
-            let holder = inputs.iter().position(|input| of.is_subset(&input.holds));
-            let Some(holder) = holder else {
-                return Err(Error::Unsupported(
-                    "a `dot` by labels of several records with `tr`".into(),
-                ));
-            };
-            let mut equal = Vec::with_capacity(keys.len());
-            for (key, var) in keys.iter().zip(others) {
-                let key = self.expr(*key, frame)?;
-                let (a, b) = engine::alike(key, self.query.expr(var))?;
-                let a = match a.as_var() {
-                    Some(var) => var,
-                    None => self.map(&mut inputs[holder].rel, a),
-                };
-                let b = match b.as_var() {
-                    Some(var) => var,
-                    None => self.map(&mut other, b),
-                };
-                equal.push((a, b));
-            }
-            let rel = &mut inputs[holder].rel;
-            *rel = Rel::Semi {
-                input: Box::new(std::mem::replace(rel, nothing())),
-                other: Box::new(other),
-                equal,
-                residual: vec![],
-                anti,
-            };
-        }
-        Ok(())
-    }
-
     /// The parameter for a number that another fold computes, as a scalar subquery.
     fn parameter(&mut self, fold: FoldId, n: usize) -> Result<Expr> {
         let number = match self.parameters.get(&(fold, n)) {
@@ -539,37 +294,6 @@ impl Lowering<'_> {
             ty: self.query.ty(var).clone().nullable(true),
         })
     }
-}
-
-impl Frame {
-    /// The record that a vector belongs to; `None` for labels.
-    fn holder(&self, var: Var) -> Option<InstanceId> {
-        let all = self.columns.iter().chain(&self.aggregates);
-        all.filter(|(_, own)| **own == var)
-            .map(|((instance, _), _)| *instance)
-            .next()
-    }
-}
-
-/// The join of `inputs`; of one alone, only its residual conditions are left.
-fn joined(mut inputs: Vec<Input>, equal: Vec<(Var, Var)>, residual: Vec<Expr>) -> Rel {
-    let mut rel = match (inputs.len(), residual.is_empty()) {
-        (1, true) => inputs.remove(0).rel,
-        _ => Rel::Join {
-            inputs: inputs.into_iter().map(|input| input.rel).collect(),
-            equal,
-            residual,
-        },
-    };
-    if let Rel::Join {
-        inputs, residual, ..
-    } = &mut rel
-        && inputs.len() == 1
-    {
-        let parts = std::mem::take(residual);
-        rel = parts.into_iter().fold(inputs.remove(0), filtered);
-    }
-    rel
 }
 
 pub(crate) fn filtered(input: Rel, predicate: Expr) -> Rel {

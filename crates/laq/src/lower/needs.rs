@@ -61,7 +61,7 @@ impl Lowering<'_> {
                         reads.insert(*instance);
                         needs.aggregates.insert((*instance, *n));
                     }
-                    Term::Present(instance) => {
+                    Term::Present(instance) | Term::Exists(instance) => {
                         reads.insert(*instance);
                     }
                     Term::Absent(instance) => {
@@ -94,6 +94,7 @@ impl Lowering<'_> {
             let Instance::Lookup {
                 source: Source::Fold(_),
                 keys,
+                outer: false,
                 ..
             } = self.terms.of(**id)
             else {

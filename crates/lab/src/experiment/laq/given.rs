@@ -17,6 +17,10 @@ pub struct Blocks(pub Vec<usize>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Threads(Vec<(Option<usize>, Option<usize>)>);
 
+/// Queries as typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queries(Vec<Query>);
+
 /// A query as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Query {
@@ -128,25 +132,56 @@ impl Threads {
     }
 }
 
-/// A number of TPC-H that stands in LAQ, or the name of a file.
-pub fn query(text: &str) -> std::result::Result<Query, String> {
-    if text.is_empty() {
-        return Err("name a number of TPC-H or a file".to_owned());
+/// Numbers of TPC-H, `1..22`, and names of files, with commas between them.
+pub fn queries(text: &str) -> std::result::Result<Queries, String> {
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            Some((first, last)) if number(first).is_some() => {
+                let last = last.trim_start_matches('=');
+                let ends = number(first).zip(number(last));
+                let (first, last) = ends
+                    .filter(|(first, last)| first <= last)
+                    .ok_or_else(|| format!("{part:?} is no range of queries: take 1..22"))?;
+                for number in first..=last {
+                    all.push(of_tpch(number)?);
+                }
+            }
+            _ => all.push(query(part)?),
+        }
     }
-    let number = text.trim_start_matches(['q', 'Q']).parse::<usize>();
-    let Ok(number) = number else {
-        return Ok(Query::File(text.into()));
-    };
+    Ok(Queries(all))
+}
+
+/// The number of a query of TPC-H: `6` or `q6`.
+fn number(text: &str) -> Option<usize> {
+    text.trim_start_matches(['q', 'Q']).parse().ok()
+}
+
+fn query(text: &str) -> std::result::Result<Query, String> {
+    match number(text) {
+        Some(number) => of_tpch(number),
+        None if text.is_empty() => Err("name a number of TPC-H or a file".to_owned()),
+        None => Ok(Query::File(text.into())),
+    }
+}
+
+fn of_tpch(number: usize) -> std::result::Result<Query, String> {
     let found = laq::TPCH.iter().find(|(own, _)| *own == number);
     found
         .map(|(number, text)| Query::Number(*number, text))
-        .ok_or_else(|| {
-            let all: Vec<String> = laq::TPCH.iter().map(|(n, _)| n.to_string()).collect();
-            format!(
-                "TPC-H {number} does not stand in LAQ: take one of {}, or a file of your own",
-                all.join(", ")
-            )
-        })
+        .ok_or_else(|| format!("TPC-H has no query {number}: take 1 to 22, or a file of your own"))
+}
+
+impl Queries {
+    /// What each is called, and its text.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Query::read`].
+    pub fn read(&self) -> Result<Vec<(String, String)>> {
+        self.0.iter().map(Query::read).collect()
+    }
 }
 
 impl Query {
@@ -219,11 +254,18 @@ mod tests {
         assert!(matches!(query("6"), Ok(Query::Number(6, _))));
         assert!(matches!(query("Q14"), Ok(Query::Number(14, _))));
         assert_eq!(query("own.laq"), Ok(Query::File("own.laq".into())));
-        let refused = query("7").unwrap_err();
-        assert!(
-            refused.contains("TPC-H 7") && refused.contains("6, 11"),
-            "{refused}"
+        let refused = query("23").unwrap_err();
+        assert!(refused.contains("no query 23"), "{refused}");
+        let all = queries("1..22,own.laq").unwrap().0;
+        assert_eq!(all.len(), 23);
+        assert_eq!(queries("6,q1").unwrap().0.len(), 2);
+        assert_eq!(
+            queries("../own.laq").unwrap().0,
+            [Query::File("../own.laq".into())]
         );
+        for wrong in ["", "1..", "3..1", "0..2", "20..23", "6,"] {
+            assert!(queries(wrong).is_err(), "{wrong:?}");
+        }
         let missing = query("missing.laq")
             .unwrap()
             .read()

@@ -22,7 +22,7 @@ use report::Table;
 
 use self::bench::Bench;
 use self::figures::Figures;
-use self::given::{Blocks, Query, Threads};
+use self::given::{Blocks, Queries, Threads};
 use self::measure::{Measured, Scope, measure};
 use crate::desk::Desk;
 use crate::error::{Error, Result};
@@ -35,9 +35,9 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct Laq {
     /// The store, which is opened for reading
     pub store: PathBuf,
-    /// Queries: numbers of TPC-H that stand in LAQ, or files
-    #[arg(long, value_name = "N|FILE,...", value_delimiter = ',', default_value = "6", value_parser = given::query)]
-    pub query: Vec<Query>,
+    /// Queries: numbers of TPC-H, 1..22 for all, or files in LAQ
+    #[arg(long, value_name = "N|FILE,...", default_value = "6", value_parser = given::queries)]
+    pub query: Queries,
     /// Rows of execution blocks, from 2Ki to 2Mi: 32Ki..2Mi (each twice the one before), or 2Ki,64Ki
     #[arg(long, value_name = "ROWS..ROWS", default_value = "32Ki..2Mi", value_parser = given::blocks)]
     pub blocks: Blocks,
@@ -86,11 +86,7 @@ pub enum Executor {
 
 impl Laq {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let texts = self
-            .query
-            .iter()
-            .map(Query::read)
-            .collect::<Result<Vec<_>>>()?;
+        let texts = self.query.read()?;
         let folder = self.folder()?;
         let machine = self.machine.as_deref();
         let mut threads = Vec::new();

@@ -10,7 +10,7 @@ mod page;
 use clap::Args;
 use engine::NumaPolicy;
 
-use super::laq::given::{self, Query};
+use super::laq::given::{self, Queries};
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 use crate::guest::{Guest, regions};
@@ -33,9 +33,9 @@ const RUNS: u64 = 10;
 /// `plans`
 #[derive(Args, Clone, Debug)]
 pub struct Plans {
-    /// Queries: numbers of TPC-H that stand in LAQ, or files
-    #[arg(long, value_name = "N|FILE,...", value_delimiter = ',', default_value = "6,1,3", value_parser = given::query)]
-    pub query: Vec<Query>,
+    /// Queries: numbers of TPC-H, 1..22 for all, or files in LAQ
+    #[arg(long, value_name = "N|FILE,...", default_value = "6,1,3", value_parser = given::queries)]
+    pub query: Queries,
     /// Plans: obliv, shard, distr
     #[arg(long, value_name = "PLAN,...", value_delimiter = ',', default_value = "obliv,shard,distr", value_parser = plan)]
     pub plan: Vec<NumaPolicy>,
@@ -62,8 +62,7 @@ fn plan(name: &str) -> std::result::Result<NumaPolicy, String> {
 
 impl Plans {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
-        let texts = self.query.iter().map(Query::read);
-        let texts: Vec<(String, String)> = texts.collect::<Result<_>>()?;
+        let texts = self.query.read()?;
         let guest = Guest::new(&self.options, MACHINE, 512)?;
         let mut all = Vec::new();
         for (name, text) in texts {
