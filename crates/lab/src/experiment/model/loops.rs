@@ -2,9 +2,12 @@
 
 use std::hint::black_box;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use placement::Random;
+
+use crate::error::{Error, Result};
 
 /// Words of a line.
 const LINE: usize = 8;
@@ -22,44 +25,72 @@ pub(super) fn cycles(steps: u32) -> f64 {
     }
 }
 
+/// Words that are read, lines that are visited or words that are made between two looks at whether the user has asked to stop.
+const PART: usize = 128 << 10;
+
 /// Words for each thread, and lines in an order that nobody foresees.
-pub(super) struct Loops {
+pub(super) struct Loops<'s> {
+    /// Ends each loop within a few milliseconds, once it is set: what it tells then is no time.
+    stop: &'s AtomicBool,
     words: Vec<Vec<u64>>,
     /// Each line's first word is the number of the next one.
     chain: Vec<u64>,
 }
 
 /// Reads words, with so many steps of computing that each depend on the one before.
-fn read(words: &[u64], steps: u32) -> u64 {
+fn read(words: &[u64], steps: u32, stop: &AtomicBool) -> u64 {
     let mut all = 1;
-    for word in words {
-        all ^= word;
-        for _ in 0..steps {
-            all = all.rotate_left(7) ^ (all >> 3);
+    for part in words.chunks(PART) {
+        for word in part {
+            all ^= word;
+            for _ in 0..steps {
+                all = all.rotate_left(7) ^ (all >> 3);
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
         }
     }
     all
 }
 
-impl Loops {
+impl Loops<'_> {
     /// Of `bytes` for each of so many threads.
-    pub(super) fn new(threads: usize, bytes: usize) -> Loops {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Interrupted`] once `stop` is set.
+    pub(super) fn new(threads: usize, bytes: usize, stop: &AtomicBool) -> Result<Loops<'_>> {
+        let go_on = |at: usize| {
+            if at.is_multiple_of(PART) && stop.load(Ordering::Relaxed) {
+                Err(Error::Interrupted)
+            } else {
+                Ok(())
+            }
+        };
         let lines = (bytes / 64).max(2);
         let mut order: Vec<usize> = (0..lines).collect();
         let mut random = Random::new(1);
         for at in (1..lines).rev() {
+            go_on(at)?;
             order.swap(at, random.index(at + 1));
         }
         // A ring through all lines.
         let mut chain = vec![0; lines * LINE];
         for (at, line) in order.iter().enumerate() {
+            go_on(at)?;
             chain[line * LINE] = order[(at + 1) % lines] as u64;
         }
-        let words = |thread: usize| (0..lines * LINE).map(move |at| (at * (thread + 1)) as u64);
-        Loops {
-            words: (0..threads).map(|thread| words(thread).collect()).collect(),
-            chain,
+        let mut words = Vec::with_capacity(threads);
+        for thread in 0..threads {
+            let mut own = Vec::with_capacity(lines * LINE);
+            for at in 0..lines * LINE {
+                go_on(at)?;
+                own.push((at * (thread + 1)) as u64);
+            }
+            words.push(own);
         }
+        Ok(Loops { stop, words, chain })
     }
 
     /// Bytes of each thread's words.
@@ -71,8 +102,13 @@ impl Loops {
     pub(super) fn latency(&self) -> f64 {
         let begun = Instant::now();
         let mut at = 0;
-        for _ in 0..VISITS {
-            at = self.chain[at as usize * LINE];
+        for _ in 0..VISITS / PART {
+            for _ in 0..PART {
+                at = self.chain[at as usize * LINE];
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
         }
         black_box(at);
         begun.elapsed().as_secs_f64() / VISITS as f64
@@ -84,7 +120,10 @@ impl Loops {
         let part = &words[..CACHED.min(words.len())];
         let begun = Instant::now();
         for _ in 0..words.len() / part.len() {
-            black_box(read(black_box(part), steps));
+            black_box(read(black_box(part), steps, self.stop));
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
         }
         begun.elapsed().as_secs_f64()
     }
@@ -99,7 +138,7 @@ impl Loops {
                 scope.spawn(move || {
                     ready.wait();
                     let begun = Instant::now();
-                    black_box(read(black_box(words), steps));
+                    black_box(read(black_box(words), steps, self.stop));
                     begun.elapsed().as_secs_f64()
                 })
             });
@@ -118,7 +157,8 @@ mod tests {
 
     #[test]
     fn loops_take_their_time() {
-        let loops = Loops::new(2, 1 << 20);
+        let stop = AtomicBool::new(false);
+        let loops = Loops::new(2, 1 << 20, &stop).unwrap();
         assert_eq!(loops.bytes(), 1048576.0);
         assert!(loops.latency() > 0.0);
         let (few, many) = (loops.cached(1), loops.cached(32));
@@ -134,5 +174,21 @@ mod tests {
             }
         }
         assert_eq!(visits, (1 << 20) / 64);
+    }
+
+    #[test]
+    fn what_is_stopped_ends() {
+        let stop = AtomicBool::new(false);
+        let loops = Loops::new(2, 64 << 20, &stop).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        loops.memory(&[1.0, 1.0], 1 << 10);
+        loops.cached(1 << 10);
+        loops.latency();
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        assert!(matches!(
+            Loops::new(2, 64 << 20, &stop),
+            Err(Error::Interrupted)
+        ));
     }
 }

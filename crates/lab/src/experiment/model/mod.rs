@@ -3,6 +3,8 @@
 
 mod loops;
 
+use std::sync::atomic::Ordering;
+
 use clap::Args;
 use placement::cost::{Cost, Model as Machinery, Work};
 use report::{Cell, Report, Sample, Table, Unit};
@@ -73,7 +75,8 @@ impl Model {
                 Unit::Bytes.show(bytes as f64)
             ),
         )?;
-        let loops = Loops::new(threads, bytes);
+        let stop = desk.stop;
+        let loops = Loops::new(threads, bytes, stop)?;
         let (tell, held) = all(threads);
         let mut times = vec![Sample::default(); tell.len() + held.len()];
         // All in turn, as the speed of a machine drifts. The first round fills caches and raises the clock.
@@ -81,6 +84,9 @@ impl Model {
             step(desk, &format!("round {round} of {runs}"))?;
             for (own, times) in tell.iter().chain(&held).zip(&mut times) {
                 let time = own.run(&loops);
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
                 if round > 0 {
                     times.push(time);
                 }
@@ -117,7 +123,7 @@ impl Model {
 
 /// Tells of a step, and ends where the user has asked for it.
 fn step(desk: &mut Desk<'_>, text: &str) -> Result<()> {
-    if desk.stop.load(std::sync::atomic::Ordering::Relaxed) {
+    if desk.stop.load(Ordering::Relaxed) {
         return Err(Error::Interrupted);
     }
     desk.progress(text);
@@ -142,7 +148,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn run(&self, loops: &Loops) -> f64 {
+    fn run(&self, loops: &Loops<'_>) -> f64 {
         match &self.kind {
             Kind::Latency => loops.latency(),
             Kind::Cached => loops.cached(self.steps),
