@@ -11,6 +11,9 @@ use crate::word::Word;
 
 /// The least number of page ids that a pool has words for.
 const LEAST: usize = 1 << 20;
+/// Where not all words can be reserved, addresses are limited, and others need them, too: of the power of two that could be
+/// had the words get this part.
+const PART: usize = 8;
 /// Words that share a bit of `touched`.
 const BLOCK: usize = 1 << 15;
 
@@ -31,9 +34,15 @@ impl Translation {
     pub(crate) fn new(budget: Arc<Budget>) -> Result<Translation> {
         // All page ids are 32 GiB of addresses. Where that is refused (a limit on virtual memory,
         // a small machine), fewer pages can be translated.
-        let mut pages = usize::try_from(1u64 << PageId::BITS).unwrap_or(LEAST);
+        let all = usize::try_from(1u64 << PageId::BITS).unwrap_or(LEAST);
+        let mut pages = all;
+        let mut is_probed = false;
         loop {
             match Reserve::new(pages * size_of::<AtomicU64>()) {
+                Ok(_) if pages < all && !is_probed => {
+                    pages = (pages / PART).max(LEAST);
+                    is_probed = true;
+                }
                 Ok(words) => {
                     // Without them a pin waits for the address of its word, too. Where the system
                     // has none, nothing is lost.

@@ -1,7 +1,8 @@
 //! Cuts batches, which arrive in any order, into the blocks of a table.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use arrow::array::{Array, ArrayData};
 use arrow::record_batch::RecordBatch;
 
 /// Rows of a full block (design L1).
@@ -24,6 +25,29 @@ impl Block {
             .map(|batch| batch.num_rows() as u64)
             .sum()
     }
+
+    /// Bytes of the buffers that the rows lie in; one that several columns or batches share, such as a piece of a file,
+    /// counts once.
+    pub fn bytes(&self) -> u64 {
+        let mut seen = HashSet::new();
+        let columns = self.batches.iter().flat_map(RecordBatch::columns);
+        columns
+            .map(|column| unseen(&column.to_data(), &mut seen))
+            .sum()
+    }
+}
+
+/// Bytes of the buffers of `data` that are not among `seen` yet, by address.
+fn unseen(data: &ArrayData, seen: &mut HashSet<usize>) -> u64 {
+    let nulls = data.nulls().map(|nulls| nulls.buffer());
+    let mut bytes = 0;
+    for buffer in data.buffers().iter().chain(nulls) {
+        if seen.insert(buffer.data_ptr().as_ptr().addr()) {
+            bytes += buffer.capacity() as u64;
+        }
+    }
+    let children = data.child_data().iter();
+    bytes + children.map(|child| unseen(child, seen)).sum::<u64>()
 }
 
 /// A block of which some rows have not arrived yet.
@@ -108,6 +132,20 @@ mod tests {
             .iter()
             .map(|b| b.column(0).as_primitive::<Int64Type>());
         columns.flat_map(|c| c.values().to_vec()).collect()
+    }
+
+    #[test]
+    fn shared_buffers_count_once() {
+        let whole = batch(0, 8_000);
+        let block = |batches| Block {
+            ordinal: 0,
+            batches,
+        };
+        let one = block(vec![whole.clone()]).bytes();
+        assert!((64_000..70_000).contains(&one), "{one}");
+        let parts = vec![whole.slice(0, 10), whole.slice(10, 7_990), whole.clone()];
+        assert_eq!(block(parts).bytes(), one);
+        assert_eq!(block(vec![whole, batch(0, 8_000)]).bytes(), 2 * one);
     }
 
     #[test]

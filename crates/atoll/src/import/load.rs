@@ -43,12 +43,23 @@ pub(crate) fn load(
     let (loader, _) = pipeline::run(
         workers.handle(),
         workers.width(),
+        left(database),
         pieces,
         loader,
         &mut watch,
     )?;
     let loader = indexed(workers, loader)?;
     Ok(workers.block_on(async move { loader.finish().await })?)
+}
+
+/// The least memory that a load takes, and the part of what is left that its blocks may have.
+const LEAST: u64 = 16 << 20;
+const PART: u64 = 2;
+
+/// Bytes that blocks may take: a part of what the memory limit leaves.
+fn left(database: &Database) -> u64 {
+    let budget = database.instance().budget();
+    (budget.limit().saturating_sub(budget.used()) / PART).max(LEAST)
 }
 
 /// The most bytes for rows that wait for their places in the indexes of keys, and their part of the memory limit.

@@ -1,5 +1,7 @@
 //! The generator: the rows of each table, in parts that are generated independently.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use arrow::record_batch::RecordBatch;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
@@ -10,8 +12,36 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
+use crate::error::Error;
 use crate::import::pipeline::Batches;
 use crate::tpch::shapes::SHAPES;
+
+/// Bytes of the text that all comments are parts of. The generator makes it once, and keeps it as long as the process runs:
+/// with a smaller one the data would not be that of TPC-H.
+const TEXT_BYTES: usize = 300 << 20;
+
+/// Whether there is memory for the generator's text, or it has been made.
+///
+/// # Errors
+/// [`Error::Import`] if there is not.
+pub(crate) fn there_is_memory() -> Result<(), Error> {
+    static FOUND: AtomicBool = AtomicBool::new(false);
+    if FOUND.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let free = memory::available().unwrap_or(u64::MAX);
+    // A limit of this process alone (`ulimit -d`) is no limit of the machine's.
+    let is_granted = Vec::<u8>::new().try_reserve_exact(TEXT_BYTES).is_ok();
+    if free < TEXT_BYTES as u64 || !is_granted {
+        return Err(Error::Import(
+            "generating TPC-H takes 300 MiB of memory for the text that its comments are cut from, beside the memory limit, \
+             and there is less; make the store on a machine that has more, and copy it here with its .log file"
+                .to_owned(),
+        ));
+    }
+    FOUND.store(true, Ordering::Relaxed);
+    Ok(())
+}
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::import;
 use crate::import::pipeline::{Batches, Piece, Pieces};
 use crate::progress::{Position, Progress};
-use crate::tpch::generate::{expected_rows, generate_part, part_rows, parts};
+use crate::tpch::generate::{expected_rows, generate_part, part_rows, parts, there_is_memory};
 use crate::tpch::shapes::{SHAPES, Shape};
 
 pub use crate::tpch::generate::generate;
@@ -101,7 +101,7 @@ pub fn present(database: &Database) -> Result<Present, Error> {
 /// a store has all of them or none.
 ///
 /// # Errors
-/// [`Error::Import`] for a scale out of range; [`Error::Interrupted`] if `progress` stopped the load; the errors of the
+/// [`Error::Import`] for a scale out of range, or where the generator's 300 MiB of text have no room; [`Error::Interrupted`] if `progress` stopped the load; the errors of the
 /// store. The store is then as before.
 pub fn load(database: &Database, scale: f64, progress: &dyn Progress) -> Result<LoadReport, Error> {
     if !(0.001..=100_000.0).contains(&scale) {
@@ -109,6 +109,7 @@ pub fn load(database: &Database, scale: f64, progress: &dyn Progress) -> Result<
             "scale {scale} is out of range; take one from 0.001 to 100000"
         )));
     }
+    there_is_memory()?;
     let started = Instant::now();
     let raw_bytes = Arc::new(AtomicU64::new(0));
     let _turn = database.turn()?;

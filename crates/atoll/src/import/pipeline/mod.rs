@@ -7,7 +7,8 @@
 //! 3. A complete block is put on a queue. Workers take blocks from the queue before they claim pieces, so that even a
 //!    single long piece keeps all of them busy; a worker that finds the queue full encodes a block itself.
 //!
-//! Memory: at most `2 * width` pieces are in flight and about `width` blocks are queued.
+//! Memory: at most `2 * width` pieces are in flight and about `width` blocks are queued; fewer where so many blocks of the
+//! size that was seen so far would take more than the memory that there is.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -23,6 +24,11 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 use crate::import::assemble::{Assembler, Block};
+
+/// Bytes of a block before one was seen.
+const EXPECTED_BLOCK: u64 = 16 << 20;
+/// Blocks that are in memory for each piece in flight: one that it fills, one that is queued or encoded, and what is decoded.
+const BLOCKS_OF_PIECE: u64 = 3;
 
 /// How often the caller is told the progress.
 const TICK: Duration = Duration::from_millis(100);
@@ -58,7 +64,7 @@ struct Counters {
     bytes: AtomicU64,
 }
 
-/// Stores all `pieces` in `sink` with `width` tasks on `runtime`; returns the sink and the number of rows. `watch` is
+/// Stores all `pieces` in `sink` with `width` tasks on `runtime` in about `memory` bytes; returns the sink and the number of rows. `watch` is
 /// called with rows and bytes about ten times a second, and stops the run by [`ControlFlow::Break`].
 ///
 /// # Errors
@@ -66,12 +72,13 @@ struct Counters {
 pub(crate) fn run<S: Sink>(
     runtime: &Handle,
     width: usize,
+    memory: u64,
     pieces: Pieces,
     sink: S,
     watch: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(S, u64), Error> {
     let width = width.max(1);
-    let shared = Arc::new(Shared::new(width, pieces, sink));
+    let shared = Arc::new(Shared::new(width, memory, pieces, sink));
     let (done, finished) = mpsc::channel();
     for _ in 0..width {
         let (shared, done) = (Arc::clone(&shared), done.clone());
@@ -141,8 +148,18 @@ struct State {
     assembler: Assembler,
     ready: VecDeque<Block>,
     rows: u64,
+    /// Bytes of the largest block so far; 0 before the first one.
+    block_bytes: u64,
     /// The first failure; later ones are its consequences.
     failure: Option<Error>,
+}
+
+impl State {
+    /// Learns the size of blocks from those that came after the first `before`.
+    fn measure(&mut self, before: usize) {
+        let bytes = self.ready.iter().skip(before).map(Block::bytes);
+        self.block_bytes = bytes.fold(self.block_bytes, u64::max);
+    }
 }
 
 enum Step {
@@ -154,6 +171,8 @@ enum Step {
 
 struct Shared<S> {
     width: usize,
+    /// Bytes that blocks may take.
+    memory: u64,
     sink: S,
     claims: Mutex<Claims>,
     state: Mutex<State>,
@@ -163,9 +182,10 @@ struct Shared<S> {
 }
 
 impl<S: Sink> Shared<S> {
-    fn new(width: usize, pieces: Pieces, sink: S) -> Shared<S> {
+    fn new(width: usize, memory: u64, pieces: Pieces, sink: S) -> Shared<S> {
         Shared {
             width,
+            memory,
             sink,
             claims: Mutex::new(Claims {
                 pieces,
@@ -179,6 +199,7 @@ impl<S: Sink> Shared<S> {
                 assembler: Assembler::default(),
                 ready: VecDeque::new(),
                 rows: 0,
+                block_bytes: 0,
                 failure: None,
             }),
             changed: Notify::new(),
@@ -234,7 +255,7 @@ impl<S: Sink> Shared<S> {
         if let Some(block) = state.ready.pop_front() {
             return Step::Encode(block);
         }
-        if !state.exhausted && state.in_flight < 2 * self.width {
+        if !state.exhausted && state.in_flight < self.most_in_flight(&state) {
             state.in_flight += 1;
             return Step::Claim;
         }
@@ -243,6 +264,18 @@ impl<S: Sink> Shared<S> {
         } else {
             Step::Wait
         }
+    }
+
+    /// How many pieces there is memory for.
+    fn most_in_flight(&self, state: &State) -> usize {
+        let block = match state.block_bytes {
+            0 => EXPECTED_BLOCK,
+            seen => seen,
+        };
+        let pieces = self.memory / (BLOCKS_OF_PIECE * block);
+        usize::try_from(pieces)
+            .unwrap_or(usize::MAX)
+            .clamp(1, 2 * self.width)
     }
 
     /// Claims the next piece, which the caller has counted as in flight.
@@ -334,6 +367,7 @@ impl<S: Sink> Shared<S> {
         let before = state.ready.len();
         state.assembler.add(at, batch, &mut state.ready);
         state.rows += batch.num_rows() as u64;
+        state.measure(before);
         for _ in before..state.ready.len() {
             self.changed.notify_one();
         }
@@ -343,7 +377,7 @@ impl<S: Sink> Shared<S> {
     fn relieve(&self) -> Result<(), Error> {
         loop {
             let mut state = self.state.lock();
-            if state.ready.len() <= self.width {
+            if state.ready.len() <= self.width.min(self.most_in_flight(&state)) {
                 return Ok(());
             }
             let block = state.ready.pop_front();
@@ -366,6 +400,7 @@ impl<S: Sink> Shared<S> {
         }
         self.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
         let state = &mut *self.state.lock();
+        let before = state.ready.len();
         state.waiting.decoded.insert(index, decoded);
         while let Some(batches) = state.waiting.decoded.remove(&state.waiting.next) {
             for batch in &batches {
@@ -379,6 +414,7 @@ impl<S: Sink> Shared<S> {
             state.waiting.next += 1;
             state.in_flight -= 1;
         }
+        state.measure(before);
         self.changed.notify_waiters();
         Ok(())
     }

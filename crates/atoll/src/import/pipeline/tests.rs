@@ -65,7 +65,13 @@ fn go_on(_: u64, _: u64) -> ControlFlow<()> {
 
 #[test]
 fn rows_arrive_once_and_in_order() {
-    for width in [1, 2, 7] {
+    for (width, memory) in [
+        (1, u64::MAX),
+        (2, u64::MAX),
+        (7, u64::MAX),
+        (7, 0),
+        (7, 3 << 20),
+    ] {
         for kind in 0..3 {
             let (pieces, total) = pieces(60, move |piece| match kind {
                 0 => true,
@@ -79,7 +85,7 @@ fn rows_arrive_once_and_in_order() {
                 ControlFlow::Continue(())
             };
             let ran = on_threads(2, |handle| {
-                run(handle, width, pieces, Kept::default(), &mut watch)
+                run(handle, width, memory, pieces, Kept::default(), &mut watch)
             });
             let (kept, rows) = ran.unwrap();
             assert_eq!((rows, bytes), (total, total), "width {width}, kind {kind}");
@@ -102,6 +108,7 @@ fn nothing_makes_no_block() {
         run(
             handle,
             2,
+            u64::MAX,
             pieces(0, |_| true).0,
             Kept::default(),
             &mut go_on,
@@ -122,7 +129,14 @@ fn failing(piece: u64, how: fn() -> Result<Batches, Error>) -> Result<(Kept, u64
             found => found,
         });
         let ran = on_threads(2, |handle| {
-            run(handle, 3, Box::new(pieces), Kept::default(), &mut go_on)
+            run(
+                handle,
+                3,
+                u64::MAX,
+                Box::new(pieces),
+                Kept::default(),
+                &mut go_on,
+            )
         });
         if ran.is_ok() || known {
             continue;
@@ -151,7 +165,14 @@ fn a_piece_shorter_than_announced_is_damaged() {
     };
     let pieces = std::iter::once_with(piece);
     let ran = on_threads(1, |handle| {
-        run(handle, 1, Box::new(pieces), Kept::default(), &mut go_on)
+        run(
+            handle,
+            1,
+            u64::MAX,
+            Box::new(pieces),
+            Kept::default(),
+            &mut go_on,
+        )
     });
     assert!(ran.is_err_and(|error| error.to_string().contains("damaged")));
 }
@@ -174,7 +195,7 @@ fn the_watcher_stops_an_endless_run() {
         }
     }
     let ran = on_threads(2, |handle| {
-        run(handle, 2, Box::new(endless), Nowhere, &mut stop)
+        run(handle, 2, u64::MAX, Box::new(endless), Nowhere, &mut stop)
     });
     assert!(matches!(ran.map(|_| ()), Err(Error::Interrupted)));
 }
