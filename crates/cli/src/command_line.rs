@@ -108,4 +108,18 @@ mod tests {
     fn the_definition_of_the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+
+    /// The commands of `lab figures`, long and short, are commands that there are.
+    #[cfg(feature = "lab")]
+    #[test]
+    fn the_commands_of_figures_can_be_typed() {
+        let commands = lab::experiment::Figures::commands().unwrap();
+        assert!(commands.len() > 100);
+        for command in commands {
+            let words = std::iter::once("atoll").chain(command.split_whitespace());
+            if let Err(error) = Cli::try_parse_from(words) {
+                panic!("{command}: {error}");
+            }
+        }
+    }
 }

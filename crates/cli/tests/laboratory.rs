@@ -258,6 +258,48 @@ fn busiest(rows: &Value, case: &str, variant: &str) -> f64 {
 }
 
 #[test]
+fn figures_are_listed_and_run() {
+    let folder = Folder::new();
+    let told = json(&folder.run(&["lab", "figures", "--json"]).succeeded());
+    let figures = told["results"]["figures"].as_array().unwrap();
+    assert!(figures.len() > 100, "{}", figures.len());
+    let run = folder.run(&["lab", "figures", "T", "--run", "all", "--quick", "--json"]);
+    let told = json(&run.succeeded());
+    for figure in told["results"]["figures"].as_array().unwrap() {
+        if !figure["command"].is_null() {
+            assert!(figure["last"]["failed"].is_null(), "{figure}");
+            let name = figure["figure"].as_str().unwrap();
+            assert!(
+                folder
+                    .path(&format!("lab-figures/T-{name}/printed.txt"))
+                    .exists()
+            );
+        }
+    }
+    // Without --run the last results are shown.
+    let told = json(&folder.run(&["lab", "figures", "t", "--json"]).succeeded());
+    assert!(
+        told["results"]["figures"][3]["last"]["seconds"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+    let run = folder.run(&["lab", "figures", "L", "--run", "q6-matrices", "--json"]);
+    let told = json(&run.succeeded());
+    let failed = told["results"]["figures"][0]["last"]["failed"]
+        .as_str()
+        .unwrap();
+    assert!(failed.starts_with("NOT RUN: it needs --store"), "{failed}");
+    folder
+        .run(&["lab", "figures", "T", "--run", "44"])
+        .failed(1, &["44"]);
+    folder
+        .run(&["lab", "figures", "--run", "4"])
+        .failed(1, &["lab figures T --run 4"]);
+    folder.run(&["lab", "figures", "Z"]).failed_usage(&["Z"]);
+}
+
+#[test]
 fn the_model_is_held_against_loops() {
     let folder = Folder::new();
     let run = folder.run(&["lab", "model", "--quick", "--threads", "2", "--json"]);

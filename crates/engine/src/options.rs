@@ -71,6 +71,10 @@ pub struct Execution {
     pub block_rows: Option<usize>,
     /// The NUMA policy.
     pub numa_policy: NumaPolicy,
+    /// Whether all rows of the streaming executor go through the tasks of its operators. Without it a worker takes rows to the
+    /// end of the pipeline itself while all workers have work, unless [`block_rows`](Execution::block_rows) or
+    /// [`tasks`](Execution::tasks) say otherwise.
+    pub hand_over: bool,
     /// Blocks that a channel of the streaming executor holds, at least 1.
     pub queue: usize,
     /// Whether channels use a lock-free queue instead of a ring behind a mutex.
@@ -106,6 +110,7 @@ impl Default for Execution {
             executor: Executor::Fused,
             block_rows: None,
             numa_policy: NumaPolicy::default(),
+            hand_over: false,
             queue: 2,
             lock_free: false,
             tasks: vec![],

@@ -11,6 +11,7 @@
 //! or two whether it works. See [`experiment`].
 //!
 //! ```text
+//! atoll lab figures T --run all --quick             # all figures of a text on one page
 //! atoll lab placement --workload chunks,stream,join,atoll,duckdb,postgres
 //! atoll lab arrays --figure 4..9                    # by a model, on any machine
 //! atoll lab exhaustive --from bench/placements      # or run all 462 placements again, with --record

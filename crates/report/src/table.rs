@@ -5,6 +5,9 @@ use std::fmt::Write;
 use crate::html::Escaped;
 use crate::unit::Unit;
 
+/// Characters of the longest cell that is not broken into lines.
+const LONG: usize = 44;
+
 /// One cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
@@ -155,14 +158,14 @@ impl Table {
     pub(super) fn html(&self, out: &mut String) {
         out.push_str("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
         for (column, name) in self.header.iter().enumerate() {
-            let class = self.class(column, false);
+            let class = self.class(column, &Cell::from(""));
             let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", Escaped(name));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         for row in &self.rows {
             out.push_str("<tr>");
             for (column, cell) in row.iter().enumerate() {
-                let class = self.class(column, cell.strong);
+                let class = self.class(column, cell);
                 let (tag, scope) = if column == 0 {
                     ("th", " scope=\"row\"")
                 } else {
@@ -178,13 +181,21 @@ impl Table {
         }
     }
 
-    fn class(&self, column: usize, strong: bool) -> &'static str {
-        match (self.is_numeric(column), strong) {
-            (true, true) => " class=\"number strong\"",
-            (true, false) => " class=\"number\"",
-            (false, true) => " class=\"strong\"",
-            (false, false) => "",
+    fn class(&self, column: usize, cell: &Cell) -> String {
+        let classes = [
+            (self.is_numeric(column), "number"),
+            (cell.text.chars().count() > LONG, "long"),
+            (cell.strong, "strong"),
+        ];
+        let names: Vec<&str> = classes
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, name)| name)
+            .collect();
+        if names.is_empty() {
+            return String::new();
         }
+        format!(" class=\"{}\"", names.join(" "))
     }
 }
 

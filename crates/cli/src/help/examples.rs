@@ -439,6 +439,21 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     #[cfg(feature = "lab")]
     (
+        "lab figures",
+        &[
+            (
+                "atoll lab figures",
+                "what each showed, and how it is repeated",
+            ),
+            (
+                "atoll lab figures T --run all --quick",
+                "of the text on arrays, in their short forms",
+            ),
+            ("atoll lab figures B --run 4.3", "one figure of SMILE"),
+        ],
+    ),
+    #[cfg(feature = "lab")]
+    (
         "lab model",
         &[
             ("atoll lab model --quick", "does it work here?"),

@@ -159,6 +159,9 @@ pub fn options(
         Plan::Distr => atoll::NumaPolicy::Distr,
     });
     let how = &mut options.execution;
+    // Whoever chooses channels wants rows to go through them.
+    how.hand_over =
+        execution.queue.is_some() || execution.channel.is_some() || execution.reuse.is_some();
     how.block_rows = execution.block;
     how.ring = execution.ring.map(usize::from);
     how.tasks = execution.tasks.iter().copied().map(usize::from).collect();

@@ -9,6 +9,7 @@
 //!
 //! | experiment | rows | question |
 //! |---|---|---|
+//! | `figures` | all | what did each figure of the texts show, what repeats it here, and how did that go last? |
 //! | `placement` | T5, T8 | where do the same work's accesses go under each static strategy? |
 //! | `arrays` | T4, T5, T8 to T11 | where do the bytes of queries over arrays come from by chunks, selectivity and mapping, and what does a scheduler made for them do? |
 //! | `model` | T8 to T11, E12 | how near does the model that makes time and energy of counts come to bare loops, and what does it know of the texts' machines? |
@@ -26,6 +27,7 @@ mod affinity;
 mod arrays;
 mod elastic;
 mod exhaustive;
+mod figures;
 #[cfg(feature = "laq")]
 mod laq;
 mod model;
@@ -46,6 +48,7 @@ pub use affinity::Affinity;
 pub use arrays::Arrays;
 pub use elastic::{Elastic, ElasticNodes, Inside, Load};
 pub use exhaustive::{Costs, Exhaustive, Measured, Named};
+pub use figures::Figures;
 pub use placement::{Placements, Workload};
 #[cfg(feature = "laq")]
 pub use plans::{Plans, PlansInside};
@@ -61,6 +64,8 @@ use crate::workload::kernel::{self, Job};
 /// An experiment, as typed.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Experiment {
+    /// All figures and tables of the texts: what they showed, what repeats them here, and the last results
+    Figures(Figures),
     /// The same work under each placement strategy: where its memory accesses go
     Placement(Placements),
     /// TPC-H Q1 with all of its memory on each node in turn
@@ -129,6 +134,7 @@ impl Experiment {
     /// Those of the emulated machine, the program under test and the files; each names what failed and what to do.
     pub fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         match self {
+            Experiment::Figures(arguments) => arguments.run(desk),
             Experiment::Placement(arguments) => arguments.run(desk),
             Experiment::Q1Nodes(arguments) => arguments.run(desk),
             Experiment::Pages(arguments) => arguments.run(desk),

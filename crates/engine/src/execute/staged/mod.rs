@@ -1,4 +1,4 @@
-//! The staged executor (the SMILE paper): some tasks set up the blocks of a ring, others process them.
+//! The staged executor (the HEP-Frame text): some tasks set up the blocks of a ring, others process them.
 //!
 //! A block of the ring is *empty*, being *set up*, *ready* or being *processed*. A setup task opens pieces of the
 //! source and fills an empty block with the rows that pass the source's filters. A processing task takes a ready
@@ -144,6 +144,10 @@ impl BlockPort for Setup {
 
     fn filters(&self) -> Option<Arc<[Filter]>> {
         Some(self.orders.now().filters.clone())
+    }
+
+    fn into_sink(self) -> Option<SinkState> {
+        None
     }
 
     fn opened(&self, left: bool) {

@@ -95,6 +95,11 @@ impl<T> Producer<T> {
         Ok(())
     }
 
+    /// Items that nobody has received yet.
+    pub fn queued(&self) -> usize {
+        self.0.items.available_permits()
+    }
+
     /// Sends `item` if there is room now; returns it otherwise.
     pub fn try_send(&self, item: T) -> std::result::Result<(), T> {
         match self.0.room.try_acquire() {

@@ -1,6 +1,8 @@
 //! What the streaming and the staged executor have in common.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -26,6 +28,14 @@ pub(crate) struct Flow {
     /// Most rows in a block.
     pub rows: usize,
     pub limit: Limit,
+    /// Whether workers may take rows on themselves.
+    keeping: bool,
+    /// Workers.
+    width: usize,
+    /// Workers that are at this stage's tasks just now.
+    busy: AtomicUsize,
+    /// Tasks that wait for nothing but a worker: sources that no worker has begun yet, and tasks that let others go first.
+    ready: AtomicUsize,
     /// The memory reserved for blocks in flight.
     _taken: Reservation,
     pub stop: Stop,
@@ -56,6 +66,10 @@ impl Flow {
         Ok(Flow {
             blocks: Blocks::new(run.execution.reuse),
             rows,
+            keeping: keeping(&run.execution),
+            width: run.runtime.workers.threads(),
+            busy: AtomicUsize::new(0),
+            ready: AtomicUsize::new(0),
             _taken: taken,
             limit: Limit::new(sink),
             stop: run.stop.clone(),
@@ -100,10 +114,63 @@ impl Flow {
         Ok(())
     }
 
+    /// Whether rows of the last piece of a scan are taken on in any case.
+    pub fn keeps_last(&self) -> bool {
+        self.keeping
+    }
+
+    /// Whether the worker that has a block takes it on itself: unless another worker has nothing to do, and would find neither
+    /// one of the `queued` blocks nor a task that is ready. What it has just written is in its caches.
+    pub fn keeps(&self, queued: usize) -> bool {
+        let (busy, ready) = (&self.busy, &self.ready);
+        self.keeping
+            && busy.load(Ordering::Relaxed) + ready.load(Ordering::Relaxed) + queued >= self.width
+    }
+
+    /// A task is ready.
+    pub fn expect(&self) {
+        self.ready.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A task runs that was ready.
+    pub fn begin(&self) {
+        self.ready.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Lets other tasks go first.
+    pub async fn yield_now(&self) {
+        self.expect();
+        tokio::task::yield_now().await;
+        self.begin();
+    }
+
+    /// `task`, counted among the busy ones whenever it runs.
+    pub async fn counted<T>(&self, task: impl Future<Output = T>) -> T {
+        struct Busy<'f>(&'f AtomicUsize);
+        impl Drop for Busy<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        let mut task = std::pin::pin!(task);
+        poll_fn(|context| {
+            self.busy.fetch_add(1, Ordering::Relaxed);
+            let _busy = Busy(&self.busy);
+            task.as_mut().poll(context)
+        })
+        .await
+    }
+
     /// Fails if the query was cancelled.
     pub fn check(&self) -> Result<()> {
         self.stop.check()
     }
+}
+
+/// Whether workers take rows on themselves while all of them have work. Whoever says how large blocks are, or how many tasks an
+/// operator has, wants all rows to go through them.
+pub(crate) fn keeping(execution: &Execution) -> bool {
+    !execution.hand_over && execution.block_rows.is_none() && execution.tasks.is_empty()
 }
 
 /// The number of tasks of operator `number`, with `width` workers.
@@ -158,8 +225,8 @@ pub(crate) async fn stopping(
             }
         }
     }
-    let mut raise = Raise(Some(flow));
-    let done = task.await;
+    let mut raise = Raise(Some(flow.clone()));
+    let done = flow.counted(task).await;
     if done.is_ok() {
         raise.0 = None;
     }

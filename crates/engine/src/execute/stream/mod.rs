@@ -11,31 +11,44 @@
 //! input is empty or its output full, so workers go to the operators for which blocks wait. If one block becomes
 //! more blocks than fit in the next channel (a join with many matches), the task itself takes them to the end of
 //! the pipeline: the number of blocks in flight stays bounded, and no task waits in the middle of a block.
+//!
+//! A block that another worker takes has to be read from another core's cache or from memory, and its task has to be
+//! woken. So a worker takes rows to the end of the pipeline itself ([`to_end`]), vector by vector, while all workers
+//! have work ([`Flow::keeps`]); it passes blocks on where one is without, as others wait for a device, or the source has
+//! fewer readers than there are workers. Where options say how large blocks are or how many tasks operators have, all
+//! rows go through the channels (decision 180).
 
 pub(crate) mod block;
 pub(crate) mod channel;
 pub(crate) mod flow;
+mod later;
 pub(crate) mod read;
 pub(crate) mod source;
 pub(crate) mod tally;
+mod to_end;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
 use crate::error::{Error, Result};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
 use crate::execute::stream::block::{Block, Part};
 use crate::execute::stream::channel::{Consumer, Producer, channel};
-use crate::execute::stream::flow::{Flow, Tasks, join, source_name, stopping, tasks};
+use crate::execute::stream::flow::{Flow, Tasks, keeping, source_name, stopping, tasks};
+use crate::execute::stream::later::Later;
 use crate::execute::stream::source::{SharedSource, ToChannel, scan};
 use crate::execute::stream::tally::{Tallies, Tally, Waits, milliseconds};
+use crate::execute::stream::to_end::ToEnd;
 use crate::execute::task::PipelineTask;
 use crate::executor::Executor;
 use crate::operators::steps::Steps;
-use crate::physical::program::{Operator, Pipeline, Stage};
+use crate::physical::program::{Operator, Pipeline, Source, Stage};
 use crate::profile::Record;
 
 /// An operator and the tallies of its tasks.
@@ -76,6 +89,9 @@ pub(crate) async fn stage(
         all.push(Arc::new(run.task(pipeline, &stage.sink, group_join)?));
     }
     let all: Arc<[Arc<PipelineTask>]> = all.into();
+    if let Some(alone) = alone(run, stage, &all) {
+        return one_piece(run, number, stage, alone, sinks).await;
+    }
     // Each operator has a channel behind it, and each of its tasks holds one input block and one output block.
     let operators = |task: &Arc<PipelineTask>| cuts(&task.pipeline.operators).len() + 1;
     let operators: usize = 1 + all.iter().map(operators).sum::<usize>();
@@ -83,20 +99,68 @@ pub(crate) async fn stage(
     let flights = operators * (execution.queue + 2 * tasks(execution, operators, width));
     let row_bytes = all.iter().map(|task| task.row_bytes()).max().unwrap_or(1);
     let flow = Arc::new(Flow::new(run, &stage.sink, flights, row_bytes)?);
-    let (operators, running) = spawn(run, stage, &all, &flow);
-    join(running, sinks).await?;
+    let later = Arc::new(Later::new(&run.runtime.workers));
+    let (operators, sources) = spawn(run, stage, &all, &flow, &later);
+    later.join(sources, sinks).await?;
     report(run, number, &operators, &flow, begun);
     run.report
         .extend(all.iter().flat_map(|task| task.filtered()));
     Ok(())
 }
 
-/// Spawns the tasks of all pipelines of a stage, and those of its sink.
+/// The pipeline that has the one piece of a stage, if there is no more and it is in memory: then there is nothing that could be
+/// done at the same time.
+fn alone<'t>(
+    run: &QueryState,
+    stage: &Stage,
+    all: &'t [Arc<PipelineTask>],
+) -> Option<(&'t Arc<PipelineTask>, String)> {
+    let mut full = all
+        .iter()
+        .zip(&stage.pipelines)
+        .filter(|(task, _)| task.source.pieces() > 0);
+    let (task, pipeline) = full.next()?;
+    let is_read = matches!(pipeline.source, Source::Read(_));
+    // The caller of a NUMA instance may be on another node.
+    let here =
+        keeping(&run.execution) && run.share.is_none() && task.source.pieces() == 1 && !is_read;
+    (here && full.next().is_none()).then(|| (task, source_name(pipeline)))
+}
+
+/// Takes the one piece of a stage through its pipeline.
+async fn one_piece(
+    run: &mut QueryState,
+    number: usize,
+    stage: &Stage,
+    (task, name): (&Arc<PipelineTask>, String),
+    sinks: &mut Vec<SinkState>,
+) -> Result<()> {
+    let begun = Instant::now();
+    let flow = Arc::new(Flow::new(run, &stage.sink, 0, 1)?);
+    let tallies = Tallies::new(1);
+    for tally in tallies.each() {
+        let shared = SharedSource::new(&flow, task);
+        let sink = scan(shared, tally.clone(), ToEnd::new(&flow, task)).await?;
+        sinks.extend(sink);
+    }
+    report(
+        run,
+        number,
+        &[StreamOperator { name, tallies }],
+        &flow,
+        begun,
+    );
+    run.report.extend(task.filtered());
+    Ok(())
+}
+
+/// Spawns the sources of all pipelines of a stage; the tasks of its operators and of its sink wait in `later`.
 fn spawn(
     run: &QueryState,
     stage: &Stage,
     all: &Arc<[Arc<PipelineTask>]>,
     flow: &Arc<Flow>,
+    later: &Arc<Later>,
 ) -> (Vec<StreamOperator>, Tasks) {
     let (queue, lock_free) = (run.execution.queue, run.execution.lock_free);
     let (into_sink, from_all) = channel::<(Block, usize)>(queue, lock_free);
@@ -104,8 +168,9 @@ fn spawn(
         run,
         width: run.runtime.workers.threads(),
         flow,
+        later,
         operators: Vec::new(),
-        running: Vec::new(),
+        sources: Vec::new(),
     };
     for (which, (pipeline, task)) in stage.pipelines.iter().zip(all.iter()).enumerate() {
         if task.source.pieces() > 0 {
@@ -114,22 +179,26 @@ fn spawn(
     }
     drop(into_sink);
     spawner.sink(all, &from_all);
-    (spawner.operators, spawner.running)
+    let sources = spawner.sources.into_iter();
+    let sources = sources.map(|source| run.runtime.workers.spawn(source));
+    (spawner.operators, sources.collect())
 }
 
-/// Spawns the tasks of a stage's operators.
+/// Makes the tasks of a stage.
 struct Spawner<'r> {
     run: &'r QueryState,
     /// How many workers there are.
     width: usize,
     flow: &'r Arc<Flow>,
-    /// The operators whose tasks run, in the order in which they were spawned.
+    later: &'r Arc<Later>,
+    /// The operators, in the order of the pipelines.
     operators: Vec<StreamOperator>,
-    running: Tasks,
+    /// The tasks of the sources, which are spawned last: what they start must be there.
+    sources: Vec<BoxFuture<'static, Result<Option<SinkState>>>>,
 }
 
 impl Spawner<'_> {
-    /// Spawns the scan and the operators of a pipeline, with a channel from one to the next. The last sends to the sink,
+    /// Makes the scan and the operators of a pipeline, with a channel from one to the next. The last sends to the sink,
     /// with `which`, the number of the pipeline.
     fn pipeline(
         &mut self,
@@ -147,11 +216,14 @@ impl Spawner<'_> {
         );
         let shared = SharedSource::new(self.flow, task);
         for tally in tallies.each() {
-            let output = ToChannel {
-                flow: self.flow.clone(),
-                output: sender.clone(),
-            };
-            self.spawn(scan(shared.clone(), tally.clone(), output));
+            let output = ToChannel::new(self.flow, task, self.later, &sender);
+            let (flow, tally, shared) = (self.flow.clone(), tally.clone(), shared.clone());
+            flow.expect();
+            let source = self.watched(async move {
+                flow.begin();
+                scan(shared, tally, output).await
+            });
+            self.sources.push(source.boxed());
         }
         drop(sender);
         let cuts = cuts(&pipeline.operators);
@@ -173,22 +245,22 @@ impl Spawner<'_> {
                     input: input.clone(),
                     output,
                 };
-                self.spawn(task.run());
+                self.later.add(self.watched(task.run()).boxed());
             }
             input = next;
         }
     }
 
-    /// Spawns the tasks of the sink, if any pipeline has rows for it.
+    /// Makes the tasks of the sink, if any pipeline has rows for it.
     fn sink(&mut self, all: &Arc<[Arc<PipelineTask>]>, input: &Consumer<(Block, usize)>) {
-        let none = self.running.is_empty();
+        let none = self.sources.is_empty();
         let tallies = self.operator("sink".into(), self.width, usize::MAX);
         if none {
             return;
         }
         for tally in tallies.each() {
             let task = gather(self.flow.clone(), all.clone(), tally.clone(), input.clone());
-            self.spawn(task);
+            self.later.add(self.watched(task).boxed());
         }
     }
 
@@ -203,10 +275,13 @@ impl Spawner<'_> {
         tallies
     }
 
-    fn spawn(&mut self, task: impl Future<Output = Result<Option<SinkState>>> + Send + 'static) {
+    /// `task`, which ends when the query is stopped and stops it when it fails.
+    fn watched(
+        &self,
+        task: impl Future<Output = Result<Option<SinkState>>> + Send + 'static,
+    ) -> impl Future<Output = Result<Option<SinkState>>> + Send + 'static {
         let task = stopping(self.flow.clone(), task);
-        let task = self.run.stop.clone().over(task);
-        self.running.push(self.run.runtime.workers.spawn(task));
+        self.run.stop.clone().over(task)
     }
 }
 
@@ -281,6 +356,13 @@ impl Output {
         }
     }
 
+    fn queued(&self) -> usize {
+        match self {
+            Output::Operators(next) => next.queued(),
+            Output::Sink(sink, _) => sink.queued(),
+        }
+    }
+
     fn try_send(&self, block: Block) -> std::result::Result<(), Block> {
         match self {
             Output::Operators(next) => next.try_send(block),
@@ -321,12 +403,29 @@ impl OperatorTask {
                 continue;
             }
             self.tally.count(1, out.rows);
-            if self.output.send(out, &self.tally.output).await.is_err() {
+            if flow.keeps(self.output.queued()) {
+                self.take_on(out, &mut rest, &mut sink)?;
+            } else if self.output.send(out, &self.tally.output).await.is_err() {
                 return Err(Error::Cancelled);
             }
-            tokio::task::yield_now().await;
+            flow.yield_now().await;
         }
         Ok(sink)
+    }
+
+    /// Takes a block that these operators made to the end of the pipeline.
+    fn take_on(
+        &self,
+        mut block: Block,
+        rest: &mut Steps,
+        sink: &mut Option<SinkState>,
+    ) -> Result<()> {
+        let flow = &*self.flow;
+        let _working = self.tally.work();
+        self.tally.kept.fetch_add(1, Ordering::Relaxed);
+        flow.finish(&self.task, self.range.end, &mut block, rest, sink)?;
+        flow.blocks.put(block);
+        Ok(())
     }
 
     /// Takes one block through the operators into `out`. Full output blocks are sent at once, or taken to the end
@@ -405,7 +504,7 @@ async fn gather(
         if let Some(sink) = &mut sink {
             sink.flush().await?;
         }
-        tokio::task::yield_now().await;
+        flow.yield_now().await;
     }
     Ok(sink)
 }

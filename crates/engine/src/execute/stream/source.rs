@@ -15,8 +15,10 @@ use crate::execute::sink::SinkState;
 use crate::execute::stream::block::Block;
 use crate::execute::stream::channel::Producer;
 use crate::execute::stream::flow::Flow;
+use crate::execute::stream::later::Later;
 use crate::execute::stream::read;
 use crate::execute::stream::tally::Tally;
+use crate::execute::stream::to_end::ToEnd;
 use crate::execute::task::PipelineTask;
 use crate::logical::external::ExternalPart;
 use crate::operators::source::Selection;
@@ -92,27 +94,74 @@ pub(crate) trait BlockPort: Send {
         None
     }
 
+    /// Takes opened rows to the end of the pipeline, and says whether the limit is reached; gives them back if they are to be
+    /// passed on in blocks.
+    fn take_on(
+        &mut self,
+        rows: OpenRows,
+        _tally: &Tally,
+    ) -> impl Future<Output = Result<std::result::Result<bool, OpenRows>>> + Send {
+        std::future::ready(Ok(Err(rows)))
+    }
+
+    /// The rows that it took to the end of the pipeline itself.
+    fn into_sink(self) -> Option<SinkState>;
+
     /// Reports that a piece was opened, and whether any of its rows are left.
     fn opened(&self, _left: bool) {}
 }
 
-/// Delivers blocks to a channel.
+/// Delivers blocks to a channel, or takes rows to the end of the pipeline where no other worker would.
 pub(crate) struct ToChannel {
-    pub flow: Arc<Flow>,
-    pub output: Producer<Block>,
+    output: Producer<Block>,
+    /// The tasks that take blocks out of the channel.
+    later: Arc<Later>,
+    to_end: ToEnd,
+}
+
+impl ToChannel {
+    pub fn new(
+        flow: &Arc<Flow>,
+        task: &Arc<PipelineTask>,
+        later: &Arc<Later>,
+        output: &Producer<Block>,
+    ) -> ToChannel {
+        ToChannel {
+            later: later.clone(),
+            output: output.clone(),
+            to_end: ToEnd::new(flow, task),
+        }
+    }
 }
 
 impl BlockPort for ToChannel {
     async fn empty(&mut self, _: &Tally) -> Result<Block> {
-        Ok(self.flow.blocks.get())
+        Ok(self.to_end.flow.blocks.get())
     }
 
     async fn full(&mut self, block: Block, tally: &Tally) -> Result<()> {
+        self.later.start();
         if self.output.send(block, &tally.output).await.is_err() {
             return Err(Error::Cancelled);
         }
-        tokio::task::yield_now().await;
+        self.to_end.flow.yield_now().await;
         Ok(())
+    }
+
+    async fn take_on(
+        &mut self,
+        rows: OpenRows,
+        tally: &Tally,
+    ) -> Result<std::result::Result<bool, OpenRows>> {
+        let keeps = self.to_end.flow.keeps(self.output.queued());
+        if !keeps && !self.to_end.is_last() {
+            return Ok(Err(rows));
+        }
+        self.to_end.take_on(rows, tally).await
+    }
+
+    fn into_sink(self) -> Option<SinkState> {
+        self.to_end.into_sink()
     }
 }
 
@@ -201,7 +250,11 @@ impl<H: BlockPort> TakePieces for Filling<'_, H> {
         read::rows(part, self.tally).await
     }
 
-    async fn take(&mut self, mut rows: OpenRows) -> Result<bool> {
+    async fn take(&mut self, rows: OpenRows) -> Result<bool> {
+        let mut rows = match self.port.take_on(rows, self.tally).await? {
+            Ok(is_reached) => return Ok(is_reached),
+            Err(rows) => rows,
+        };
         let first = rows.place;
         let mut vectors = std::mem::take(&mut self.vectors);
         vectors.read(&mut rows);
@@ -221,7 +274,7 @@ impl<H: BlockPort> TakePieces for Filling<'_, H> {
             return self.flush().await;
         }
         // Yields to other tasks in any case.
-        tokio::task::yield_now().await;
+        self.shared.flow.yield_now().await;
         Ok(())
     }
 }
@@ -242,5 +295,5 @@ pub(crate) async fn scan(
     };
     each_piece(&shared.task, &shared.flow.limit, &mut filling).await?;
     filling.flush().await?;
-    Ok(None)
+    Ok(filling.port.into_sink())
 }

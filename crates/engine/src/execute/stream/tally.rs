@@ -45,6 +45,8 @@ pub(crate) struct Tally {
     together: Arc<Concurrency>,
     /// Blocks taken to the end of the pipeline by this task because the channel was full.
     pub inline: AtomicU64,
+    /// Pieces of the source, or blocks, taken to the end of the pipeline by this task because no worker was without work.
+    pub kept: AtomicU64,
     /// Waits for input.
     pub input: Waits,
     /// Waits for room in the output channel.
@@ -102,6 +104,10 @@ impl Tallies {
         let inline = read(|t| &t.inline);
         if inline > 0 {
             let _ = write!(line, "; {inline} blocks taken to the end for want of room");
+        }
+        let kept = read(|t| &t.kept);
+        if kept > 0 {
+            let _ = write!(line, "; {kept} taken to the end as all workers were busy");
         }
         line
     }

@@ -222,6 +222,8 @@ impl Bench {
         };
         let mut execution = Execution::by(way.executor);
         execution.block_rows = way.block;
+        // The figures are about operators that pass blocks on.
+        execution.hand_over = true;
         execution.reuse = way.reuse;
         execution.numa_policy = way.plan;
         execution.profile = profile;
