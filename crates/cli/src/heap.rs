@@ -26,22 +26,26 @@ const TRIES: u32 = 50;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(4);
 const SMALL: usize = 64 << 20;
 
-impl Patient {
-    #[cold]
-    fn again(bytes: usize, ask: impl Fn() -> *mut u8) -> *mut u8 {
-        if bytes > SMALL {
-            return std::ptr::null_mut();
-        }
-        for _ in 0..TRIES {
-            give_back();
-            std::thread::sleep(PAUSE);
-            let memory = ask();
-            if !memory.is_null() {
-                return memory;
-            }
-        }
-        std::ptr::null_mut()
+/// What `ask` gives; asked again a while later where it gives nothing.
+fn patiently(bytes: usize, ask: impl Fn() -> *mut u8) -> *mut u8 {
+    let memory = ask();
+    if memory.is_null() && bytes <= SMALL {
+        return again(ask);
     }
+    memory
+}
+
+#[cold]
+fn again(ask: impl Fn() -> *mut u8) -> *mut u8 {
+    for _ in 0..TRIES {
+        give_back();
+        std::thread::sleep(PAUSE);
+        let memory = ask();
+        if !memory.is_null() {
+            return memory;
+        }
+    }
+    std::ptr::null_mut()
 }
 
 // SAFETY: every call goes to the wrapped allocator with the caller's own arguments, whose promises are its promises; what
@@ -49,22 +53,12 @@ impl Patient {
 unsafe impl GlobalAlloc for Patient {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let ask = || unsafe { self.0.alloc(layout) };
-        let memory = ask();
-        if memory.is_null() {
-            return Patient::again(layout.size(), ask);
-        }
-        memory
+        patiently(layout.size(), || unsafe { self.0.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let ask = || unsafe { self.0.alloc_zeroed(layout) };
-        let memory = ask();
-        if memory.is_null() {
-            return Patient::again(layout.size(), ask);
-        }
-        memory
+        patiently(layout.size(), || unsafe { self.0.alloc_zeroed(layout) })
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
@@ -74,12 +68,7 @@ unsafe impl GlobalAlloc for Patient {
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: as the caller promises; a refusal leaves the memory as it was.
-        let ask = || unsafe { self.0.realloc(memory, layout, bytes) };
-        let moved = ask();
-        if moved.is_null() {
-            return Patient::again(bytes, ask);
-        }
-        moved
+        patiently(bytes, || unsafe { self.0.realloc(memory, layout, bytes) })
     }
 }
 

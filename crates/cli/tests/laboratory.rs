@@ -185,7 +185,7 @@ fn bytes_are_counted_by_node_as_laid_out() {
 fn what_cannot_be_measured_is_refused_in_a_line() {
     let folder = store();
     let lab = |arguments: &[&str]| folder.run(&[&["lab", "laq"], arguments].concat());
-    lab(&["t.atoll", "--query", "7"]).failed_usage(&["TPC-H 7 does not stand in LAQ"]);
+    lab(&["t.atoll", "--query", "23"]).failed_usage(&["TPC-H has no query 23"]);
     lab(&["t.atoll", "--blocks", "1Ki..2Ki"]).failed_usage(&["2Ki to 2Mi"]);
     lab(&["t.atoll", "--blocks", "2Mi..64Ki"]).failed_usage(&["is empty"]);
     lab(&["t.atoll", "--threads", "2..1"]).failed_usage(&["is empty"]);

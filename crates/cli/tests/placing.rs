@@ -351,7 +351,7 @@ fn the_threads_of_an_array_query_are_explained() {
         shown.contains("node 0, ") && shown.contains("node 1, "),
         "{shown}"
     );
-    let choices = shown.lines().filter(|line| line.contains(" mJ "));
+    let choices = shown.lines().filter(|line| line.contains("J by a model"));
     let choices: Vec<&str> = choices.collect();
     assert!(
         choices[0].starts_with("threads: 6, as quick as can be, take"),

@@ -63,13 +63,21 @@ pub fn write(
         };
         writeln!(
             out,
-            "threads: {}, {goal}, take {:.3} ms and {:.3} mJ by a model of {rates}",
+            "threads: {}, {goal}, take {} and {} by a model of {rates}",
             choice.threads,
-            choice.cost.seconds * 1e3,
-            choice.cost.joules() * 1e3
+            scaled(choice.cost.seconds, "s"),
+            scaled(choice.cost.joules(), "J")
         )?;
     }
     Ok(())
+}
+
+/// A small value with the prefix of its unit that leaves one to three digits before the point: `1.250 µs`.
+fn scaled(value: f64, unit: &str) -> String {
+    let prefixes = [(1.0, ""), (1e-3, "m"), (1e-6, "µ")];
+    let found = prefixes.into_iter().find(|(least, _)| value >= *least);
+    let (least, prefix) = found.unwrap_or((1e-9, "n"));
+    format!("{:.3} {prefix}{unit}", value / least)
 }
 
 /// Instances of the threads, each with an equal part of their places.
@@ -87,4 +95,18 @@ pub fn instances(opened: &Plain, count: usize) -> Result<Vec<Arc<Workers>>, Fail
     }
     let all = layout.parts(count).into_iter().map(Workers::new);
     Ok(all.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_values_have_their_digits() {
+        assert_eq!(scaled(2.5, "s"), "2.500 s");
+        assert_eq!(scaled(0.0125, "J"), "12.500 mJ");
+        assert_eq!(scaled(1.25e-6, "s"), "1.250 µs");
+        assert_eq!(scaled(4e-10, "s"), "0.400 ns");
+        assert_eq!(scaled(0.0, "s"), "0.000 ns");
+    }
 }

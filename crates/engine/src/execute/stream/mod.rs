@@ -22,6 +22,7 @@ pub(crate) mod block;
 pub(crate) mod channel;
 pub(crate) mod flow;
 mod later;
+pub(crate) mod port;
 pub(crate) mod read;
 pub(crate) mod source;
 pub(crate) mod tally;

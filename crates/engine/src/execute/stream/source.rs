@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use algebra::VECTOR_ROWS;
 use arrow::array::RecordBatch;
-use table::{Filter, Morsel};
+use table::Morsel;
 use tokio::sync::Semaphore;
 
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::execute::stream::block::Block;
 use crate::execute::stream::channel::Producer;
 use crate::execute::stream::flow::Flow;
 use crate::execute::stream::later::Later;
+use crate::execute::stream::port::BlockPort;
 use crate::execute::stream::read;
 use crate::execute::stream::tally::Tally;
 use crate::execute::stream::to_end::ToEnd;
@@ -79,36 +80,6 @@ impl SharedSource {
             ids: Arc::default(),
         }
     }
-}
-
-/// Where a source gets empty blocks and delivers full ones.
-pub(crate) trait BlockPort: Send {
-    /// An empty block.
-    fn empty(&mut self, tally: &Tally) -> impl Future<Output = Result<Block>> + Send;
-
-    /// Delivers a block with rows.
-    fn full(&mut self, block: Block, tally: &Tally) -> impl Future<Output = Result<()>> + Send;
-
-    /// The filters of the scan in their current order, if it is not that of the plan.
-    fn filters(&self) -> Option<Arc<[Filter]>> {
-        None
-    }
-
-    /// Takes opened rows to the end of the pipeline, and says whether the limit is reached; gives them back if they are to be
-    /// passed on in blocks.
-    fn take_on(
-        &mut self,
-        rows: OpenRows,
-        _tally: &Tally,
-    ) -> impl Future<Output = Result<std::result::Result<bool, OpenRows>>> + Send {
-        std::future::ready(Ok(Err(rows)))
-    }
-
-    /// The rows that it took to the end of the pipeline itself.
-    fn into_sink(self) -> Option<SinkState>;
-
-    /// Reports that a piece was opened, and whether any of its rows are left.
-    fn opened(&self, _left: bool) {}
 }
 
 /// Delivers blocks to a channel, or takes rows to the end of the pipeline where no other worker would.

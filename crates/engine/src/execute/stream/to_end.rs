@@ -9,7 +9,7 @@ use crate::execute::pieces::OpenRows;
 use crate::execute::sink::SinkState;
 use crate::execute::stream::block::Block;
 use crate::execute::stream::flow::Flow;
-use crate::execute::stream::source::BlockPort;
+use crate::execute::stream::port::BlockPort;
 use crate::execute::stream::tally::Tally;
 use crate::execute::task::PipelineTask;
 use crate::operators::source::Selection;
