@@ -66,6 +66,7 @@ mod options;
 mod physical;
 pub mod profile;
 mod runtime;
+pub mod time_line;
 mod vector;
 
 use std::sync::Arc;
@@ -99,11 +100,12 @@ pub use logical::window::{
     WindowFunction,
 };
 pub use logical::working::WorkingTable;
-pub use options::{BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
+pub use options::{Allocation, BLOCK_ROWS, Execution, NumaPolicy, SpillTo};
 pub use physical::explain::{PipelineOutline, StageOutline};
 pub use physical::sampling::sample;
 pub use profile::ProfileCollector;
 pub use runtime::Runtime;
+pub use time_line::TimeLine;
 pub use vector::strings::Strings;
 pub use vector::value::{Kind, Type, Values, Var, Vector};
 
@@ -183,8 +185,12 @@ impl Prepared {
         execution.check()?;
         let (program, types) = (&self.program, self.types.clone());
         let report = execute::run(program, types, &self.output, runtime, execution, sender).await;
+        let named = |text: &str| physical::explain::named(text, &self.columns);
         if let Some(profile) = &execution.profile {
-            profile.name(|text| physical::explain::named(text, &self.columns));
+            profile.name(named);
+        }
+        if let Some(line) = &execution.time_line {
+            line.name(named);
         }
         report
     }

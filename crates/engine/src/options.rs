@@ -8,6 +8,7 @@ use io::Device;
 use crate::error::{Error, Result};
 use crate::executor::Executor;
 use crate::profile::ProfileCollector;
+use crate::time_line::TimeLine;
 
 /// The NUMA policy: which morsels of a table a worker takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,8 +43,36 @@ impl NumaPolicy {
     }
 }
 
+/// How many execution blocks are allocated at once when none is free (the LAQ text's question: in one piece, in fractions or in
+/// small sets). The columns of a block's rows are read vector by vector, and are no part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Allocation {
+    /// One, whose room grows with its rows.
+    #[default]
+    Each,
+    /// So many, at least 1, each with room for all of its rows.
+    Set(usize),
+    /// This fraction of all blocks that can be in flight, 2 for half of them.
+    Fraction(usize),
+    /// All that can be in flight, before the first row.
+    Whole,
+}
+
+impl Allocation {
+    /// Blocks that are allocated at once, of so many that can be in flight.
+    pub(crate) fn count(self, flights: usize) -> usize {
+        match self {
+            Allocation::Each => 1,
+            Allocation::Set(blocks) => blocks.max(1),
+            Allocation::Fraction(parts) => flights.div_ceil(parts.max(1)).max(1),
+            Allocation::Whole => flights.max(1),
+        }
+    }
+}
+
 /// The allowed numbers of rows in an execution block.
-pub const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 2_048..=2 << 20;
+pub const BLOCK_ROWS: std::ops::RangeInclusive<usize> = 1_024..=2 << 20;
 
 /// Where a query spills rows that do not fit in the memory limit.
 #[derive(Clone, Debug)]
@@ -83,10 +112,14 @@ pub struct Execution {
     /// all operators after it. By default every operator has as many tasks as there are workers, so that a free
     /// worker can always go to an operator whose input is full.
     pub tasks: Vec<usize>,
+    /// How many workers of the staged executor process one block at the same time, at least 1.
+    pub per_block: usize,
     /// Blocks in the staged executor's ring, at least 1; by default two for each worker and one more.
     pub ring: Option<usize>,
     /// Whether blocks are reused.
     pub reuse: bool,
+    /// How blocks are allocated.
+    pub allocation: Allocation,
     /// Whether the fused executor reads all rows of an external source into memory before it processes the first
     /// one. It is the baseline against which reading and processing at the same time is measured.
     pub preload: bool,
@@ -102,6 +135,8 @@ pub struct Execution {
     pub any_join_order: Option<u64>,
     /// Collects the profile of the run, if present.
     pub profile: Option<Arc<ProfileCollector>>,
+    /// Notes which operator each worker is at, if present.
+    pub time_line: Option<Arc<TimeLine>>,
 }
 
 impl Default for Execution {
@@ -114,13 +149,16 @@ impl Default for Execution {
             queue: 2,
             lock_free: false,
             tasks: vec![],
+            per_block: 1,
             ring: None,
             reuse: true,
+            allocation: Allocation::default(),
             preload: false,
             spill: None,
             max_rows_before_spill: None,
             any_join_order: None,
             profile: None,
+            time_line: None,
         }
     }
 }
@@ -148,6 +186,14 @@ impl Execution {
                 )
             }
             _ if self.queue == 0 => "channels that hold no block".into(),
+            _ if self.per_block == 0 => "blocks that nothing processes".into(),
+            _ if matches!(
+                self.allocation,
+                Allocation::Set(0) | Allocation::Fraction(0)
+            ) =>
+            {
+                "allocations of no block".into()
+            }
             _ if self.ring == Some(0) => "a ring of no blocks".into(),
             _ if self.tasks.contains(&0) => "operators without a task".into(),
             _ => return Ok(()),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int64Type};
+use engine::time_line::Noted;
 use engine::{
-    Arithmetic, Call, Compare, Error, Execution, Executor, Fold, Function, NumaPolicy, Prepared,
-    Query, Rel, Runtime,
+    Allocation, Arithmetic, Call, Compare, Error, Execution, Executor, Fold, Function, NumaPolicy,
+    Prepared, Query, Rel, Runtime, TimeLine,
 };
 use proptest::prelude::*;
 use queries::{Join, counted, int, joined, long, number, prepared, rows};
@@ -116,7 +117,10 @@ prop_compose! {
 
 prop_compose! {
     fn executions(executor: Executor)(
-        rows in 2_048usize..20_000,
+        rows in 1_024usize..20_000,
+        per_block in 1usize..4,
+        allocation in prop::sample::select(vec![Allocation::Each, Allocation::Set(3), Allocation::Fraction(2), Allocation::Whole]),
+        timed: bool,
         queue in 1usize..4,
         lock_free: bool,
         tasks in proptest::collection::vec(1usize..4, 0..4),
@@ -130,6 +134,9 @@ prop_compose! {
         execution.tasks = tasks;
         execution.ring = Some(ring);
         execution.reuse = reuse;
+        execution.per_block = per_block;
+        execution.allocation = allocation;
+        execution.time_line = timed.then(Arc::default);
         execution
     }
 }
@@ -149,6 +156,69 @@ fn same(case: &Case, execution: &Execution, runtime: &Runtime) {
         ),
     }
     assert_eq!(runtime.budget.used(), 0, "all memory is given back");
+    if let Some(line) = &execution.time_line {
+        is_sound(&line.take());
+    }
+}
+
+/// Each span is of an operator, ends after it begins, and leaves its worker before the next one.
+fn is_sound(noted: &Noted) {
+    assert!(!noted.spans.is_empty());
+    let named = |name: &String| !name.is_empty() && !name.contains('#');
+    assert!(
+        noted.operators.iter().all(|one| named(&one.name)),
+        "{:?}",
+        noted.operators
+    );
+    for span in &noted.spans {
+        assert!(span.from <= span.to, "{span:?}");
+        assert!(span.operator < noted.operators.len() && span.worker < noted.workers.len());
+    }
+    for two in noted.spans.windows(2) {
+        assert!(
+            two[0].worker != two[1].worker || two[0].to <= two[1].from,
+            "{two:?}"
+        );
+    }
+}
+
+#[test]
+fn all_executors_tell_what_their_workers_do() {
+    let case = Case {
+        left: 30_000,
+        right: 3_000,
+        modulus: 1_000,
+        below: 900,
+        fold: true,
+        both: false,
+        join: Join::Inner,
+        limit: None,
+    };
+    for (executor, names) in [
+        (
+            Executor::Fused,
+            &["dot stage", "krao and fold", "finish: groups"][..],
+        ),
+        (
+            Executor::Stream,
+            &["values", "operators: ", "sink", "finish: join table"],
+        ),
+        (Executor::Staged, &["setup, values", "processing"]),
+    ] {
+        let (line, mut execution) = (Arc::new(TimeLine::default()), Execution::by(executor));
+        execution.hand_over = true;
+        execution.time_line = Some(line.clone());
+        let runtime = runtime::on("live", 2);
+        answer(&Arc::new(query(&case)), &runtime, &execution).unwrap();
+        let noted = line.take();
+        is_sound(&noted);
+        let at = |name: &&str| {
+            let mut spans = noted.spans.iter();
+            spans.any(|span| noted.operators[span.operator].name.starts_with(name))
+        };
+        assert!(names.iter().all(at), "{names:?} in {:?}", noted.operators);
+        assert!(noted.workers.iter().all(|worker| worker.number.is_some()));
+    }
 }
 
 proptest! {
@@ -420,11 +490,19 @@ fn blocks_shrink_to_the_memory_limit() {
 fn what_is_out_of_range_is_refused() {
     let prepared = Arc::new(refusing(10, 11));
     let runtime = runtime::on("live", 1);
-    for rows in [0, 2_047, (2 << 20) + 1] {
+    for rows in [0, 1_023, (2 << 20) + 1] {
         let mut execution = Execution::by(Executor::Stream);
         execution.block_rows = Some(rows);
         let error = answer(&prepared, &runtime, &execution).unwrap_err();
-        assert!(error.to_string().contains("2048 to 2097152"), "{error}");
+        assert!(error.to_string().contains("1024 to 2097152"), "{error}");
+    }
+    let mut nobody = Execution::by(Executor::Staged);
+    nobody.per_block = 0;
+    let mut none = Execution::by(Executor::Staged);
+    none.allocation = Allocation::Fraction(0);
+    for (execution, part) in [(nobody, "nothing processes"), (none, "no block")] {
+        let error = answer(&prepared, &runtime, &execution).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
     }
 }
 

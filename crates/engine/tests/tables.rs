@@ -72,7 +72,7 @@ fn all_executors_read_the_same_rows_of_a_table() {
     let runtime = runtime::on("live", 2);
     let mut executions = vec![Execution::by(Executor::Fused)];
     for executor in [Executor::Stream, Executor::Staged] {
-        for (rows, ring) in [(2 << 10, 3), (64 << 10, 1), (1 << 20, 2)] {
+        for (rows, ring) in [(1 << 10, 2), (2 << 10, 3), (64 << 10, 1), (1 << 20, 2)] {
             let mut execution = Execution::by(executor);
             execution.block_rows = Some(rows);
             execution.ring = Some(ring);

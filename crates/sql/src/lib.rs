@@ -71,7 +71,7 @@ mod statements;
 pub(crate) use ::functions;
 pub(crate) use messages::{self, error};
 
-pub use ::engine::{BLOCK_ROWS, Execution, NumaPolicy};
+pub use ::engine::{Allocation, BLOCK_ROWS, Execution, NumaPolicy, TimeLine};
 pub use catalog::activity::Activity;
 pub use catalog::settings::{Backend, OpenCursor, Peers, SessionOwner, Setting};
 pub use functions::temporal::local::Local;

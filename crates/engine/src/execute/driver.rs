@@ -15,7 +15,7 @@ use crate::execute::per_node::Instances;
 use crate::execute::probe_rows::ProbeRows;
 use crate::execute::query_state::QueryState;
 use crate::execute::result_stream::{ResultSender, ResultStream};
-use crate::execute::sink::SinkState;
+use crate::execute::sink::{DENSE, SinkFactory, SinkState};
 use crate::execute::{staged, stream};
 use crate::executor::Executor;
 use crate::logical::opening::WorkingRows;
@@ -67,10 +67,6 @@ async fn drive(
     Ok(run.report)
 }
 
-/// The workers' dense indexes of groups have at most this many entries together for each row that is expected: to clear one, and to
-/// read it at the end, takes less than a fourth of what it takes to find a group by its hash.
-const DENSE: u64 = 4;
-
 impl QueryState {
     /// The state of a query of which nothing has run yet.
     pub(super) fn new(
@@ -88,6 +84,7 @@ impl QueryState {
                 execution.numa_policy.name()
             )],
             sends: false,
+            stage: 0,
             out,
             aggregates: program.aggregates.clone(),
             parameters: vec![None; program.parameters.len()],
@@ -147,6 +144,7 @@ impl QueryState {
 
     async fn run_pipelines(&mut self, number: usize, stage: &Stage, answer: bool) -> Result<()> {
         let group_join = self.group_join(&stage.sink);
+        self.stage = number;
         self.sends = answer && stage.sink.is_plain();
         let width = self.width.max(1) as u64;
         self.most_dense = self.expected_rows[number].saturating_mul(DENSE) / width;
@@ -164,6 +162,26 @@ impl QueryState {
             // Without any row the stage still needs its columns, so it ends with one empty sink.
             sinks.push(factory.sink()?);
         }
+        let timed = self.timed(match &stage.sink {
+            Sink::Table { .. } => "finish: join table",
+            Sink::Fold { .. } => "finish: groups",
+            Sink::Rows { .. } => "finish: rows",
+            Sink::Window { .. } => "finish: window functions",
+        });
+        timed
+            .over(self.finish(number, stage, factory, group_join, sinks))
+            .await
+    }
+
+    /// Makes the result of a stage of what its workers have left in their sinks.
+    async fn finish(
+        &mut self,
+        number: usize,
+        stage: &Stage,
+        factory: SinkFactory,
+        group_join: Option<usize>,
+        sinks: Vec<SinkState>,
+    ) -> Result<()> {
         match &stage.sink {
             Sink::Table { .. } => self.finish_join_table(number, &factory, sinks).await,
             Sink::Fold { .. } => {

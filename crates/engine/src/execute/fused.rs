@@ -10,7 +10,7 @@ use crate::execute::per_node::worker_assignment;
 use crate::execute::pieces::{Chunk, OpenRows, TakePieces, each_piece};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
-use crate::execute::task::PipelineTask;
+use crate::execute::task::{PipelineTask, source_name};
 use crate::operators::limit::Limit;
 use crate::operators::meter::{At, PipelineMeter, WorkerClock};
 use crate::operators::source::Selection;
@@ -32,8 +32,10 @@ impl QueryState {
         sinks: &mut Vec<SinkState>,
     ) -> Result<Vec<Kernel>> {
         let mut task = self.task(pipeline, sink, group_join)?;
-        if self.execution.profile.is_some() {
+        let line = self.execution.time_line.as_ref();
+        if self.execution.profile.is_some() || line.is_some() {
             let meter = PipelineMeter::new(pipeline, sink, group_join.is_some(), &self.types);
+            let meter = meter.on(line, self.stage, &source_name(pipeline));
             task.meter = Some(Arc::new(meter));
         }
         if self.execution.preload

@@ -19,7 +19,11 @@ use crate::logical::external::ExternalPart;
 use crate::operators::external_scan::Arrived;
 use crate::operators::limit::Limit;
 use crate::operators::source::{ColumnReader, Selection};
+use crate::options::BLOCK_ROWS;
 use crate::vector::rows::Materialized;
+
+/// Places that a vector takes in the order of a source: blocks with fewer rows than a vector have parts of one.
+pub(crate) const PLACES: u64 = (VECTOR_ROWS / *BLOCK_ROWS.start()) as u64;
 
 /// What an executor does with the pieces of a source.
 pub(crate) trait TakePieces: Send {
@@ -72,11 +76,11 @@ pub(crate) async fn each_piece(
                 while !limit && let Some(rows) = taker.receive(&mut part).await {
                     let arrived = opened.arrived(&rows?)?;
                     let run = 0..arrived.rows;
-                    let vectors = run.len().div_ceil(VECTOR_ROWS) as u64;
+                    let places = run.len().div_ceil(VECTOR_ROWS) as u64 * PLACES;
                     limit = taker
                         .take(OpenRows::run(Hold::Arrived(arrived), run, place))
                         .await?;
-                    place += vectors;
+                    place += places;
                     task.stop.check()?;
                 }
                 limit
@@ -279,7 +283,7 @@ impl OpenRows {
             }
             _ => return false,
         }
-        self.place += 1;
+        self.place += PLACES;
         true
     }
 }

@@ -18,6 +18,7 @@ use crate::operators::source::pieces;
 use crate::options::Execution;
 use crate::physical::program::{Pipeline, Sink, Source, Stage};
 use crate::runtime::Runtime;
+use crate::time_line::Timed;
 use crate::vector::rows::Materialized;
 use crate::vector::value::{Kind, Type, Var, Vector};
 
@@ -30,6 +31,8 @@ pub(crate) struct QueryState {
     pub out: Arc<ResultStream>,
     /// Whether the running stage sends its rows to `out` as they come.
     pub sends: bool,
+    /// The stage that runs.
+    pub stage: usize,
     /// The executor's report, a line for each stage or operator.
     pub report: Vec<String>,
     pub types: Arc<[Type]>,
@@ -231,6 +234,11 @@ impl QueryState {
         }
     }
 
+    /// An operator of the running stage on the time line, if there is one.
+    pub fn timed(&self, name: &str) -> Timed {
+        Timed::new(self.execution.time_line.as_ref(), self.stage, name)
+    }
+
     /// The state with which instance `number` runs a stage.
     pub fn of_instance(&self, all: &Instances, number: usize) -> QueryState {
         let mut runtime = self.runtime.clone();
@@ -241,6 +249,7 @@ impl QueryState {
             stop: self.stop.clone(),
             out: self.out.clone(),
             sends: self.sends,
+            stage: self.stage,
             report: vec![],
             types: self.types.clone(),
             aggregates: self.aggregates.clone(),

@@ -157,6 +157,17 @@ impl QueryState {
     }
 }
 
+/// The source of a pipeline, as reports call it.
+pub(crate) fn source_name(pipeline: &Pipeline) -> String {
+    match &pipeline.source {
+        Source::Scan(scan) => format!("scan {}", table::titled(&scan.table.definition().name)),
+        Source::Read(reading) => format!("read {}", reading.source.name()),
+        Source::Values { .. } => "values".into(),
+        Source::Rows(stage) => format!("rows of stage {stage}"),
+        Source::Marked { stage, .. } => format!("marked rows of stage {stage}"),
+    }
+}
+
 /// Whether a filter looks at texts rather than at codes for them.
 fn reads_texts(filter: &Filter, table: &Table) -> bool {
     let schema = table.schema();

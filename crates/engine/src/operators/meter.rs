@@ -10,6 +10,7 @@ use crate::expr::{Expr, Node};
 use crate::logical::relation::{Fold, Function};
 use crate::physical::program::{Operator, Pipeline, Sink, Source};
 use crate::profile::Kernel;
+use crate::time_line::{Seat, TimeLine};
 use crate::vector::value::{Type, Var};
 
 /// The work of one operator.
@@ -54,6 +55,8 @@ pub(crate) struct PipelineMeter {
     /// The number of filters of the scan.
     filters: u64,
     totals: Mutex<Vec<Work>>,
+    /// Where spans are noted, and the operators there, if a time line is kept.
+    time_line: Option<(Arc<TimeLine>, Vec<Option<usize>>)>,
 }
 
 /// A worker's clock: it attributes time to what the worker is doing.
@@ -72,6 +75,10 @@ struct Own {
     /// Bytes of pages counted so far.
     read: u64,
     works: Vec<Work>,
+    /// The thread that did what is in `spans`.
+    seat: Seat,
+    /// Operators of the time line, and from when to when the worker was at them.
+    spans: Vec<(usize, Instant, Instant)>,
 }
 
 impl PipelineMeter {
@@ -89,6 +96,7 @@ impl PipelineMeter {
             operators,
             filters: 0,
             totals: Mutex::new(vec![Work::default(); 2 * operators + 4]),
+            time_line: None,
         };
         let scan = match &pipeline.source {
             Source::Scan(scan) if !scan.filters.is_empty() => {
@@ -137,6 +145,20 @@ impl PipelineMeter {
         meter
     }
 
+    /// The same, which notes on `line`, if there is one, what workers do in stage `stage`, whose source is `source`.
+    pub fn on(mut self, line: Option<&Arc<TimeLine>>, stage: usize, source: &str) -> PipelineMeter {
+        self.time_line = line.map(|line| {
+            let name = |(place, name): (usize, &String)| match (place, &name[..]) {
+                (0, "") => Some(line.operator(stage, source)),
+                (_, "") => None,
+                _ => Some(line.operator(stage, name)),
+            };
+            let operators = self.names.iter().enumerate().map(name);
+            (line.clone(), operators.collect())
+        });
+        self
+    }
+
     fn set(&mut self, at: At, name: String, cost: Cost) {
         let place = self.place(at);
         (self.names[place], self.costs[place]) = (name, cost);
@@ -161,8 +183,25 @@ impl PipelineMeter {
                 since: Instant::now(),
                 read: 0,
                 works: vec![Work::default(); self.names.len()],
+                seat: Seat::present(),
+                spans: Vec::new(),
             }),
             meter: self.clone(),
+        }
+    }
+
+    /// Notes that the worker was at its operator until now.
+    fn span(&self, own: &mut Own, now: Instant) {
+        let Some((line, operators)) = &self.time_line else {
+            return;
+        };
+        let seat = Seat::present();
+        if seat != own.seat {
+            line.add(own.seat, own.spans.drain(..));
+            own.seat = seat;
+        }
+        if let Some(operator) = operators[own.at] {
+            own.spans.push((operator, own.since, now));
         }
     }
 
@@ -191,6 +230,7 @@ impl WorkerClock {
         let now = Instant::now();
         let mut own = self.own.lock();
         let own = &mut *own;
+        self.meter.span(own, now);
         let work = &mut own.works[own.at];
         work.nanoseconds += (now - own.since).as_nanos() as u64;
         // Only reading pages moves the counter, and asking it takes longer than an operator on few rows.
@@ -237,8 +277,12 @@ impl WorkerClock {
     pub fn end(self, traffic: &Traffic) {
         self.turn(At::Elsewhere);
         traffic.merge(&self.traffic);
+        let own = self.own.into_inner();
+        if let Some((line, _)) = &self.meter.time_line {
+            line.add(own.seat, own.spans);
+        }
         let mut totals = self.meter.totals.lock();
-        for (total, own) in totals.iter_mut().zip(&self.own.lock().works) {
+        for (total, own) in totals.iter_mut().zip(&own.works) {
             total.rows += own.rows;
             total.operations += own.operations;
             total.bytes += own.bytes;

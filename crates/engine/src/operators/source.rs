@@ -22,6 +22,14 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
+    /// Of no rows, with room for a list of so many.
+    pub fn with_room(rows: usize) -> Selection {
+        Selection {
+            run: None,
+            list: Vec::with_capacity(rows),
+        }
+    }
+
     /// Selects the next rows of `cursor`; false at the end.
     pub fn advance(&mut self, cursor: &mut Cursor<'_>) -> bool {
         match cursor.next_rows(VECTOR_ROWS, &mut self.list) {
@@ -48,6 +56,20 @@ impl Selection {
         match &self.run {
             Some(run) => Rows::Run(run.clone()),
             None => Rows::Some(&self.list),
+        }
+    }
+
+    /// The rows from one to another of this selection.
+    pub fn cut(&self, part: Range<usize>) -> Selection {
+        match &self.run {
+            Some(run) => Selection {
+                run: Some(run.start + part.start..run.start + part.end),
+                list: Vec::new(),
+            },
+            None => Selection {
+                run: None,
+                list: self.list[part].to_vec(),
+            },
         }
     }
 

@@ -90,8 +90,9 @@ impl Database {
             options.execution.ring = Some(3);
             options.execution.block_rows = match executor {
                 sql::Executor::Fused => None,
-                _ => Some(2048),
+                _ => Some(1024),
             };
+            options.execution.per_block = 2;
             let (workers, budget) = (Arc::clone(&workers), Arc::clone(&budget));
             sql::Instance::new(Arc::clone(&store), workers, budget, options).unwrap()
         };

@@ -198,8 +198,9 @@ impl QueryState {
             if spilled.states[part].is_empty() {
                 continue;
             }
+            let count = spilled.states[part].iter().map(|extent| extent.rows);
             let mut aggregate = AggregateSink {
-                groups: factory.groups()?,
+                groups: factory.groups_for(count.sum())?,
                 spilled: SpilledGroups::default(),
             };
             for extent in &spilled.states[part] {

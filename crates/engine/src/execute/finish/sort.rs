@@ -140,7 +140,9 @@ impl QueryState {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let mut spawned = Vec::with_capacity(tasks.len());
+        let timed = self.timed("finish: part of it");
         for task in tasks {
+            let task = timed.clone().over(task);
             spawned.push(self.runtime.workers.spawn(task).abort_on_drop());
         }
         let mut all = Vec::with_capacity(spawned.len());

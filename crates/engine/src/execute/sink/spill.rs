@@ -147,7 +147,7 @@ impl SinkFactory {
 
     /// Spills all groups, partitioned by key at `level`.
     pub(crate) fn spill_groups(&self, aggregate: &mut AggregateSink, level: u32) -> Result<()> {
-        let mut fresh = self.groups()?;
+        let mut fresh = self.groups_for(aggregate.groups.group_count())?;
         fresh.held = std::mem::take(&mut aggregate.groups.held);
         let mut full = std::mem::replace(&mut aggregate.groups, fresh);
         let types = self.key_types();

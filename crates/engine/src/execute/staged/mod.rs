@@ -2,33 +2,35 @@
 //!
 //! A block of the ring is *empty*, being *set up*, *ready* or being *processed*. A setup task opens pieces of the
 //! source and fills an empty block with the rows that pass the source's filters. A processing task takes a ready
-//! block through all operators into its own sink and empties it. A block without rows is dropped at once. Pipelines
-//! are cut as in every executor and run one after the other.
+//! block through all operators into its own sink and empties it; by option several take parts of one block at the same time
+//! ([`Execution::per_block`](crate::Execution::per_block)). A block without rows is dropped at once. Pipelines
+//! are cut as in every executor and run one after the other. With little memory blocks are smaller, and then fewer.
 //!
 //! Filters whose order does not matter are reordered while the query runs, so that the filter which drops most rows
 //! for its cost comes first (`order.rs`). Tasks of both kinds sleep while the ring has nothing for them; the
 //! profile says how long and why.
 
 pub(crate) mod order;
+mod ring;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use table::Filter;
 
 use crate::error::{Error, Result};
 use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
 use crate::execute::staged::order::{Order, Orders, Segment, segments};
+use crate::execute::staged::ring::Ring;
 use crate::execute::stream::block::Block;
 use crate::execute::stream::channel::{Consumer, Producer, channel};
-use crate::execute::stream::flow::{Flow, Tasks, join, source_name, stopping, tasks};
+use crate::execute::stream::flow::{Flow, Tasks, join, stopping, tasks};
 use crate::execute::stream::port::BlockPort;
 use crate::execute::stream::source::{SharedSource, scan};
 use crate::execute::stream::tally::{Tallies, Tally, milliseconds};
-use crate::execute::task::PipelineTask;
+use crate::execute::task::{PipelineTask, source_name};
 use crate::executor::Executor;
 use crate::operators::pipeline::PipelineExecutor;
 use crate::operators::source::{ColumnReader, Selection};
@@ -37,80 +39,12 @@ use crate::physical::program::{Source, Stage};
 use crate::profile::Record;
 use crate::vector::batch::Batch;
 
-/// The state of a block of the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Empty,
-    Setup,
-    Ready,
-    Processing,
-}
-
-/// A slot of the ring.
-struct Slot {
-    state: State,
-    since: Instant,
-    /// Taken out while it is set up or processed.
-    block: Block,
-}
-
-/// The ring of one pipeline.
-struct Ring {
-    slots: Vec<Mutex<Slot>>,
-    /// Nanoseconds that blocks spent in each state.
-    times: [AtomicU64; 4],
-    processed: AtomicU64,
-    /// Pieces that the source's filters emptied, and blocks that operators emptied.
-    dropped: [AtomicU64; 2],
-    /// Blocks that were allocated, and how often one was reused.
-    made: AtomicU64,
-    reused: AtomicU64,
-}
-
-impl Ring {
-    fn new(slots: usize) -> Ring {
-        let slot = || Slot {
-            state: State::Empty,
-            since: Instant::now(),
-            block: Block::default(),
-        };
-        Ring {
-            slots: std::iter::repeat_with(|| Mutex::new(slot()))
-                .take(slots)
-                .collect(),
-            times: Default::default(),
-            processed: AtomicU64::new(0),
-            dropped: Default::default(),
-            made: AtomicU64::new(0),
-            reused: AtomicU64::new(0),
-        }
-    }
-
-    /// Takes the block out of `slot`, which changes its state.
-    fn take(&self, slot: usize, from: State, to: State) -> Block {
-        let mut slot = self.slots[slot].lock();
-        self.turn(&mut slot, from, to);
-        std::mem::take(&mut slot.block)
-    }
-
-    fn put(&self, slot: usize, block: Block, from: State, to: State) {
-        let mut slot = self.slots[slot].lock();
-        self.turn(&mut slot, from, to);
-        slot.block = block;
-    }
-
-    fn turn(&self, slot: &mut Slot, from: State, to: State) {
-        debug_assert_eq!(slot.state, from);
-        let now = Instant::now();
-        let time = (now - slot.since).as_nanos() as u64;
-        self.times[from as usize].fetch_add(time, Ordering::Relaxed);
-        (slot.state, slot.since) = (to, now);
-    }
-}
-
 /// A setup task's side of the ring.
 struct Setup {
+    flow: Arc<Flow>,
     ring: Arc<Ring>,
+    /// Processing tasks that take a block.
+    per_block: usize,
     orders: Arc<Orders>,
     empty: Consumer<usize>,
     ready: Producer<usize>,
@@ -125,20 +59,15 @@ impl BlockPort for Setup {
             .receive(&tally.output)
             .await
             .ok_or(Error::Cancelled)?;
-        let block = self.ring.take(self.slot, State::Empty, State::Setup);
-        let of = if block.is_new() {
-            &self.ring.made
-        } else {
-            &self.ring.reused
-        };
-        of.fetch_add(1, Ordering::Relaxed);
-        Ok(block)
+        Ok(self.ring.set_up(self.slot, &self.flow))
     }
 
     async fn full(&mut self, block: Block, tally: &Tally) -> Result<()> {
-        self.ring.put(self.slot, block, State::Setup, State::Ready);
-        let sent = self.ready.send(self.slot, &tally.output).await;
-        sent.map_err(|_| Error::Cancelled)?;
+        self.ring.ready(self.slot, block);
+        for _ in 0..self.per_block {
+            let sent = self.ready.send(self.slot, &tally.output).await;
+            sent.map_err(|_| Error::Cancelled)?;
+        }
         tokio::task::yield_now().await;
         Ok(())
     }
@@ -153,7 +82,7 @@ impl BlockPort for Setup {
 
     fn opened(&self, left: bool) {
         if !left {
-            self.ring.dropped[0].fetch_add(1, Ordering::Relaxed);
+            self.ring.dropped();
         }
         self.orders.reconsider();
     }
@@ -184,47 +113,42 @@ impl Processing {
         let mut sink = None;
         while let Some(slot) = self.ready.receive(&self.tally.input).await {
             flow.check()?;
-            let mut block = self.ring.take(slot, State::Ready, State::Processing);
-            let done = if flow.limit.reached() {
-                Ok(())
-            } else {
-                self.block(&mut block, &segments, &mut steps, &mut sink)
-            };
-            block.clear();
-            let block = if flow.blocks.reuse() {
-                block
-            } else {
-                Block::default()
-            };
-            self.ring.put(slot, block, State::Processing, State::Empty);
+            if let Some(rows) = self.ring.enter(slot) {
+                self.tally.count(1, rows);
+            }
+            let done = self.block(slot, &segments, &mut steps, &mut sink);
+            let is_last = self.ring.leave(slot, flow);
             done?;
             if let Some(sink) = &mut sink {
                 sink.flush().await?;
             }
-            // Cannot fail: the channel has room for all slots.
-            let _ = self.empty.try_send(slot);
+            if is_last {
+                // Cannot fail: the channel has room for all slots.
+                let _ = self.empty.try_send(slot);
+            }
             self.orders.reconsider();
             tokio::task::yield_now().await;
         }
         Ok(sink)
     }
 
+    /// Takes parts of a block through the operators until none is left; other tasks may take parts of it as well.
     fn block(
         &self,
-        block: &mut Block,
+        slot: usize,
         segments: &[Segment],
         steps: &mut [Steps],
         sink: &mut Option<SinkState>,
     ) -> Result<()> {
         let _working = self.tally.work();
-        self.tally.count(1, block.rows);
         let sink = match sink {
             Some(sink) => sink,
             None => sink.insert(self.task.sink_factory.sink()?),
         };
         let order = self.orders.now();
-        let mut rows = 0;
-        for part in block.parts() {
+        while !self.flow.limit.reached()
+            && let Some((place, mut part)) = self.ring.take(slot)
+        {
             self.flow.check()?;
             let Some(hold) = part.hold.clone() else {
                 continue;
@@ -238,12 +162,10 @@ impl Processing {
                 rows: 0,
             };
             walk.go(segments, steps, &mut part.batch, &mut part.selection)?;
-            rows += walk.rows;
-        }
-        self.flow.limit.count(rows);
-        self.ring.processed.fetch_add(1, Ordering::Relaxed);
-        if rows == 0 {
-            self.ring.dropped[1].fetch_add(1, Ordering::Relaxed);
+            let rows = walk.rows;
+            part.hold = None;
+            self.ring.give_back(slot, (place, part), rows);
+            self.flow.limit.count(rows);
         }
         Ok(())
     }
@@ -369,29 +291,37 @@ pub(crate) async fn stage(
         if task.source.pieces() == 0 {
             continue;
         }
-        let flow = Arc::new(Flow::new(run, &stage.sink, places, task.row_bytes())?);
+        // One to set up while another is processed.
+        let flow = Flow::new(run, &stage.sink, (places, places.min(2)), task.row_bytes())?;
+        let (places, flow) = (places.min(flow.flights), Arc::new(flow));
         let setups = tasks(&run.execution, 0, width).min(task.source.pieces());
         let processings = tasks(&run.execution, 1, width);
-        let ring = Arc::new(Ring::new(places));
+        let per_block = run.execution.per_block;
+        let ring = Arc::new(Ring::new(places, per_block));
         let orders = Arc::new(Orders::new(&task));
         let (empty_in, empty) = channel::<usize>(places, run.execution.lock_free);
-        let (ready_in, ready) = channel::<usize>(places, run.execution.lock_free);
+        let (ready_in, ready) = channel::<usize>(places * per_block, run.execution.lock_free);
         for place in 0..places {
             let placed = empty_in.try_send(place);
             debug_assert!(placed.is_ok(), "there is room for all places");
         }
         let tallies = [Tallies::new(setups), Tallies::new(processings)];
+        let setup = format!("setup, {}", source_name(pipeline));
+        let timed = [run.timed(&setup), run.timed("processing")];
         let mut running: Tasks = Vec::with_capacity(setups + processings);
         let shared = SharedSource::new(&flow, &task);
         for tally in tallies[0].each() {
             let hand = Setup {
+                flow: flow.clone(),
                 ring: ring.clone(),
+                per_block,
                 orders: orders.clone(),
                 empty: empty.clone(),
                 ready: ready_in.clone(),
                 slot: 0,
             };
             let task = scan(shared.clone(), tally.clone(), hand);
+            let task = timed[0].clone().over(task);
             let task = run.stop.clone().over(stopping(flow.clone(), task));
             running.push(run.runtime.workers.spawn(task));
         }
@@ -405,7 +335,10 @@ pub(crate) async fn stage(
                 ready: ready.clone(),
                 empty: empty_in.clone(),
             };
-            let task = run.stop.clone().over(stopping(flow.clone(), task.run()));
+            let task = run
+                .stop
+                .clone()
+                .over(stopping(flow.clone(), timed[1].clone().over(task.run())));
             running.push(run.runtime.workers.spawn(task));
         }
         drop((empty_in, empty, ready_in, ready));
@@ -437,16 +370,16 @@ fn report(
         _ => vec![],
     };
     names.extend(task.key_filters.iter().map(|own| own.shown.clone()));
-    let read = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    let times = ring.times.each_ref().map(|time| milliseconds(read(time)));
+    let counted = ring.counted();
+    let times = counted.times.map(milliseconds);
     run.report.push(format!(
         "stage {number}: staged, {}; a ring of {} blocks of {} rows: {} processed, {} morsels dropped by filters of the source, {} blocks by operators",
         milliseconds(time.as_nanos() as u64),
-        ring.slots.len(),
+        ring.len(),
         flow.rows,
-        read(&ring.processed),
-        read(&ring.dropped[0]),
-        read(&ring.dropped[1]),
+        counted.processed,
+        counted.dropped[0],
+        counted.dropped[1],
     ));
     run.report.push(format!(
         "    blocks were empty for {}, set up for {}, ready for {}, processed for {}",
@@ -464,8 +397,8 @@ fn report(
             executor: Executor::Staged,
             seconds: time.as_secs_f64(),
             block_rows: flow.rows,
-            blocks_made: read(&ring.made),
-            blocks_reused: read(&ring.reused),
+            blocks_made: flow.blocks.made.load(Ordering::Relaxed),
+            blocks_reused: flow.blocks.reused.load(Ordering::Relaxed),
             operators: vec![
                 tallies[0].operator(&format!("setup, {}", source_name(pipeline))),
                 tallies[1].operator("processing"),

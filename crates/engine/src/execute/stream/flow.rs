@@ -17,7 +17,7 @@ use crate::memory::reservation::Reservation;
 use crate::operators::limit::Limit;
 use crate::operators::steps::Steps;
 use crate::options::{BLOCK_ROWS, Execution};
-use crate::physical::program::{Pipeline, Sink, Source};
+use crate::physical::program::Sink;
 
 /// Default rows of a block: those of a stored block.
 const ROWS: usize = table::BLOCK_ROWS;
@@ -27,6 +27,8 @@ pub(crate) struct Flow {
     pub blocks: Blocks,
     /// Most rows in a block.
     pub rows: usize,
+    /// Most blocks in flight.
+    pub flights: usize,
     pub limit: Limit,
     /// Whether workers may take rows on themselves.
     keeping: bool,
@@ -42,30 +44,40 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// For up to `flights` blocks in flight, with rows of `width` bytes. Blocks take at most a quarter of the
-    /// memory limit; if that is too little, they are smaller than requested.
+    /// For up to `flights` blocks in flight, but at least `fewest`, with rows of `width` bytes. Blocks take at most a quarter of
+    /// the memory limit; if that is too little, they are smaller than requested, and fewer once they are as small as can be.
     ///
     /// # Errors
-    /// [`Error::Memory`] if even the smallest blocks do not fit.
-    pub fn new(run: &QueryState, sink: &Sink, flights: usize, width: usize) -> Result<Flow> {
+    /// [`Error::Memory`] if even the fewest and smallest blocks do not fit.
+    pub fn new(
+        run: &QueryState,
+        sink: &Sink,
+        (mut flights, fewest): (usize, usize),
+        width: usize,
+    ) -> Result<Flow> {
         let mut rows = run.execution.block_rows.unwrap_or(ROWS);
         let taken = loop {
             let wanted = (rows * flights * width) as u64;
-            let (budget, smallest) = (&run.runtime.budget, rows / 2 < *BLOCK_ROWS.start());
-            if (smallest || wanted <= budget.limit() / 4 / run.instances() as u64)
+            let budget = &run.runtime.budget;
+            let (smallest, last) = (rows / 2 < *BLOCK_ROWS.start(), flights <= fewest);
+            if (smallest && last || wanted <= budget.limit() / 4 / run.instances() as u64)
                 && let Ok(taken) = Reservation::take(budget, wanted, "blocks in flight")
             {
                 break taken;
             }
-            if smallest {
-                let what = "blocks in flight";
-                return Err(Error::Memory { what, wanted });
+            match (smallest, last) {
+                (false, _) => rows /= 2,
+                (true, false) => flights = (flights / 2).max(fewest),
+                (true, true) => {
+                    let what = "blocks in flight";
+                    return Err(Error::Memory { what, wanted });
+                }
             }
-            rows /= 2;
         };
         Ok(Flow {
-            blocks: Blocks::new(run.execution.reuse),
+            blocks: Blocks::new(&run.execution, flights, rows),
             rows,
+            flights,
             keeping: keeping(&run.execution),
             width: run.runtime.workers.threads(),
             busy: AtomicUsize::new(0),
@@ -231,14 +243,4 @@ pub(crate) async fn stopping(
         raise.0 = None;
     }
     done
-}
-
-pub(crate) fn source_name(pipeline: &Pipeline) -> String {
-    match &pipeline.source {
-        Source::Scan(scan) => format!("scan {}", table::titled(&scan.table.definition().name)),
-        Source::Read(reading) => format!("read {}", reading.source.name()),
-        Source::Values { .. } => "values".into(),
-        Source::Rows(stage) => format!("rows of stage {stage}"),
-        Source::Marked { stage, .. } => format!("marked rows of stage {stage}"),
-    }
 }

@@ -41,16 +41,17 @@ use crate::execute::query_state::QueryState;
 use crate::execute::sink::SinkState;
 use crate::execute::stream::block::{Block, Part};
 use crate::execute::stream::channel::{Consumer, Producer, channel};
-use crate::execute::stream::flow::{Flow, Tasks, keeping, source_name, stopping, tasks};
+use crate::execute::stream::flow::{Flow, Tasks, keeping, stopping, tasks};
 use crate::execute::stream::later::Later;
 use crate::execute::stream::source::{SharedSource, ToChannel, scan};
 use crate::execute::stream::tally::{Tallies, Tally, Waits, milliseconds};
 use crate::execute::stream::to_end::ToEnd;
-use crate::execute::task::PipelineTask;
+use crate::execute::task::{PipelineTask, source_name};
 use crate::executor::Executor;
 use crate::operators::steps::Steps;
 use crate::physical::program::{Operator, Pipeline, Source, Stage};
 use crate::profile::Record;
+use crate::time_line::Timed;
 
 /// An operator and the tallies of its tasks.
 struct StreamOperator {
@@ -99,7 +100,7 @@ pub(crate) async fn stage(
     let execution = &run.execution;
     let flights = operators * (execution.queue + 2 * tasks(execution, operators, width));
     let row_bytes = all.iter().map(|task| task.row_bytes()).max().unwrap_or(1);
-    let flow = Arc::new(Flow::new(run, &stage.sink, flights, row_bytes)?);
+    let flow = Arc::new(Flow::new(run, &stage.sink, (flights, flights), row_bytes)?);
     let later = Arc::new(Later::new(&run.runtime.workers));
     let (operators, sources) = spawn(run, stage, &all, &flow, &later);
     later.join(sources, sinks).await?;
@@ -137,20 +138,16 @@ async fn one_piece(
     sinks: &mut Vec<SinkState>,
 ) -> Result<()> {
     let begun = Instant::now();
-    let flow = Arc::new(Flow::new(run, &stage.sink, 0, 1)?);
+    let flow = Arc::new(Flow::new(run, &stage.sink, (0, 0), 1)?);
     let tallies = Tallies::new(1);
+    let timed = run.timed(&name);
     for tally in tallies.each() {
         let shared = SharedSource::new(&flow, task);
-        let sink = scan(shared, tally.clone(), ToEnd::new(&flow, task)).await?;
-        sinks.extend(sink);
+        let scanning = scan(shared, tally.clone(), ToEnd::new(&flow, task));
+        sinks.extend(timed.clone().over(scanning).await?);
     }
-    report(
-        run,
-        number,
-        &[StreamOperator { name, tallies }],
-        &flow,
-        begun,
-    );
+    let operator = StreamOperator { name, tallies };
+    report(run, number, &[operator], &flow, begun);
     run.report.extend(task.filtered());
     Ok(())
 }
@@ -210,7 +207,7 @@ impl Spawner<'_> {
     ) {
         let (queue, lock_free) = (self.run.execution.queue, self.run.execution.lock_free);
         let (sender, mut input) = channel::<Block>(queue, lock_free);
-        let tallies = self.operator(
+        let (tallies, timed) = self.operator(
             source_name(pipeline),
             task.source.readers(self.width),
             task.source.pieces(),
@@ -220,7 +217,7 @@ impl Spawner<'_> {
             let output = ToChannel::new(self.flow, task, self.later, &sender);
             let (flow, tally, shared) = (self.flow.clone(), tally.clone(), shared.clone());
             flow.expect();
-            let source = self.watched(async move {
+            let source = self.watched(&timed, async move {
                 flow.begin();
                 scan(shared, tally, output).await
             });
@@ -230,7 +227,8 @@ impl Spawner<'_> {
         let cuts = cuts(&pipeline.operators);
         let last = cuts.len() - 1;
         for (at, range) in cuts.into_iter().enumerate() {
-            let tallies = self.operator(operators_name(pipeline, &range), self.width, usize::MAX);
+            let name = operators_name(pipeline, &range);
+            let (tallies, timed) = self.operator(name, self.width, usize::MAX);
             let (sender, next) = channel::<Block>(queue, lock_free);
             for tally in tallies.each() {
                 let output = if at == last {
@@ -246,7 +244,7 @@ impl Spawner<'_> {
                     input: input.clone(),
                     output,
                 };
-                self.later.add(self.watched(task.run()).boxed());
+                self.later.add(self.watched(&timed, task.run()).boxed());
             }
             input = next;
         }
@@ -255,33 +253,36 @@ impl Spawner<'_> {
     /// Makes the tasks of the sink, if any pipeline has rows for it.
     fn sink(&mut self, all: &Arc<[Arc<PipelineTask>]>, input: &Consumer<(Block, usize)>) {
         let none = self.sources.is_empty();
-        let tallies = self.operator("sink".into(), self.width, usize::MAX);
+        let (tallies, timed) = self.operator("sink".into(), self.width, usize::MAX);
         if none {
             return;
         }
         for tally in tallies.each() {
             let task = gather(self.flow.clone(), all.clone(), tally.clone(), input.clone());
-            self.later.add(self.watched(task).boxed());
+            self.later.add(self.watched(&timed, task).boxed());
         }
     }
 
-    /// Adds an operator that would have `wanted` tasks and gets at most `most`. Returns the tallies of its tasks.
-    fn operator(&mut self, name: String, wanted: usize, most: usize) -> Tallies {
+    /// Adds an operator that would have `wanted` tasks and gets at most `most`. Returns the tallies of its tasks, and its place
+    /// on the time line.
+    fn operator(&mut self, name: String, wanted: usize, most: usize) -> (Tallies, Timed) {
         let tasks = tasks(&self.run.execution, self.operators.len(), wanted).min(most);
         let tallies = Tallies::new(tasks);
+        let timed = self.run.timed(&name);
         self.operators.push(StreamOperator {
             name,
             tallies: tallies.clone(),
         });
-        tallies
+        (tallies, timed)
     }
 
     /// `task`, which ends when the query is stopped and stops it when it fails.
     fn watched(
         &self,
+        timed: &Timed,
         task: impl Future<Output = Result<Option<SinkState>>> + Send + 'static,
     ) -> impl Future<Output = Result<Option<SinkState>>> + Send + 'static {
-        let task = stopping(self.flow.clone(), task);
+        let task = stopping(self.flow.clone(), timed.clone().over(task));
         self.run.stop.clone().over(task)
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::error::{Error, Result};
 use crate::execute::open::OpenSource;
-use crate::execute::pieces::{Chunk, Hold, OpenRows, TakePieces, each_piece};
+use crate::execute::pieces::{Chunk, Hold, OpenRows, PLACES, TakePieces, each_piece};
 use crate::execute::sink::SinkState;
 use crate::execute::stream::block::Block;
 use crate::execute::stream::channel::Producer;
@@ -231,7 +231,16 @@ impl<H: BlockPort> TakePieces for Filling<'_, H> {
         vectors.read(&mut rows);
         let hold = Arc::new(rows.hold);
         for (nth, selection) in vectors.each().iter_mut().enumerate() {
-            self.add(selection, &hold, first + nth as u64).await?;
+            let place = first + nth as u64 * PLACES;
+            let (rows, most) = (selection.rows().len(), self.shared.flow.rows);
+            if rows <= most {
+                self.add(selection, &hold, place).await?;
+                continue;
+            }
+            for (part, from) in (0..rows).step_by(most).enumerate() {
+                let mut own = selection.cut(from..rows.min(from + most));
+                self.add(&mut own, &hold, place + part as u64).await?;
+            }
         }
         self.vectors = vectors;
         Ok(self.shared.flow.limit.reached())
