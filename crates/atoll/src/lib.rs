@@ -43,7 +43,8 @@ mod waiting;
 
 pub use database::logins::Logins;
 pub use database::options::{
-    Access, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options, PlanUse, PoolMemory,
+    Access, Allocation, BASE_BYTES, Execution, Executor, Govern, NumaPolicy, Options, PlanUse,
+    PoolMemory, TimeLine,
 };
 pub use database::pages::PartPages;
 pub use database::residency::{Holds, PartResidency, Residency, Tail};

@@ -64,6 +64,16 @@ pub enum Error {
         /// What was given.
         spec: String,
     },
+    /// A node that the machine has not.
+    #[error("machine '{}' has no node {node}: its nodes are 0 to {}", shorten(.machine), .nodes - 1)]
+    Nodes {
+        /// The machine's name.
+        machine: String,
+        /// The node that was asked for.
+        node: usize,
+        /// How many it has.
+        nodes: usize,
+    },
     /// The running system could not be examined at all.
     #[error("cannot tell which processors this process may use: {why}")]
     Live {

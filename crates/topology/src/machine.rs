@@ -1,5 +1,6 @@
 //! The machine as data, the same whichever source it was read from.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -192,6 +193,47 @@ impl Machine {
         machine
     }
 
+    /// The machine with only these of its nodes, by index, in ascending order and numbered anew from 0; their numbers in the operating
+    /// system stay. A cache loses the cpus of the others.
+    ///
+    /// ```
+    /// let machine = topology::Machine::parse("4x2")?.only(&[3, 1])?;
+    /// assert_eq!(machine.nodes().len(), 2);
+    /// assert_eq!(machine.nodes()[0].os_index, 1);
+    /// assert_eq!(machine.nodes()[1].cores[0].cpus, [6]);
+    /// # Ok::<(), topology::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Nodes`] for a node that the machine has not; [`Error::NoCpu`] if none of them has a cpu.
+    pub fn only(&self, nodes: &[usize]) -> Result<Machine> {
+        let mut kept = nodes.to_vec();
+        kept.sort_unstable();
+        kept.dedup();
+        let all = self.nodes.len();
+        if let Some(absent) = kept.iter().find(|node| **node >= all) {
+            return Err(Error::Nodes {
+                machine: self.name.clone(),
+                node: *absent,
+                nodes: all,
+            });
+        }
+        let mut machine = self.clone();
+        machine.nodes.retain(|node| kept.contains(&node.index));
+        let cpus: BTreeSet<u32> = machine.nodes.iter().flat_map(cpus_of).collect();
+        for cache in machine.nodes.iter_mut().flat_map(|node| &mut node.caches) {
+            cache.cpus.retain(|cpu| cpus.contains(cpu));
+        }
+        let from = |a: &usize| {
+            kept.iter()
+                .map(|b| self.distance(*a, *b))
+                .collect::<Vec<_>>()
+        };
+        machine.distances = kept.iter().flat_map(from).collect();
+        machine.assembled()
+    }
+
     /// A short name: `live`, the name of the file without its ending, or what was given.
     pub fn name(&self) -> &str {
         &self.name
@@ -276,6 +318,11 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// All hardware threads of a node.
+fn cpus_of(node: &Node) -> impl Iterator<Item = u32> {
+    node.cores.iter().flat_map(|core| core.cpus.iter().copied())
 }
 
 /// `{"name", "about", "source", "cpus", "cores", "memory_bytes", "nodes": [...], "distances": [[...]],

@@ -132,11 +132,7 @@ impl Database {
         open: impl FnOnce(&Path, &store::Options) -> store::Result<Arc<Store>>,
     ) -> Result<Database> {
         let sizes = options.sizes(memory::available()?)?;
-        let live = Machine::live()?;
-        let machine = match &options.machine {
-            Some(spec) => Machine::parse(spec)?,
-            None => live.clone(),
-        };
+        let (machine, live) = machines(options)?;
         let threads = options
             .threads
             .unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
@@ -148,7 +144,7 @@ impl Database {
         }
         let pool = PoolOptions {
             bytes: sizes.pool,
-            nodes: homes(&machine, options.affinity),
+            nodes: homes(&machine, options),
             placement: options.pool_memory,
             budget: Some(Arc::clone(&budget)),
             ..PoolOptions::default()
@@ -473,14 +469,36 @@ fn check_page_size(bytes: u32) -> Result<()> {
 
 /// The operating system's number of each node, to bind memory to; `None` where the machine is not the live one, has one
 /// node, or affinity is off.
-fn homes(machine: &Machine, affinity: bool) -> Vec<Option<u32>> {
-    let live = matches!(machine.source(), topology::Source::Live) && machine.nodes().len() > 1;
-    let live = live && affinity;
+fn homes(machine: &Machine, options: &Options) -> Vec<Option<u32>> {
+    let live = matches!(machine.source(), topology::Source::Live);
+    let several = machine.nodes().len() > 1 || options.nodes.is_some();
+    let binds = live && several && options.affinity;
     machine
         .nodes()
         .iter()
-        .map(|node| live.then_some(node.os_index))
+        .map(|node| binds.then_some(node.os_index))
         .collect()
+}
+
+/// The machine to lay workers and pages out for, and the one at hand, both without the nodes that are not to be used.
+fn machines(options: &Options) -> Result<(Machine, Machine)> {
+    let live = Machine::live()?;
+    if options.nodes.is_some() && !options.affinity {
+        return Err(Error::Options(
+            "workers are kept to some nodes by pinning them: leave --nodes out, or turn --affinity on".into(),
+        ));
+    }
+    let nodes = options.nodes.as_deref();
+    let machine = match (&options.machine, nodes) {
+        (Some(spec), None) => Machine::parse(spec)?,
+        (Some(spec), Some(nodes)) => Machine::parse(spec)?.only(nodes)?,
+        (None, None) => live.clone(),
+        (None, Some(nodes)) => {
+            let live = live.only(nodes)?;
+            return Ok((live.clone(), live));
+        }
+    };
+    Ok((machine, live))
 }
 
 /// The directory of the data file: on its disk, not in memory as the system's temporary directory may be.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 
-pub use sql::{Execution, Executor, NumaPolicy, PlanUse};
+pub use sql::{Allocation, Execution, Executor, NumaPolicy, PlanUse, TimeLine};
 pub use store::{Access, Placement as PoolMemory};
 
 /// Bytes below which a pool or a limit is refused: they could not run one query.
@@ -40,6 +40,9 @@ pub struct Options {
     /// The machine to lay workers and pages out for: a name or description that
     /// [`topology::Machine::parse`] takes; by default the one this runs on.
     pub machine: Option<String>,
+    /// The nodes of that machine on whose cpus workers are, and in whose memory pages while any of it is free, by index; by
+    /// default all (row M3). They are numbered anew from 0. With them `affinity` must be on.
+    pub nodes: Option<Vec<usize>>,
     /// Whether the database may be changed, and whether other processes may do so meanwhile: one writes at a
     /// time, any number reads beside it.
     pub access: Access,
@@ -95,6 +98,7 @@ impl Default for Options {
             reclaim: None,
             page_size: None,
             machine: None,
+            nodes: None,
             access: Access::Write,
             affinity: true,
             pool_memory: PoolMemory::default(),
