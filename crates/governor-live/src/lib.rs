@@ -23,8 +23,9 @@ mod system;
 
 pub use actuators::Means;
 pub use error::{Error, Result};
+pub use group::named::{Named, named};
 pub use group::target::{MAX_GOVERNED, Target};
-pub use journal::folders::own as state_folder;
+pub use journal::folders::{is_root, own as state_folder};
 pub use journal::guard::guard;
 pub use journal::record::{Undone, undo};
 pub use journal::status::{Standing, Status, statuses};

@@ -83,6 +83,23 @@ impl Incidence {
             .collect()
     }
 
+    /// A matrix as a table with the names of its rows and columns, its tokens written out.
+    pub fn table(&self, matrix: &[Vec<i64>]) -> String {
+        let rows = self.written(matrix);
+        let first = self.places.iter().map(|p| p.chars().count()).max();
+        let first = first.unwrap_or(0);
+        let all = rows.iter().flatten().chain(&self.transitions);
+        let wide = all.map(|text| text.chars().count()).max().unwrap_or(0);
+        let line = |name: &str, cells: &[String]| {
+            let cells = cells.iter().map(|cell| format!("  {cell:>wide$}"));
+            format!("{name:first$}{}", cells.collect::<String>())
+        };
+        let mut lines = vec![line("", &self.transitions)];
+        let places = self.places.iter().zip(&rows);
+        lines.extend(places.map(|(place, row)| line(place, row)));
+        lines.join("\n")
+    }
+
     /// A matrix with its tokens written out.
     pub fn written(&self, matrix: &[Vec<i64>]) -> Vec<Vec<String>> {
         let rows = matrix.iter().zip(&self.symbols);
@@ -120,23 +137,9 @@ fn entry(count: i64, symbol: &str) -> String {
 }
 
 /// `Post - Pre` as a table, a row per place.
+/// [`change`](Incidence::change) as a table.
 impl fmt::Display for Incidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows = self.written(&self.change());
-        let first = self.places.iter().map(|p| p.chars().count()).max();
-        let first = first.unwrap_or(0);
-        let all = rows.iter().flatten().chain(&self.transitions);
-        let wide = all.map(|text| text.chars().count()).max().unwrap_or(0);
-        write!(f, "{:first$}", "")?;
-        for transition in &self.transitions {
-            write!(f, "  {transition:>wide$}")?;
-        }
-        for (place, row) in self.places.iter().zip(&rows) {
-            write!(f, "\n{place:first$}")?;
-            for entry in row {
-                write!(f, "  {entry:>wide$}")?;
-            }
-        }
-        Ok(())
+        f.write_str(&self.table(&self.change()))
     }
 }

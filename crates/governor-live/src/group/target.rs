@@ -166,6 +166,22 @@ impl Group {
         self.members.values().filter(|member| member.root)
     }
 
+    /// How many processes there are of a root: itself and its descendants.
+    pub(crate) fn family(&self, root: u32) -> usize {
+        let origin = |mut pid: u32| {
+            // As many steps as there are processes, as what is read while they change may go in circles.
+            for _ in 0..self.members.len() {
+                match self.members.get(&pid) {
+                    Some(member) if !member.root => pid = member.parent,
+                    _ => break,
+                }
+            }
+            pid
+        };
+        let all = self.members.keys();
+        all.filter(|pid| origin(**pid) == root).count()
+    }
+
     /// Looks for processes that came and went. The work is bounded, so that it may take a few checks until the
     /// children of one of many members are found; until then they run on the cpus of their parent.
     pub(crate) fn refresh(&mut self) {

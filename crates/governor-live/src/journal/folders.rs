@@ -32,14 +32,14 @@ pub fn own() -> PathBuf {
     }
 }
 
+/// Whether this process may do everything.
+pub fn is_root() -> bool {
+    user() == 0
+}
+
 fn user() -> u32 {
     // SAFETY: geteuid has no preconditions.
     unsafe { libc::geteuid() }
-}
-
-/// The user that a process belongs to.
-pub(super) fn user_of(pid: u32) -> Option<u32> {
-    Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
 }
 
 /// Makes a folder that only we may write to, because what its records say is carried out.

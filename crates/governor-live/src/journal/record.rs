@@ -65,7 +65,7 @@ fn foreign(own: &Path) -> Vec<Record> {
         let Ok(mut record) = serde_json::from_slice::<Record>(&text) else {
             continue;
         };
-        if !record.governor.alive() || folders::user_of(record.governor.pid) != Some(user) {
+        if !record.governor.alive() || proc::user_of(record.governor.pid) != Some(user) {
             continue;
         }
         if user != 0 {
@@ -74,7 +74,7 @@ fn foreign(own: &Path) -> Vec<Record> {
                 entry.target = Target::Pid(0);
                 entry
                     .roots
-                    .retain(|root| folders::user_of(root.pid) == Some(user));
+                    .retain(|root| proc::user_of(root.pid) == Some(user));
             }
         }
         found.push(record);

@@ -7,7 +7,7 @@ use governor::{Decision, Spent};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::folders;
-use crate::system::proc::Identity;
+use crate::system::proc::{self, Identity};
 
 /// The latest state of a running governor.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub fn statuses(folder: Option<&Path>) -> Vec<Status> {
     if folder.is_none() {
         for (user, text) in folders::foreign(&own, "now") {
             let claimed = status(text);
-            found.extend(claimed.filter(|s| folders::user_of(s.governor) == Some(user)));
+            found.extend(claimed.filter(|s| proc::user_of(s.governor) == Some(user)));
         }
     }
     found.retain(|status| {

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use counters::Stat;
@@ -87,6 +88,11 @@ pub(crate) fn stat(pid: u32) -> Option<Stat> {
 pub(crate) fn name(pid: u32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+/// The user that a process belongs to.
+pub(crate) fn user_of(pid: u32) -> Option<u32> {
+    Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid())
 }
 
 /// All processes that this user can see.

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::CpuSet;
 
@@ -25,6 +26,23 @@ fn mask(cpus: &CpuSet) -> Mask {
 pub(crate) fn current() -> i32 {
     // SAFETY: gettid has no preconditions.
     unsafe { libc::gettid() }
+}
+
+/// Processor time of all children of this process that have ended and were waited for, and of theirs.
+pub(crate) fn children() -> Duration {
+    // SAFETY: all zeros are a valid value of the structure, which the kernel fills.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one structure into `usage`, which is ours.
+    if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0 {
+        return Duration::ZERO;
+    }
+    let time = |of: libc::timeval| {
+        // Neither is ever negative.
+        let seconds = u64::try_from(of.tv_sec).unwrap_or_default();
+        let microseconds = u64::try_from(of.tv_usec).unwrap_or_default();
+        Duration::from_secs(seconds) + Duration::from_micros(microseconds)
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
 }
 
 /// The cpus a thread may run on.

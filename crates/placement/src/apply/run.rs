@@ -16,6 +16,9 @@ pub struct Ran {
     pub status: ExitStatus,
     /// From its start to its end.
     pub time: Duration,
+    /// Processor time of it, and of its descendants that were waited for. If other children of this process end meanwhile, theirs
+    /// too.
+    pub cpu: Duration,
     /// Threads that were placed, those that ended included.
     pub placed: usize,
     /// The most threads that were alive at one look.
@@ -51,7 +54,7 @@ pub fn run(
     begun: impl FnOnce(u32),
     stop: impl Fn() -> bool,
 ) -> Result<Ran> {
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), affinity::children());
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = start(command, placement)?;
     let process = child.id() as i32;
@@ -83,6 +86,7 @@ pub fn run(
                 return Ok(Ran {
                     status,
                     time,
+                    cpu: affinity::children().saturating_sub(before),
                     placed,
                     most,
                     refused,

@@ -37,11 +37,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod estimate;
 mod front;
 mod links;
 mod model;
 mod work;
 
+pub use estimate::estimate;
 pub use front::front;
 pub use model::{Cost, Limit, Model};
 pub use work::{Step, Work};
