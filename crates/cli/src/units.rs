@@ -36,7 +36,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 
 /// Reads a number of rows of a block such as `64Ki`, `2Mi` or `65536`.
 pub fn parse_rows(text: &str) -> Result<usize, String> {
-    let (least, most) = (2_048, 2 << 20);
+    let (least, most) = (1_024, 2 << 20);
     let lower = text.trim().to_ascii_lowercase();
     let (digits, factor) = match lower.trim_end_matches('i') {
         rest if rest.ends_with('k') => (&rest[..rest.len() - 1], 1 << 10),
@@ -47,8 +47,27 @@ pub fn parse_rows(text: &str) -> Result<usize, String> {
     rows.and_then(|rows| rows.checked_mul(factor))
         .filter(|rows| (least..=most).contains(rows))
         .ok_or_else(|| {
-            format!("{text:?} is no number of rows from 2Ki to 2Mi; write 64Ki or 65536")
+            format!("{text:?} is no number of rows from 1Ki to 2Mi; write 64Ki or 65536")
         })
+}
+
+/// Reads how blocks are allocated: `each`, `set:8`, `fraction:4`, `whole`.
+#[cfg(feature = "sql")]
+pub fn parse_allocation(text: &str) -> Result<atoll::Allocation, String> {
+    let number = |digits: &str| {
+        let number = digits.parse::<usize>().ok();
+        number.filter(|number| (1..=4096).contains(number))
+    };
+    let read = match text.split_once(':') {
+        None if text == "each" => Some(atoll::Allocation::Each),
+        None if text == "whole" => Some(atoll::Allocation::Whole),
+        Some(("set", blocks)) => number(blocks).map(atoll::Allocation::Set),
+        Some(("fraction", parts)) => number(parts).map(atoll::Allocation::Fraction),
+        _ => None,
+    };
+    read.ok_or_else(|| {
+        format!("{text:?} is no way to allocate; take each, set:8 or fraction:4 (of 1 to 4096), or whole")
+    })
 }
 
 /// Reads `200ms`, `10s`, `1.5min`, `1h`, `10` (seconds) into seconds.
@@ -138,9 +157,9 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        let rows = ["2Ki", "64ki", "65536", "2Mi", " 4k "].map(parse_rows);
-        assert_eq!(rows, [2048, 65536, 65536, 2 << 20, 4096].map(Ok));
-        for wrong in ["1Ki", "3Mi", "64KiB", "", "Ki", "i", "-4Ki", "2.5Ki"] {
+        let rows = ["1Ki", "64ki", "65536", "2Mi", " 4k "].map(parse_rows);
+        assert_eq!(rows, [1024, 65536, 65536, 2 << 20, 4096].map(Ok));
+        for wrong in ["512", "3Mi", "64KiB", "", "Ki", "i", "-4Ki", "2.5Ki"] {
             assert!(parse_rows(wrong).is_err(), "{wrong:?}");
         }
         let sizes = ["65536", "64KiB", "64k", " 64 KiB ", "1.5GiB", "2GB", "1 kB"].map(parse_bytes);

@@ -255,6 +255,51 @@ fn what_is_typed_wrong_is_said() {
 }
 
 #[test]
+fn root_is_shown_what_a_name_stands_for_before_it_is_governed() {
+    if !governor_live::is_root() {
+        return notrun::not_run("only root reaches the processes of others, and is asked");
+    }
+    let folder = Folder::new();
+    // A name of its own, so that no other test's processes have it.
+    let name = format!("nap{}", std::process::id() % 100_000);
+    let program = folder.path(&name);
+    std::fs::copy("/bin/sleep", &program).unwrap();
+    let mut child = std::process::Command::new(&program)
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let govern = ["govern", "--state", "s", "--name", &name, "--for", "300ms"];
+    let run = folder.run(&govern);
+    run.failed(
+        1,
+        &[
+            "--yes",
+            &format!("process {} of user root", child.id()),
+            "60",
+        ],
+    );
+    let cpus = |pid: u32| placement::apply::cpus_of(pid.cast_signed()).unwrap();
+    let before = cpus(child.id());
+    let run = folder.run(&[&govern[..], &["--dry-run"]].concat());
+    run.succeeded();
+    let run = folder.run(&[&govern[..], &["--yes"]].concat());
+    assert!(run.stderr.contains("as before"), "{}", run.stderr);
+    run.succeeded();
+    assert_eq!(cpus(child.id()), before);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_net_is_shown_as_matrices() {
+    let run = Folder::new().run(&["govern", "net", "--format", "matrix"]);
+    for part in ["Pre: what", "Post: what", "Post - Pre", "Provision", "t7"] {
+        assert!(run.stdout.contains(part), "{}", run.stdout);
+    }
+    run.succeeded();
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     let folder = Folder::new();
     folder.write("bad.jsonl", "{\"time\": 1}\n");

@@ -72,6 +72,39 @@ fn says_operators(query: &Value) {
     }
 }
 
+/// The tasks of both executors that have some.
+fn says_tasks(query: &Value) {
+    let tasks = names(&query["tasks"], "executor");
+    assert!(tasks.contains(&"\"stream\"".to_string()) && tasks.contains(&"\"staged\"".to_string()));
+}
+
+/// Ways to allocate blocks, to pass them on and to share them out, and how many threads were busy.
+fn says_what_was_compared(results: &Value, query: &Value) {
+    let compared = query["compared"].as_array().unwrap();
+    let of = |what: &str| compared.iter().filter(|one| one["what"] == what).count();
+    assert_eq!(
+        ["allocation", "channels", "threads for a block"].map(of),
+        [8, 6, 3]
+    );
+    let whole = compared.iter().filter(|one| one["way"] == "all at first");
+    assert!(
+        whole
+            .clone()
+            .all(|one| one["blocks"][0].as_u64().unwrap() > 2)
+    );
+    // For each query and executor, the shares of 0, 1 and 2 busy threads.
+    let busy = results["busy_threads"].as_array().unwrap();
+    assert_eq!(busy.len(), 6);
+    for one in busy {
+        let shares = one["shares"].as_array().unwrap().iter();
+        let shares: Vec<f64> = shares.map(|share| share.as_f64().unwrap()).collect();
+        assert!(
+            shares.len() == 3 && (shares.iter().sum::<f64>() - 1.0).abs() < 1e-6,
+            "{one}"
+        );
+    }
+}
+
 #[test]
 fn queries_are_measured_and_reported() {
     let folder = store();
@@ -125,8 +158,8 @@ fn queries_are_measured_and_reported() {
         assert!(row["peak_bytes"].as_f64().unwrap() > 1e6, "{row}");
     }
     says_operators(query);
-    let tasks = names(&query["tasks"], "executor");
-    assert!(tasks.contains(&"\"stream\"".to_string()) && tasks.contains(&"\"staged\"".to_string()));
+    says_what_was_compared(results, query);
+    says_tasks(query);
     for plan in query["plans"].as_array().unwrap() {
         assert!(plan["local"].as_u64().unwrap() > 0, "{plan}");
     }
@@ -137,6 +170,8 @@ fn queries_are_measured_and_reported() {
 
     let page = std::fs::read_to_string(folder.path("made/here/lab-laq.html")).unwrap();
     for part in [
+        "what each thread did, and when",
+        "one to many",
         "operations per byte",
         "speed-up",
         "bare loop",
@@ -186,7 +221,7 @@ fn what_cannot_be_measured_is_refused_in_a_line() {
     let folder = store();
     let lab = |arguments: &[&str]| folder.run(&[&["lab", "laq"], arguments].concat());
     lab(&["t.atoll", "--query", "23"]).failed_usage(&["TPC-H has no query 23"]);
-    lab(&["t.atoll", "--blocks", "1Ki..2Ki"]).failed_usage(&["2Ki to 2Mi"]);
+    lab(&["t.atoll", "--blocks", "512..2Ki"]).failed_usage(&["1Ki to 2Mi"]);
     lab(&["t.atoll", "--blocks", "2Mi..64Ki"]).failed_usage(&["is empty"]);
     lab(&["t.atoll", "--threads", "2..1"]).failed_usage(&["is empty"]);
     lab(&["t.atoll", "--threads", "0"]).failed_usage(&["number of threads"]);
@@ -389,4 +424,50 @@ fn arrays_are_counted_timed_and_reported() {
     folder
         .run(&["lab", "arrays", "--report", "none/a.html"])
         .failed(1, &["none"]);
+}
+
+#[test]
+fn a_statement_leaves_a_page_of_what_each_thread_did() {
+    let folder = store();
+    let query =
+        "select l_returnflag, sum(l_quantity) from lineitem where l_discount > 0.02 group by 1";
+    for executor in ["fused", "stream", "staged"] {
+        let page = format!("{executor}.html");
+        let how = [
+            "sql",
+            "t.atoll",
+            "--executor",
+            executor,
+            "--time-line",
+            &page,
+            query,
+        ];
+        let run = folder.run(&how);
+        assert!(run.stderr.contains(&page), "{}", run.stderr);
+        run.succeeded();
+        let html = std::fs::read_to_string(folder.path(&page)).unwrap();
+        assert!(html.contains("Operators by thread") && html.contains("worker 0, node 0"));
+        let raw = std::fs::read_to_string(folder.path(&format!("{executor}.json"))).unwrap();
+        let results = &json(&raw)["results"];
+        assert!(results["spans"].as_array().unwrap().len() > 2, "{executor}");
+        assert!(results["busy"].as_f64().unwrap() > 0.0, "{executor}");
+        assert_eq!(results["spans_lost"], 0);
+    }
+    let program = "return(sum(lift(lineitem.l_quantity)) as q)\n";
+    folder
+        .run(&["laq", "t.atoll", "--time-line", "laq.html", program])
+        .succeeded();
+    assert!(folder.path("laq.html").exists());
+    folder
+        .run(&[
+            "sql",
+            "t.atoll",
+            "--time-line",
+            "no/such/folder.html",
+            query,
+        ])
+        .failed(1, &["no/such/folder.html", "make its folder first"]);
+    folder
+        .run(&["sql", "t.atoll", "--time-line", "none.html", "begin"])
+        .failed(1, &["none.html", "no operator ran"]);
 }

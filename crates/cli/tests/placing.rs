@@ -433,3 +433,60 @@ fn strategies_place_the_threads_of_array_queries_in_process() {
         assert_eq!(bound(), wanted, "{strategy}");
     }
 }
+
+#[test]
+fn statements_are_kept_to_some_of_the_nodes() {
+    let folder = Folder::new();
+    let on = |nodes: &[&str], statement: &str| {
+        let sql = ["sql", "s.atoll", "--create", "--machine", "4x1", "--json"];
+        folder.run(&[&sql[..], nodes, &[statement]].concat())
+    };
+    on(&[], "create table t as select * from range(300000)").succeeded();
+    let analyze = "explain analyze select sum(value) from t";
+    let nodes = |text: &str| text.matches("read").count();
+    let all = on(&[], analyze).succeeded();
+    let some = on(&["--nodes", "1,3"], analyze).succeeded();
+    assert!(all.contains("node 3 read") && nodes(&all) > nodes(&some));
+    assert!(
+        some.contains("node 1 read") && !some.contains("node 2 read"),
+        "{some}"
+    );
+    let sum = on(&["--nodes", "2"], "select sum(value) as s from t").succeeded();
+    assert!(sum.contains("44999850000"), "{sum}");
+    on(&["--nodes", "0,4"], "select 1").failed(1, &["no node 4", "0 to 3"]);
+    on(&["--nodes", "0", "--affinity", "off"], "select 1").failed(1, &["--affinity on"]);
+    for wrong in ["", "x", "2-1", "0-999", "-1"] {
+        on(&[&format!("--nodes={wrong}")], "select 1").failed_usage(&["are no nodes"]);
+    }
+}
+
+#[test]
+fn energy_is_estimated_where_nothing_counts_it() {
+    let folder = Folder::new();
+    let run = folder.run(&[
+        "tune",
+        "--metric",
+        "energy",
+        "--runs",
+        "2",
+        "--pairs",
+        "6",
+        "--threads",
+        "1",
+        "--json",
+        "--",
+        "sleep",
+        "0.05",
+    ]);
+    let object = json(&run.succeeded());
+    // Hardware that counts is believed instead.
+    if object["energy_estimated"] == true {
+        assert!(
+            run.stderr.contains("does not count joules"),
+            "{}",
+            run.stderr
+        );
+    }
+    let joules = object["baseline"]["joules"].as_f64().unwrap();
+    assert!(joules > 0.0, "{object}");
+}

@@ -49,4 +49,6 @@ pub mod workload;
 
 pub use desk::Desk;
 pub use error::{Error, Result};
+#[cfg(feature = "laq")]
+pub use experiment::time_line;
 pub use options::Options;

@@ -38,6 +38,7 @@ mod unit;
 pub use command::{command_line, command_line_of, quoted};
 pub use commit::commit;
 pub use error::{Error, Result};
+pub use page::can_write;
 pub use plot::{Axis, Bars, Heat, Line, Lines, Plot, Point, Roofline, Span, Spans, Spread};
 pub use report::{Report, Written, today};
 pub use sample::Sample;

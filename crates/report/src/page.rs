@@ -47,6 +47,31 @@ impl Report {
     }
 }
 
+/// Fails at once if no page can be written to `path`, rather than after a long time of measuring.
+///
+/// # Errors
+///
+/// [`Error::Write`] if there is no such folder, or `path` is one.
+pub fn can_write(path: &Path) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let unusable = |source| Error::Write {
+        path: path.to_owned(),
+        source,
+    };
+    let about = std::fs::metadata(folder).map_err(|error| {
+        let why = format!("{error}; make its folder first");
+        unusable(std::io::Error::new(error.kind(), why))
+    })?;
+    if !about.is_dir() || path.is_dir() {
+        let why = "name a file in a folder";
+        return Err(unusable(std::io::Error::other(why)));
+    }
+    Ok(())
+}
+
 fn html(report: &Report, json: Option<&str>) -> Result<String> {
     let mut out = String::with_capacity(64 << 10);
     let _ = write!(

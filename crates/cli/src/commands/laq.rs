@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::failure::{Failure, one_line};
-use crate::options::execution::{self, Planning};
+use crate::options::execution::Planning;
 use crate::options::results::ResultOptions;
 use crate::output::results::Whole;
 use crate::statement::runner::Runner;
@@ -40,12 +40,11 @@ pub struct Laq {
 /// Runs the command.
 pub fn run(args: &Laq) -> Result<(), Failure> {
     let text = program(args)?;
-    let (resources, execution) = (&args.results.resources, &args.results.execution);
-    if execution.planning != Planning::default() {
+    if args.results.execution.planning != Planning::default() {
         eprintln!("atoll: --planning is for queries in SQL; leave it out");
         return Err(Failure::Status(2));
     }
-    let options = execution::options(resources, execution, true)?;
+    let options = args.results.store(true)?;
     let database = database::open(&args.store, &options)?;
     let opened = CurrentStore::new(database, args.store.clone(), options, Duration::ZERO);
     let mut runner = Runner::new(opened, &args.results)?;

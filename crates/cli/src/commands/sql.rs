@@ -8,7 +8,6 @@ use atoll::Access;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::options::execution;
 use crate::options::results::ResultOptions;
 use crate::options::waiting::Waiting;
 use crate::shell;
@@ -181,10 +180,9 @@ fn open(
     reads: bool,
     makes: bool,
 ) -> Result<(CurrentStore, bool), Failure> {
-    let (resources, execution) = (&args.results.resources, &args.results.execution);
     let temporary = place.is_temporary();
     let read_only = !temporary && (args.read_only || (reads && !absent));
-    let mut options = execution::options(resources, execution, read_only)?;
+    let mut options = args.results.store(read_only)?;
     if !read_only && !temporary {
         options.access = Access::OnDemand;
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::anyhow;
 use clap::Args;
 use counters::{CoreEvents, Powercap, Process, Scope, Sensor, System, Value as Counted};
+use placement::cost;
 use placement::search::tuner::{self, Role, Tuner, Verdict};
 use placement::search::{Metric, Options, Quantity, Reading, Search, Stop};
 use placement::{Placement, Site, Strategy, Threads};
@@ -19,7 +20,8 @@ use crate::terminal::out;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub struct Tune {
-    /// What is to be small: time, remote, energy, or weights such as time=0.7,energy=0.3
+    /// What is to be small: time, remote, energy (estimated where the machine does not count it), or weights such as
+    /// time=0.7,energy=0.3
     #[arg(long, default_value = "time")]
     pub metric: Metric,
     /// The most placements that are tried; every fourth is followed by a run without placement
@@ -57,6 +59,10 @@ Example: find a placement for the four threads of a program, and use it
     atoll tune --threads 4 --json -- ./scan > scan.json
     atoll pin --strategy ./scan.json --threads 4 -- ./scan";
 
+/// What is said where energy is not measured.
+const ESTIMATED: &str = "this machine does not count joules: they are estimated from the processor time of the command, by the watts of cores and \
+                         memory of the machine's model";
+
 /// Runs the command.
 pub fn run(args: &Tune) -> Result<(), Failure> {
     let site = Site::new(&Machine::live()?);
@@ -69,9 +75,20 @@ pub fn run(args: &Tune) -> Result<(), Failure> {
     let search = Search::new(&site, &threads, options)?;
     let none = Strategy::Os.place(&site, &threads)?;
     let mut tuner = Tuner::new(search, args.metric.clone(), none.clone(), args.pairs);
-    let mut history = Vec::new();
+    let (mut history, mut estimated) = (Vec::new(), false);
     while let Some((placement, role)) = tuner.ask() {
-        let (reading, missing) = measure(args, &placement)?;
+        let (mut reading, mut missing, busy) = measure(args, &placement)?;
+        if missing
+            .iter()
+            .any(|(quantity, _)| *quantity == Quantity::Energy)
+        {
+            missing.retain(|(quantity, _)| *quantity != Quantity::Energy);
+            let seconds = reading.time.unwrap_or_default();
+            reading.energy = Some(cost::estimate(site.machine(), seconds, busy));
+            if !std::mem::replace(&mut estimated, true) {
+                eprintln!("atoll: {ESTIMATED}");
+            }
+        }
         check(&args.metric, &reading, &missing)?;
         let cost = tuner.tell(&reading)?;
         progress(args, &tuner, role, &reading, cost);
@@ -86,7 +103,8 @@ pub fn run(args: &Tune) -> Result<(), Failure> {
     }
     let mut out = out::stdout();
     if args.json {
-        let object = object(args, &site, &tuner, &none, history);
+        let mut object = object(args, &site, &tuner, &none, history);
+        object["energy_estimated"] = estimated.into();
         writeln!(out, "{object}")?;
     } else {
         write!(out, "{}", text(&tuner))?;
@@ -224,8 +242,8 @@ fn object(args: &Tune, site: &Site, tuner: &Tuner, none: &Placement, history: Ve
 /// Quantities without a value, each with the reason.
 type Missing = Vec<(Quantity, String)>;
 
-/// Runs the command once; returns its reading, and the quantities that could not be read.
-fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Failure> {
+/// Runs the command once; returns its reading, the quantities that could not be read, and seconds of processor time.
+fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing, f64), Failure> {
     let system = System::real();
     let wanted: Vec<Quantity> = args.metric.quantities().collect();
     let mut energy = wanted
@@ -261,7 +279,7 @@ fn measure(args: &Tune, placement: &Placement) -> Result<(Reading, Missing), Fai
         };
         reading.energy = sum(Quantity::Energy, sensor, counts, &mut missing);
     }
-    Ok((reading, missing))
+    Ok((reading, missing, ran.cpu.as_secs_f64()))
 }
 
 /// The sum of a sensor's readings that `count` selects; `None` if one is not available, with the reason in `missing`.

@@ -1,11 +1,11 @@
 //! `--executor` and what belongs to each executor.
 
-use atoll::Options;
+use atoll::{Allocation, Options};
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
 use crate::options::resources::{self, Resources};
-use crate::units::parse_rows;
+use crate::units::{parse_allocation, parse_rows};
 
 /// How queries run; see docs/reference/executors.md. All ways give the same answers.
 #[derive(Args, Clone, Debug, Default)]
@@ -21,12 +21,15 @@ pub struct Execution {
     /// shard]
     #[arg(long, value_enum)]
     pub plan: Option<Plan>,
-    /// With --executor fused, stream or staged: rows handed on at once, 2Ki to 2Mi [default: 64Ki]
+    /// With --executor fused, stream or staged: rows handed on at once, 1Ki to 2Mi [default: 64Ki]
     #[arg(long, value_name = "ROWS", value_parser = parse_rows)]
     pub block: Option<usize>,
     /// With --executor staged: blocks in the ring [default: two for each thread and one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub ring: Option<u16>,
+    /// With --executor staged: threads that process one block at the same time [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub per_block: Option<u16>,
     /// With --executor stream: tasks of each operator, from the source on, the last number for all that follow, such
     /// as 1,2,1; with staged: setup and processing [default: one for each thread, which balances them]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -40,6 +43,10 @@ pub struct Execution {
     /// With --executor stream or staged: whether blocks are used again [default: on]
     #[arg(long, value_enum)]
     pub reuse: Option<Reuse>,
+    /// With --executor stream or staged: how many blocks are allocated when none is free: `each` (one, which grows), `set:8` (eight),
+    /// `fraction:4` (a fourth of those that can be in flight), `whole` (all of them, before the first row) [default: each]
+    #[arg(long, value_name = "HOW", value_parser = parse_allocation)]
+    pub allocate: Option<Allocation>,
     /// Join relations in any order, drawn from this seed, instead of a good one: for experiments about how much it matters
     #[arg(long, value_name = "SEED")]
     pub any_join_order: Option<u64>,
@@ -60,6 +67,13 @@ impl Execution {
             ),
             (self.queue.is_some(), stream, "--queue", "stream"),
             (self.channel.is_some(), stream, "--channel", "stream"),
+            (self.per_block.is_some(), staged, "--per-block", "staged"),
+            (
+                self.allocate.is_some(),
+                stream || staged,
+                "--allocate",
+                "stream or staged",
+            ),
             (
                 self.reuse.is_some(),
                 stream || staged,
@@ -160,10 +174,14 @@ pub fn options(
     });
     let how = &mut options.execution;
     // Whoever chooses channels wants rows to go through them.
-    how.hand_over =
-        execution.queue.is_some() || execution.channel.is_some() || execution.reuse.is_some();
+    how.hand_over = execution.queue.is_some()
+        || execution.channel.is_some()
+        || execution.reuse.is_some()
+        || execution.allocate.is_some();
     how.block_rows = execution.block;
     how.ring = execution.ring.map(usize::from);
+    how.per_block = execution.per_block.map_or(how.per_block, usize::from);
+    how.allocation = execution.allocate.unwrap_or_default();
     how.tasks = execution.tasks.iter().copied().map(usize::from).collect();
     how.queue = execution.queue.map_or(how.queue, usize::from);
     how.lock_free = execution.channel == Some(Channel::LockFree);

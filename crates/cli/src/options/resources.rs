@@ -3,6 +3,7 @@
 #[cfg(feature = "sql")]
 use atoll::{Access, Options};
 use clap::{Args, ValueEnum};
+use topology::Machine;
 
 #[cfg(feature = "sql")]
 use crate::allocator;
@@ -41,8 +42,58 @@ pub struct Compute {
     /// Most memory for pool and queries together, such as 2GiB [default: three quarters of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory_limit: Option<u64>,
+    /// Have workers only on the cpus of these nodes, and pages in their memory while any of it is free; such as 0,1 or 0-2 [default:
+    /// all]
+    #[arg(long, value_name = "N,...", value_parser = parse_nodes)]
+    pub nodes: Option<Nodes>,
     #[command(flatten)]
     pub layout: Layout,
+}
+
+/// Numbers of nodes, as `atoll topology` shows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes(pub Vec<usize>);
+
+/// Reads `0,2` or `0-2`.
+fn parse_nodes(text: &str) -> Result<Nodes, String> {
+    let wrong = || format!("{text:?} are no nodes; take 0, 0,2 or 0-2");
+    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last || last >= topology::MAX_NODES {
+            return Err(wrong());
+        }
+        all.extend(first..=last);
+    }
+    Ok(Nodes(all))
+}
+
+impl Compute {
+    /// The machine that pages and threads are laid out for, and the one at hand, both without the nodes that are not to be used.
+    ///
+    /// # Errors
+    /// If there is no such machine, it has not these nodes, or workers are not pinned to them.
+    pub fn machines(&self) -> anyhow::Result<(Machine, Machine)> {
+        if self.nodes.is_some() && self.layout.affinity == Affinity::Off {
+            anyhow::bail!(
+                "workers are kept to some nodes by pinning them: leave --nodes out, or turn --affinity on"
+            );
+        }
+        let live = Machine::live()?;
+        let nodes = self.nodes.as_ref().map(|nodes| nodes.0.as_slice());
+        let machine = match (&self.layout.machine, nodes) {
+            (Some(description), None) => Machine::parse(description)?,
+            (Some(description), Some(nodes)) => Machine::parse(description)?.only(nodes)?,
+            (None, None) => live.clone(),
+            (None, Some(nodes)) => {
+                let live = live.only(nodes)?;
+                return Ok((live.clone(), live));
+            }
+        };
+        Ok((machine, live))
+    }
 }
 
 /// What a command that runs statements may use.
@@ -125,6 +176,8 @@ pub fn reading(layout: &Layout) -> Options {
 pub fn options(resources: &Resources, read_only: bool) -> Options {
     let mut options = reading(&resources.compute.layout);
     options.threads = resources.compute.threads.map(|threads| threads as usize);
+    let nodes = resources.compute.nodes.as_ref();
+    options.nodes = nodes.map(|nodes| nodes.0.clone());
     options.memory_limit = resources.compute.memory_limit;
     if let Some(bytes) = resources.compute.memory_limit {
         allocator::limit(bytes);

@@ -3,3 +3,5 @@
 mod excerpt;
 pub mod place;
 pub mod runner;
+#[cfg(feature = "lab")]
+mod time_line;

@@ -17,6 +17,8 @@ use crate::output::sink::Sink;
 use crate::output::table::Style;
 use crate::statement::excerpt;
 use crate::statement::place::place;
+#[cfg(feature = "lab")]
+use crate::statement::time_line;
 use crate::store::current::CurrentStore;
 use crate::terminal::{elapsed, interrupt, out, pager};
 use crate::units;
@@ -53,6 +55,9 @@ pub struct Runner {
     excerpt: Option<String>,
     /// Whether any statement failed.
     failed: bool,
+    /// The page about what threads do, if it is asked for.
+    #[cfg(feature = "lab")]
+    time_line: Option<time_line::Page>,
 }
 
 impl Runner {
@@ -63,7 +68,15 @@ impl Runner {
             width: pager::screen().map(|(width, _)| width),
             ..Style::default()
         };
+        #[cfg(feature = "lab")]
+        let time_line = {
+            let line = opened.options().execution.time_line.as_ref();
+            let asked = results.time_line.as_ref().zip(line);
+            asked.map(|(path, line)| time_line::Page::new(path, line))
+        };
         Ok(Runner {
+            #[cfg(feature = "lab")]
+            time_line,
             opened,
             cache: results.cache,
             sink: Sink::new(path, format, results.json, style)?,
@@ -133,8 +146,14 @@ impl Runner {
         mut work: impl FnMut(&Session) -> atoll::Result<Box<dyn Results>>,
     ) -> Result<(), Failure> {
         let (cache, sink, timing) = (self.cache, &mut self.sink, self.timing);
+        #[cfg(feature = "lab")]
+        let page = &mut self.time_line;
         self.opened.run(|database, session| {
             empty(database, cache)?;
+            #[cfg(feature = "lab")]
+            if let Some(page) = page {
+                page.on(database.workers().threads());
+            }
             let interrupter = session.interrupter();
             let _guard = interrupt::during(move || interrupter.interrupt());
             if interrupt::asked() {
@@ -203,9 +222,14 @@ impl Runner {
         self.opened.path()
     }
 
-    /// Closes the store.
+    /// Closes the store, and writes the page about what threads did if it was asked for.
     pub fn close(self) -> Result<(), Failure> {
-        self.opened.close()
+        let closed = self.opened.close();
+        #[cfg(feature = "lab")]
+        if let Some(page) = &self.time_line {
+            page.write()?;
+        }
+        closed
     }
 
     /// Writes an error into the results if these are JSON; else prints it and fails.

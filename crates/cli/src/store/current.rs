@@ -43,6 +43,11 @@ impl CurrentStore {
         }
     }
 
+    /// How it is opened.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Whether a transaction of several statements is in progress.
     pub fn transaction(&self) -> TransactionStatus {
         let session = self.session.as_ref();

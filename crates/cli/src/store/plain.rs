@@ -51,11 +51,7 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
     if let Some(bytes) = compute.memory_limit {
         allocator::limit(bytes);
     }
-    let live = Machine::live()?;
-    let machine = match &layout.machine {
-        Some(description) => Machine::parse(description)?,
-        None => live.clone(),
-    };
+    let (machine, live) = compute.machines()?;
     let affinity = layout.affinity == Affinity::On;
     let threads = compute.threads.map(|threads| threads as usize);
     let threads = threads.unwrap_or_else(|| live.cpus().max(machine.nodes().len()));
@@ -67,7 +63,11 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
         pool: PoolOptions {
             bytes: pool,
             placement: layout.pool_memory.into(),
-            nodes: homes(&machine, machine == live && affinity),
+            nodes: homes(
+                &machine,
+                machine == live && affinity,
+                compute.nodes.is_some(),
+            ),
             budget: Some(Arc::clone(&budget)),
             ..PoolOptions::default()
         },
@@ -101,10 +101,10 @@ pub fn open(path: &Path, compute: &Compute, how: Open, compress: bool) -> Result
     })
 }
 
-/// The nodes of the pool: those of the system if the machine is the one at hand and has several.
-fn homes(machine: &Machine, bind: bool) -> Vec<Option<u32>> {
+/// The nodes of the pool: those of the system if the machine is the one at hand and has several, or some were chosen.
+fn homes(machine: &Machine, bind: bool, chosen: bool) -> Vec<Option<u32>> {
     let nodes = machine.nodes();
-    let bind = bind && nodes.len() > 1;
+    let bind = bind && (chosen || nodes.len() > 1);
     nodes
         .iter()
         .map(|node| bind.then_some(node.os_index))
@@ -144,6 +144,7 @@ mod tests {
         Compute {
             threads: None,
             memory_limit,
+            nodes: None,
             layout: crate::options::resources::Layout {
                 pool,
                 machine: None,

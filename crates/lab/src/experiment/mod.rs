@@ -41,7 +41,7 @@ mod q1_nodes;
 use clap::{Args, Subcommand};
 
 #[cfg(feature = "laq")]
-pub use self::laq::Laq;
+pub use self::laq::{Laq, time_line};
 pub use self::model::Model;
 pub use self::pages::Pages;
 pub use affinity::Affinity;

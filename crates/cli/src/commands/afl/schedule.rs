@@ -7,7 +7,6 @@ use anyhow::anyhow;
 use array::Plan;
 use placement::Site;
 use placement::arrays::{Chunk, Goal, choices, schedule};
-use topology::Machine;
 use workers::Workers;
 
 use crate::failure::Failure;
@@ -35,10 +34,7 @@ pub fn write(
     if reads.is_empty() {
         return Ok(());
     }
-    let machine = match &compute.layout.machine {
-        Some(description) => Machine::parse(description)?,
-        None => Machine::live()?,
-    };
+    let (machine, _) = compute.machines()?;
     let nodes = machine.nodes().len();
     let chunk = |read: &array::Read| Chunk {
         home: read.home % nodes,

@@ -1,5 +1,6 @@
 //! `atoll govern`: gives a database just the cores that it needs.
 
+mod confirm;
 pub mod options;
 mod replay;
 
@@ -69,10 +70,20 @@ fn net(args: &Net) -> Result<(), Failure> {
         NetFormat::Toml => petri::ELASTIC.to_owned(),
         NetFormat::Dot => net.dot(None),
         NetFormat::Pnml => net.pnml(),
+        NetFormat::Matrix => matrices(&net.incidence()),
     };
     let mut out = out::stdout();
     writeln!(out, "{}", text.trim_end())?;
     Ok(out.flush()?)
+}
+
+/// What transitions take and put, and the difference, each with a line that says which it is.
+fn matrices(all: &petri::Incidence) -> String {
+    format!(
+        "Pre: what each transition takes\n{}\n\nPost: what each transition puts\n{}\n\nPost - Pre\n{all}",
+        all.table(&all.pre),
+        all.table(&all.post)
+    )
 }
 
 /// Why governing has ended.
@@ -127,6 +138,7 @@ fn attend(
     teller: &mut Teller,
 ) -> Result<(), Failure> {
     loop {
+        confirm::confirmed(args, targets)?;
         let begun = match begin(args, policy, targets, &teller.status) {
             Err(Error::NoTarget { .. }) if args.wait => None,
             other => Some(other?),

@@ -22,9 +22,12 @@ pub struct Govern {
     /// A process, and all that descend from it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
-    /// All processes whose command has this name, such as postgres
+    /// All processes whose command has this name, such as postgres; root, who reaches those of all users, is shown them and asked
     #[arg(long, value_name = "NAME")]
     pub name: Vec<String>,
+    /// Do not ask, whoever the processes of a name belong to
+    #[arg(long)]
+    pub yes: bool,
     /// A control group: its folder, or its path in the hierarchy
     #[arg(long, value_name = "PATH")]
     pub cgroup: Vec<PathBuf>,
@@ -158,6 +161,8 @@ pub enum NetFormat {
     Dot,
     /// For other programs on Petri nets
     Pnml,
+    /// What each transition takes of each place, what it puts there, and the difference
+    Matrix,
 }
 
 /// How it is decided.

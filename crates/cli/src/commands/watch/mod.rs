@@ -24,7 +24,7 @@ use crate::terminal::{interrupt, out};
 pub fn run(args: &Watch) -> Result<(), Failure> {
     #[cfg(feature = "lab")]
     if let Some(path) = &args.plot {
-        plot::can_write(path)?;
+        report::can_write(path)?;
     }
     let machine = topology::Machine::live()?;
     let nodes = Nodes::new(&machine);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Context;
 use counters::{Summary, ThreadSummary};
 use report::{Axis, Bars, Cell, Line, Lines, Report, Table, Unit, Written, command_line_of};
 use serde_json::{Value, json};
@@ -117,20 +116,6 @@ impl History {
         };
         self.looks.iter().map(look).collect()
     }
-}
-
-/// Fails at once if the page cannot be written, rather than after a long time of watching.
-pub fn can_write(path: &Path) -> anyhow::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let about = std::fs::metadata(folder)
-        .with_context(|| format!("cannot write {}; make its folder first", path.display()))?;
-    if !about.is_dir() || path.is_dir() {
-        anyhow::bail!("cannot write {}: name a file in a folder", path.display());
-    }
-    Ok(())
 }
 
 /// Writes the page; `told` is the summary as JSON.

@@ -8,6 +8,7 @@ use report::{Cell, Sample, Table, Unit};
 use topology::Machine;
 
 use super::found::Found;
+use super::modelled::Modelled;
 use super::plan::Variant;
 use super::trial::Trial;
 
@@ -65,31 +66,12 @@ pub(super) fn moves(all: &[Found], machine: &Machine) -> Table {
                 Cell::number(node_moves(trials, machine), Unit::Count),
                 Cell::number(sample(trials, seen).median(), Unit::Count),
                 Cell::number(sample(trials, migrations).median(), Unit::Count),
-                Cell::number(cores(trials), Unit::Count),
-                Cell::number(sample(trials, queries).median(), Unit::Count),
+                Cell::number(sample(trials, Trial::last_cores).median(), Unit::Count),
+                Cell::number(sample(trials, Trial::last_queries).median(), Unit::Count),
             ]);
         }
     }
     table
-}
-
-/// Queries answered in the counted phase.
-fn queries(trial: &Trial) -> f64 {
-    trial
-        .phases
-        .last()
-        .map_or(f64::NAN, |told| told.done.queries as f64)
-}
-
-/// Cores at the end.
-fn cores(trials: &[Trial]) -> f64 {
-    let last = |trial: &Trial| {
-        trial
-            .moments
-            .last()
-            .map_or(f64::NAN, |moment| moment.cores as f64)
-    };
-    sample(trials, last).median()
 }
 
 /// What is asked of the adaptive mode where clients are so few that the `most` cores of a node are
@@ -153,6 +135,13 @@ pub(super) fn judged(all: &[Found], most: usize, machine: &Machine) -> Table {
                 // Where nobody moves there is nothing to be made less.
                 (few && known && (others > 0.0 || own > 0.0)).then_some(own * MOVES <= others),
             );
+            let both = [(trials, counted), (base.1, base.0)]
+                .map(|(trials, counted)| Modelled::median(trials, &counted.runs, machine));
+            if let [Some(own), Some(base)] = both {
+                for (asked, found, met) in own.judged(&base) {
+                    row(asked, found, Some(met));
+                }
+            }
         }
     }
     table
@@ -221,6 +210,9 @@ mod tests {
         );
         assert_eq!(rows[0], ["4.0 % of 80.0 %, 20.0 times lower", "yes"]);
         assert_eq!(rows[1], ["1 instead of 20", "yes"]);
+        // By the model: all that is read lies on the first node, which the one core of the second could not have better.
+        assert!(rows[2][0].starts_with("4.0 % and "), "{rows:?}");
+        assert!(rows[3][0].ends_with('×'), "{rows:?}");
         let rows = judge(
             found(80, Some(4), Variant::Ungoverned),
             found(60, Some(3), OWN),
@@ -239,7 +231,10 @@ mod tests {
         let mut base = found(80, Some(20), Variant::Ungoverned);
         base.1[0].used = None;
         let rows = judge(base, found(4, Some(1), OWN));
-        assert!(rows.iter().all(|row| row[1] == "not judged"), "{rows:?}");
+        assert!(
+            rows[..2].iter().all(|row| row[1] == "not judged"),
+            "{rows:?}"
+        );
     }
 
     #[test]

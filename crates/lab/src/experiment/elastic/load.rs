@@ -1,9 +1,10 @@
 //! The program that is governed: clients that run queries of its own, or send statements to a database.
 //!
-//! It reads orders from its standard input. `ask CLIENTS PACE` sets the number of clients and the seconds between two
-//! queries of a client, 0 for no pause. `tell` is answered with what was done since the last time. It ends with its
+//! It reads orders from its standard input. `ask CLIENTS PACE WHICH` sets the number of clients, the seconds between two
+//! queries of a client, 0 for no pause, and which query it is where that is not drawn. `tell` is answered with what was done since the last time. It ends with its
 //! input.
 
+use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use placement::CpuSet;
 use serde::{Deserialize, Serialize};
 
-use super::plan::Workload;
+use super::plan::{OWN, Workload};
 use super::queries::{ALL, BELOW, Contended, Data};
 use crate::error::{Error, Result};
 use crate::workload::drive::{self, Driven};
@@ -43,6 +44,9 @@ pub struct Task {
     /// all of them. They determine the nodes of the data; none: any cpus.
     #[serde(default)]
     pub made_on: Vec<String>,
+    /// Cpus to which clients bind themselves, one to each in turn; none: they may run on all.
+    #[serde(default)]
+    pub bound: Vec<u32>,
 }
 
 /// Its first line, once it is ready.
@@ -68,6 +72,7 @@ pub struct Done {
 struct Orders {
     clients: usize,
     pace: Duration,
+    which: usize,
     /// Counts the orders.
     number: u64,
 }
@@ -136,7 +141,7 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
         let line = line.map_err(|source| Error::Output { source })?;
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            ["ask", clients, pace] => order(&shared, clients, pace)?,
+            ["ask", clients, pace, which] => order(&shared, [clients, pace, which])?,
             ["tell"] => say(output, &told(&shared))?,
             _ => return Err(wrong(&line)),
         }
@@ -157,7 +162,7 @@ fn data(task: &Task, homes: &[CpuSet]) -> Result<Data> {
     } else {
         0
     };
-    Data::new(rows, homes)
+    Data::new(rows, task.workload == Workload::Native, homes)
 }
 
 /// Keeps this process, and what it starts, on some cpus until it may run everywhere.
@@ -220,14 +225,16 @@ fn say(output: &mut dyn Write, what: &impl Serialize) -> Result<()> {
     written.map_err(|source| Error::Output { source })
 }
 
-fn order(shared: &Shared, clients: &str, pace: &str) -> Result<()> {
-    let (Ok(clients), Ok(pace)) = (clients.parse(), pace.parse::<f64>()) else {
-        return Err(wrong(&format!("ask {clients} {pace}")));
+fn order(shared: &Shared, [clients, pace, which]: [&str; 3]) -> Result<()> {
+    let read = (clients.parse(), pace.parse::<f64>(), which.parse());
+    let (Ok(clients), Ok(pace), Ok(which)) = read else {
+        return Err(wrong(&format!("ask {clients} {pace} {which}")));
     };
     let mut orders = locked(&shared.orders);
     *orders = Orders {
         clients,
         pace: Duration::try_from_secs_f64(pace).map_err(|_| wrong("ask"))?,
+        which,
         number: orders.number + 1,
     };
     shared.contended.run(clients);
@@ -245,6 +252,9 @@ fn alone(shared: &Shared, mut asked: Option<&mut Driven>) -> Result<f64> {
                 for statement in &shared.task.statements {
                     asked.ask(statement)?;
                 }
+            }
+            None if shared.task.workload == Workload::Native => {
+                black_box(shared.data.q6());
             }
             None => shared.data.scan(BELOW),
         }
@@ -314,11 +324,16 @@ impl Client {
         if self.shared.task.workload == Workload::Lock && self.asked.is_none() {
             self.shared.contended.work(self.number);
         }
+        let bound = &self.shared.task.bound;
+        let own = bound.get(self.number % bound.len().max(1));
+        let own = own.map(|cpu| CpuSet::from_iter([*cpu]));
+        // Where it may not, it runs anywhere.
+        let _bound = own.and_then(|own| placement::apply::pin(&own).ok());
         let (mut next, mut known) = (Instant::now(), 0);
         loop {
             let orders = self.wait(&mut next, &mut known);
             let begun = Instant::now();
-            if self.query().is_err() {
+            if self.query(orders.which).is_err() {
                 self.shared.failed.store(true, Ordering::Relaxed);
                 return;
             }
@@ -357,29 +372,34 @@ impl Client {
         }
     }
 
-    fn query(&mut self) -> Result<()> {
+    fn query(&mut self, which: usize) -> Result<()> {
         // xorshift64
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        let mixed = self.shared.task.workload == Workload::Mixed;
+        let workload = self.shared.task.workload;
+        let drawn = |many: usize| match workload {
+            Workload::Mixed => self.random as usize % many,
+            Workload::Stable => which % many,
+            _ => 0,
+        };
         if let Some(asked) = &mut self.asked {
-            let many = self.shared.task.statements.len().max(1);
-            let which = if mixed {
-                self.random as usize % many
-            } else {
-                0
-            };
+            let which = drawn(self.shared.task.statements.len().max(1));
             if let Some(statement) = self.shared.task.statements.get(which) {
                 asked.ask(statement)?;
             }
             return Ok(());
         }
-        match if mixed { self.random % 4 } else { 0 } {
-            0 => self.shared.data.scan(BELOW),
-            1 => self.shared.data.scan(ALL),
-            2 => self.shared.data.group(),
-            _ => self.shared.data.sort(self.random as usize),
+        let data = &self.shared.data;
+        match (workload, drawn(OWN)) {
+            (Workload::Native, _) => {
+                black_box(data.q6());
+            }
+            (Workload::Selectivity, _) => data.scan(which as u32),
+            (_, 0) => data.scan(BELOW),
+            (_, 1) => data.scan(ALL),
+            (_, 2) => data.group(),
+            _ => data.sort(self.random as usize),
         }
         Ok(())
     }
@@ -406,6 +426,7 @@ mod tests {
             statements: Vec::new(),
             rows: 1 << 16,
             made_on: Vec::new(),
+            bound: Vec::new(),
         };
         (folder, task)
     }
@@ -413,7 +434,7 @@ mod tests {
     #[test]
     fn it_is_ready_and_tells() {
         let (_folder, task) = task(Workload::Mixed);
-        let said = run(task, "ask 0 0\ntell\n");
+        let said = run(task, "ask 0 0 0\ntell\n");
         let ready: Ready = serde_json::from_str(&said[0]).unwrap();
         assert!(ready.query_seconds > 0.0);
         let done: Done = serde_json::from_str(&said[1]).unwrap();
@@ -423,7 +444,15 @@ mod tests {
     #[test]
     fn what_is_no_order_is_told() {
         let (_folder, task) = task(Workload::Clients);
-        for order in ["dance", "ask", "ask x 1", "ask 1 -1", "ask 1 1e300"] {
+        for order in [
+            "dance",
+            "ask",
+            "ask 1 1",
+            "ask x 1 0",
+            "ask 1 -1 0",
+            "ask 1 1e300 0",
+            "ask 1 1 x",
+        ] {
             let failed = serve(task.clone(), order.as_bytes(), &mut Vec::new());
             assert!(failed.is_err(), "{order}");
         }

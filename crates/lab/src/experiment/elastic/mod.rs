@@ -3,6 +3,7 @@
 mod crossing;
 mod found;
 mod load;
+mod modelled;
 mod moves;
 mod nodes;
 mod options;
@@ -30,7 +31,6 @@ use load::Task;
 pub use nodes::{ElasticNodes, Inside};
 pub use options::Elastic;
 use plan::Variant;
-pub use plan::Workload;
 use trial::Setting;
 pub use trial::Trial;
 use verdict::Verdict;
@@ -89,10 +89,12 @@ impl Elastic {
         let verdicts = verdict::verdicts(&all, cpus);
         let table = page::table(&all);
         let judged = bars(&verdicts);
-        let report = page::report(self, &machine, cpus, &all, &table, &judged, &desk.command);
+        let phases = page::phases(&all);
+        let tables = [&table, &phases, &judged];
+        let report = page::report(self, &machine, cpus, &all, tables, &desk.command);
         let report = report.fact("Load before", load_before(busy.as_deref()));
         let report = report.results(serde_json::json!({ "trials": trials, "bars": verdicts }));
-        desk.finish(&self.report, self.json, report, &[&table, &judged])
+        desk.finish(&self.report, self.json, report, &tables)
     }
 
     /// Runs all variants of a workload in turn, so that disturbances of the machine affect all of them.
@@ -101,12 +103,16 @@ impl Elastic {
         let unit = self.phase.unwrap_or(if self.quick { 0.7 } else { 2.0 });
         let mut trials = Vec::new();
         for workload in &self.workload {
-            if *workload == Workload::Lock && !setting.command.is_empty() {
-                desk.progress("lock: it is a program of our own, and no database; left out");
+            if workload.is_own() && !setting.command.is_empty() {
+                desk.progress(&format!(
+                    "{}: it is a program of our own, and no database; left out",
+                    workload.name()
+                ));
                 continue;
             }
             let variants = Variant::of(*workload, &self.mode, &self.sensor, setting.cpus);
-            let phases = workload.phases(setting.cpus, unit);
+            let clients: Vec<usize> = self.clients.iter().copied().map(usize::from).collect();
+            let phases = workload.phases(setting.cpus, unit, &clients, setting.statements.len());
             let seconds: f64 = phases.iter().map(|phase| phase.seconds).sum();
             desk.progress(&format!(
                 "{}: {runs} runs of {seconds:.0} s under each of {} variants",

@@ -12,6 +12,7 @@ use topology::Machine;
 
 use super::crossing::{judged, moves};
 use super::found::Found;
+use super::modelled;
 use super::options::seconds;
 use super::page::{changes, cores_over_time, memory, on_cpus, states, threads};
 use super::plan::{Phase, Variant, Workload};
@@ -150,6 +151,7 @@ impl Inside {
             seconds,
             clients: task.clients,
             share: task.share,
+            which: 0,
         };
         // An order wakes threads that have slept since before the cores were given: not while it is counted.
         let warm = task.warm / 2.0;
@@ -189,12 +191,14 @@ impl ElasticNodes {
         // What lies on several nodes is remote to somebody wherever the cores are.
         let most = if self.data_nodes == 1 { cores } else { 0 };
         let judged = judged(&all, most, guest.inside());
-        let report = self.report(&guest, &all, [&lines, &moves, &judged], &desk.command);
+        let modelled = modelled::table(&all, guest.inside());
+        let tables = [&lines, &modelled, &moves, &judged];
+        let report = self.report(&guest, &all, tables, &desk.command);
         desk.finish(
             &self.options.report("elastic-nodes"),
             self.options.json,
             report,
-            &[&lines, &moves, &judged],
+            &tables,
         )
     }
 
@@ -304,7 +308,7 @@ impl ElasticNodes {
         &self,
         guest: &Guest,
         all: &[Found],
-        [lines, moves, judged]: [&Table; 3],
+        [lines, modelled, moves, judged]: [&Table; 4],
         command: &str,
     ) -> Report {
         let mut report = Report::new("Cores that follow the load, and the memory", command)
@@ -324,6 +328,8 @@ impl ElasticNodes {
             .fact("Counted", "all data accesses of programs, the governor's own included (it stays on the last node), after a warm-up of some seconds")
             .section("Lines from memory")
             .table(lines.clone())
+            .section("Throughput and energy by a model")
+            .table(modelled.clone())
             .section("Threads")
             .table(moves.clone())
             .section("What is asked for")

@@ -10,7 +10,7 @@ use super::plan::Workload;
 /// `elastic`
 #[derive(Args, Clone, Debug)]
 pub struct Elastic {
-    /// What is run: clients, mixed, step, lock
+    /// What is run: clients, mixed, step, lock, selectivity, stable, native
     #[arg(
         long,
         value_name = "NAME",
@@ -19,6 +19,10 @@ pub struct Elastic {
         default_value = "clients,mixed,step,lock"
     )]
     pub workload: Vec<Workload>,
+    /// Numbers of clients that ask without a pause, a phase for each, such as 1,16,256: of clients, selectivity, stable and native
+    /// [default: of clients those that become more and fewer, of the others two for each cpu]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub clients: Vec<u16>,
     /// Which core is next: dense, sparse, adaptive
     #[arg(
         long,
@@ -34,7 +38,7 @@ pub struct Elastic {
     /// started for each client [default: queries of our own]
     #[arg(long, value_name = "COMMAND", requires = "statement")]
     pub client: Option<String>,
-    /// What it is asked; several for the workload mixed
+    /// What it is asked; several for the workloads mixed and stable
     #[arg(long, value_name = "SQL", requires = "client")]
     pub statement: Vec<String>,
     /// The database's server, where the clients are not the database themselves

@@ -6,6 +6,7 @@ use governor::Power;
 use report::{Axis, Bars, Cell, Line, Lines, Point, Report, Sample, Span, Spans, Table, Unit};
 use topology::Machine;
 
+use super::load::Done;
 use super::options::Elastic;
 use super::plan::{Asked, Variant, Workload};
 use super::queries::{ROW_BYTES, ROWS};
@@ -34,10 +35,10 @@ pub fn table(all: &[Series<'_>]) -> Table {
         "decisions",
         "changes",
         "migrations",
-        "estimated J, cores",
-        "measured J, machine",
+        "J, cores",
+        "J, machine",
     ])
-    .caption(format!("Medians over the runs; the ratio is of the runs of the same turn; –: not measured. Core-seconds are those that it had, and those that it kept busy. Estimated joules are no measurement: {} W for each core, as an Opteron 8387 of four cores has them by its maker, times the core-seconds used here. Measured is what the whole machine used meanwhile, where it is counted (powercap).", Power::default().core_watts));
+    .caption(format!("Medians over the runs; the ratio is of the runs of the same turn; –: not measured. Core-seconds are those that it had, and those that it kept busy. J, cores: joules estimated and not measured, {} W for each core, as an Opteron 8387 of four cores has them by its maker, times the core-seconds used here. J, machine: what the whole machine used meanwhile, where it is counted (powercap).", Power::default().core_watts));
     for one in all {
         let median = |of: &dyn Fn(&Trial) -> f64| one.sample(of).median();
         let base = all
@@ -79,6 +80,62 @@ pub fn table(all: &[Series<'_>]) -> Table {
     table
 }
 
+/// One line per phase and variant of workloads whose phases differ in what is asked, or by how many: medians over the runs.
+pub fn phases(all: &[Series<'_>]) -> Table {
+    let mut table = Table::new([
+        "workload",
+        "phase",
+        "variant",
+        "queries/s",
+        "of ungoverned",
+        "median",
+        "p99",
+    ])
+    .caption(
+        "Queries answered in a phase by its length, and how long they took; medians over the runs.",
+    );
+    for workload in series_of(all) {
+        let own: Vec<&Series<'_>> = all.iter().filter(|one| one.workload == workload).collect();
+        let Some(first) = own.first().and_then(|one| one.runs.first()) else {
+            continue;
+        };
+        for (at, told) in first.phases.iter().enumerate() {
+            let rate = |one: &Series<'_>| {
+                one.sample(|trial| {
+                    trial.phases.get(at).map_or(f64::NAN, |told| {
+                        told.done.queries as f64 / (told.to - told.from)
+                    })
+                })
+            };
+            let time = |one: &Series<'_>, of: fn(&Done) -> Option<f64>| {
+                let of = |trial: &Trial| trial.phases.get(at).and_then(|told| of(&told.done));
+                one.sample(|trial| of(trial).unwrap_or(f64::NAN)).median()
+            };
+            let base = own.iter().find(|one| one.variant == Variant::Ungoverned);
+            for one in &own {
+                let ratio = base.map_or(f64::NAN, |base| rate(one).ratio(&rate(base)).median());
+                table.row([
+                    Cell::from(workload.name()),
+                    Cell::from(told.phase.name(workload, ROWS)),
+                    Cell::from(one.variant.name()),
+                    Cell::number(rate(one).median(), Unit::Count),
+                    Cell::number(ratio, Unit::Ratio),
+                    Cell::number(time(one, |done| done.median_seconds), Unit::Seconds),
+                    Cell::number(time(one, |done| done.p99_seconds), Unit::Seconds),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+/// The workloads, each once.
+fn series_of(all: &[Series<'_>]) -> Vec<Workload> {
+    let mut workloads: Vec<Workload> = all.iter().map(|one| one.workload).collect();
+    workloads.dedup();
+    workloads
+}
+
 /// The queries and who answers them, as text.
 fn asked(elastic: &Elastic) -> Asked {
     match &elastic.client {
@@ -95,8 +152,7 @@ pub fn report(
     machine: &Machine,
     cpus: usize,
     all: &[Series<'_>],
-    table: &Table,
-    judged: &Table,
+    [table, phases, judged]: [&Table; 3],
     command: &str,
 ) -> Report {
     let runs = all.iter().map(|one| one.runs.len()).max().unwrap_or(0);
@@ -126,11 +182,11 @@ pub fn report(
         )
         .section("All workloads")
         .table(table.clone())
+        .section("Phase by phase")
+        .table(phases.clone())
         .section("What is asked for")
         .table(judged.clone());
-    let mut workloads: Vec<Workload> = all.iter().map(|one| one.workload).collect();
-    workloads.dedup();
-    for workload in workloads {
+    for workload in series_of(all) {
         let own: Vec<&Series<'_>> = all.iter().filter(|one| one.workload == workload).collect();
         report = section(report, (workload, asked(elastic)), &own, machine, cpus);
     }
@@ -233,7 +289,7 @@ pub(super) fn cores_over_time(name: &str, firsts: &[&Trial], cpus: usize) -> Lin
                 let busy = moments.filter_map(|moment| Some((moment.time, moment.busy?)));
                 lines.line(Line::new("cpus busy, ungoverned", busy))
             }
-            Variant::Fixed(_) => lines,
+            Variant::Fixed(_) | Variant::Bound(_) => lines,
         };
     }
     lines

@@ -19,7 +19,19 @@ pub enum Workload {
     Step,
     /// All work under one lock that is waited for busily: fewer cores are faster
     Lock,
+    /// Scans that select more and more of the rows, up to all of them
+    Selectivity,
+    /// One query for a while, by all clients, then the next: the statements given, or those of mixed
+    Stable,
+    /// TPC-H's Q6 as a program has it that was written for it alone, its threads bound to a core each or to all
+    Native,
 }
+
+/// Quantities below which a phase of [`Workload::Selectivity`] selects: 2 % of the rows to all.
+const QUANTITIES: [u32; 6] = [2, 12, 23, 34, 42, ALL];
+
+/// Different queries of our own, of which [`Workload::Mixed`] draws.
+pub const OWN: usize = 4;
 
 /// The queries of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +58,29 @@ pub struct Phase {
     /// The share of its time that a client would wait for answers if it were alone. It asks at fixed times, or at
     /// once if an answer took longer. 1: without a pause.
     pub share: f64,
+    /// Which query: for [`Workload::Selectivity`] the quantity below which rows are selected, for [`Workload::Stable`] the number of
+    /// the statement, from 0; of no meaning for others.
+    #[serde(default)]
+    pub which: usize,
 }
 
 impl Phase {
+    /// What it is called among the phases of a workload.
+    pub fn name(&self, workload: Workload, rows: usize) -> String {
+        let clients = match self.clients {
+            1 => "1 client".to_owned(),
+            many => format!("{many} clients"),
+        };
+        match workload {
+            Workload::Selectivity => {
+                let share = Unit::Share.show(selected(rows, self.which as u32));
+                format!("{clients}, {share} selected")
+            }
+            Workload::Stable => format!("{clients}, query {}", self.which + 1),
+            _ => clients,
+        }
+    }
+
     /// Whether it keeps this many cpus busy all the time.
     pub fn fills(&self, cpus: usize) -> bool {
         self.share >= 1.0 && self.clients >= cpus
@@ -63,7 +95,23 @@ impl Workload {
             Workload::Mixed => "mixed",
             Workload::Step => "step",
             Workload::Lock => "lock",
+            Workload::Selectivity => "selectivity",
+            Workload::Stable => "stable",
+            Workload::Native => "native",
         }
+    }
+
+    /// Whether it is asked by the numbers of clients that the user named.
+    pub fn takes_clients(self) -> bool {
+        !matches!(self, Workload::Lock | Workload::Mixed | Workload::Step)
+    }
+
+    /// Whether it is a program of our own and no database.
+    pub fn is_own(self) -> bool {
+        matches!(
+            self,
+            Workload::Lock | Workload::Selectivity | Workload::Native
+        )
     }
 
     /// A description for the report: the queries, whether they read our own columns or go to a database's client, and
@@ -76,6 +124,22 @@ impl Workload {
             }
             (Workload::Clients | Workload::Step, Asked::Own { rows }) => {
                 format!("a scan that selects {} of the rows", share(rows, BELOW))
+            }
+            (Workload::Native, _) => {
+                return "TPC-H's Q6 over four columns in memory by a loop that was written for it, a thread for each client; threads may run \
+                        on all cores, or are bound to one each, node after node (dense) or around the nodes (sparse)"
+                    .to_owned();
+            }
+            (Workload::Selectivity, _) => {
+                return "a scan that selects from 2 % of the rows to all of them, asked without a pause, a phase for each share"
+                    .to_owned();
+            }
+            (Workload::Stable, Asked::Own { .. }) => {
+                return "two scans, a group by and a sort, one after the other by all clients, asked without a pause".to_owned();
+            }
+            (Workload::Stable, Asked::Client { .. }) => {
+                return "each of the statements for a while by all clients, asked without a pause"
+                    .to_owned();
             }
             (Workload::Mixed, Asked::Own { rows }) => format!(
                 "scans that select {} and {} of the rows, a group by and a sort, drawn at random",
@@ -100,14 +164,40 @@ impl Workload {
         format!("{what}, asked by {how}")
     }
 
-    /// The phases on a machine with this many cpus, each `unit` seconds long or a few times that.
-    pub fn phases(self, cpus: usize, unit: f64) -> Vec<Phase> {
+    /// The phases on a machine with this many cpus, each `unit` seconds long or a few times that; by `clients` if numbers of them were
+    /// named, and with so many `statements`, 0 of queries of our own.
+    pub fn phases(
+        self,
+        cpus: usize,
+        unit: f64,
+        clients: &[usize],
+        statements: usize,
+    ) -> Vec<Phase> {
         let phase = |clients: usize, share: f64, units: f64| Phase {
             seconds: unit * units,
             clients,
             share,
+            which: 0,
+        };
+        let usual = [2 * cpus];
+        let named = if clients.is_empty() { &usual } else { clients };
+        let each = |queries: Vec<usize>| -> Vec<Phase> {
+            let of = |clients: &usize| {
+                let clients = phase(*clients, 1.0, 1.0);
+                let phases = queries.iter().map(move |which| Phase {
+                    which: *which,
+                    ..clients
+                });
+                phases.collect::<Vec<_>>()
+            };
+            named.iter().flat_map(of).collect()
         };
         match self {
+            Workload::Selectivity => each(QUANTITIES.map(|below| below as usize).to_vec()),
+            Workload::Stable if statements == 0 => each((0..OWN).collect()),
+            Workload::Stable => each((0..statements).collect()),
+            Workload::Native => each(vec![0]),
+            Workload::Clients if !clients.is_empty() => each(vec![0]),
             Workload::Clients => [1, cpus, 2 * cpus, 4 * cpus, 6 * cpus]
                 .into_iter()
                 .chain([4 * cpus, 2 * cpus, cpus, 1])
@@ -144,6 +234,8 @@ pub enum Variant {
     Governed(Mode, Sensor),
     /// The governor with only the text's net: one core per decision.
     Plain(Mode),
+    /// Nobody: each thread has bound itself to one core, in the order of this mode.
+    Bound(Mode),
 }
 
 impl Variant {
@@ -155,13 +247,14 @@ impl Variant {
             Variant::Fixed(cores) => format!("{cores} cores fixed"),
             Variant::Governed(mode, sensor) => format!("{}, {}", mode.name(), sensor.name()),
             Variant::Plain(mode) => format!("{}, plain net", mode.name()),
+            Variant::Bound(mode) => format!("bound to a core each, {}", mode.name()),
         }
     }
 
     /// The governor's policy; without a governor, one that changes nothing.
     pub fn policy(&self) -> Policy {
         match self {
-            Variant::Ungoverned => Policy::default(),
+            Variant::Ungoverned | Variant::Bound(_) => Policy::default(),
             Variant::Fixed(cores) => Policy {
                 mode: Mode::Dense,
                 min_cores: *cores,
@@ -184,6 +277,11 @@ impl Variant {
         matches!(self, Variant::Governed(..) | Variant::Plain(_))
     }
 
+    /// Whether nobody gives or takes cores.
+    pub fn leaves_alone(&self) -> bool {
+        matches!(self, Variant::Ungoverned | Variant::Bound(_))
+    }
+
     /// The variants of a workload, the operating system first.
     pub fn of(workload: Workload, modes: &[Mode], sensors: &[Sensor], cpus: usize) -> Vec<Variant> {
         let mut all = vec![Variant::Ungoverned];
@@ -194,6 +292,9 @@ impl Variant {
             all.push(Variant::Fixed(cpus));
             all.push(Variant::Governed(Mode::Adaptive, Sensor::Throughput));
             return all;
+        }
+        if workload == Workload::Native {
+            all.extend([Mode::Dense, Mode::Sparse].map(Variant::Bound));
         }
         for sensor in sensors {
             all.extend(modes.iter().map(|mode| Variant::Governed(*mode, *sensor)));
@@ -209,7 +310,7 @@ mod tests {
     #[test]
     fn workloads_are_what_they_say() {
         for workload in Workload::value_variants() {
-            let phases = workload.phases(4, 2.0);
+            let phases = workload.phases(4, 2.0, &[], 0);
             assert!(
                 phases
                     .iter()
@@ -220,9 +321,42 @@ mod tests {
                 Workload::Clients => 0,
                 Workload::Mixed => 1,
                 Workload::Step | Workload::Lock => 2,
+                Workload::Selectivity => 6,
+                Workload::Stable => OWN,
+                Workload::Native => 1,
             };
             assert_eq!(filled, expected, "{}", workload.name());
         }
+    }
+
+    #[test]
+    fn phases_follow_the_clients_that_were_named() {
+        let names = |workload: Workload, statements| -> Vec<String> {
+            let phases = workload.phases(4, 1.0, &[1, 256], statements);
+            phases
+                .iter()
+                .map(|phase| phase.name(workload, 1 << 16))
+                .collect()
+        };
+        assert_eq!(names(Workload::Clients, 0), ["1 client", "256 clients"]);
+        assert_eq!(
+            names(Workload::Stable, 2),
+            [
+                "1 client, query 1",
+                "1 client, query 2",
+                "256 clients, query 1",
+                "256 clients, query 2"
+            ]
+        );
+        let selected = names(Workload::Selectivity, 0);
+        assert_eq!(selected.len(), 12);
+        assert_eq!(
+            [&selected[2], &selected[11]],
+            ["1 client, 44.0 % selected", "256 clients, 100 % selected"]
+        );
+        // Those that have clients of their own are not changed.
+        let lock = Workload::Lock.phases(4, 1.0, &[7], 0);
+        assert!(lock.iter().all(|phase| phase.clients == 8));
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub(super) const BELOW: u32 = 23;
 /// The other scan selects quantities below this one, which are all.
 pub(super) const ALL: u32 = 51;
 
+/// Days of the dates of [`Data::q6`], and the first of its year.
+const DAYS: u64 = 2_526;
+const YEAR: u32 = 731;
+
 /// Bytes of a row.
 pub(super) const ROW_BYTES: usize = 3 * size_of::<u32>();
 
@@ -48,21 +52,24 @@ pub(super) struct Data {
     quantity: Vec<u32>,
     price: Vec<u32>,
     discount: Vec<u32>,
+    /// Days, only for [`Data::q6`].
+    date: Vec<u32>,
 }
 
 impl Data {
-    /// Makes columns of this many rows, in one equal part for each set of cpus: each part is written by a thread on
+    /// Makes columns of this many rows (with `dates`, one more), in one equal part for each set of cpus: each part is written by a thread on
     /// its set, so that it lies there.
     ///
     /// # Errors
     ///
     /// If this thread may not run on one of the sets.
-    pub(super) fn new(rows: usize, homes: &[CpuSet]) -> Result<Data> {
+    pub(super) fn new(rows: usize, dates: bool, homes: &[CpuSet]) -> Result<Data> {
         let column = || Vec::with_capacity(rows);
         let mut data = Data {
             quantity: column(),
             price: column(),
             discount: column(),
+            date: if dates { column() } else { Vec::new() },
         };
         let parts = homes.len().max(1);
         for part in 0..parts {
@@ -72,8 +79,12 @@ impl Data {
             data.quantity.extend(part.clone().map(quantity));
             let price = part.clone().map(|row| value(row, 104_729, 99_999, 900));
             data.price.extend(price);
-            let discount = part.map(|row| value(row, 613 * 127, 11, 0));
+            let discount = part.clone().map(|row| value(row, 613 * 127, 11, 0));
             data.discount.extend(discount);
+            if dates {
+                data.date
+                    .extend(part.map(|row| value(row, 15_485_863, DAYS, 0)));
+            }
         }
         Ok(data)
     }
@@ -91,6 +102,20 @@ impl Data {
             })
             .sum();
         black_box(sum);
+    }
+
+    /// TPC-H's Q6: what would have been earned without discounts of 5 to 7 % in a year, on quantities below 24. Returns the sum.
+    pub(super) fn q6(&self) -> u64 {
+        let rows = self.date.iter().zip(&self.discount);
+        let rows = rows.zip(self.quantity.iter().zip(&self.price));
+        let earned = |((date, discount), (quantity, price)): ((&u32, &u32), (&u32, &u32))| {
+            // Without a branch, so that the loop is one of vectors.
+            let in_year = date.wrapping_sub(YEAR) < 365;
+            let cheap = discount.wrapping_sub(5) < 3;
+            let chosen = u64::from(in_year & cheap & (*quantity < 24));
+            chosen * u64::from(*price) * u64::from(*discount)
+        };
+        rows.map(earned).sum()
     }
 
     /// Sums by groups of prices.
@@ -166,7 +191,19 @@ mod tests {
     #[test]
     fn what_scans_select_is_what_is_in_the_columns() {
         for rows in [1 << 19, ROWS] {
-            let data = Data::new(rows, &[]).unwrap();
+            let data = Data::new(rows, true, &[]).unwrap();
+            let mut earned = 0;
+            for row in 0..rows {
+                let (date, discount) = (data.date[row], data.discount[row]);
+                if (731..1096).contains(&date)
+                    && (5..=7).contains(&discount)
+                    && data.quantity[row] < 24
+                {
+                    earned += u64::from(data.price[row]) * u64::from(discount);
+                }
+            }
+            assert!(earned > 0);
+            assert_eq!(data.q6(), earned);
             for below in [BELOW, ALL] {
                 let counted = data.quantity.iter().filter(|own| **own < below).count();
                 assert_eq!(selected(rows, below), counted as f64 / rows as f64);

@@ -148,7 +148,7 @@ impl Recorder {
         setting: &Setting<'_>,
         seconds: f64,
     ) -> Result<Trial> {
-        let ungoverned = variant == Variant::Ungoverned;
+        let ungoverned = variant.leaves_alone();
         let moments = self
             .decisions
             .iter()

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use counters::{Nodes, System, Watch};
 use emulator::roi;
-use governor::{Power, Sensor};
+use governor::{Mode, Power, Sensor};
 use governor_live::{Counter, Live, Means, Options, Target, Wanted};
+
+use topology::Machine;
 
 use super::load::{Done, Ready, Task};
 use super::moves::Tracing;
@@ -23,6 +25,25 @@ struct Load {
     output: BufReader<ChildStdout>,
     ready: Ready,
     folder: Folder,
+}
+
+/// The cpus of a machine, node after node or around the nodes.
+fn cpus(machine: &Machine, mode: Mode) -> Vec<u32> {
+    let nodes = machine.nodes().iter();
+    let nodes: Vec<Vec<u32>> = nodes
+        .map(|node| {
+            node.cores
+                .iter()
+                .flat_map(|core| core.cpus.iter().copied())
+                .collect()
+        })
+        .collect();
+    if mode != Mode::Sparse {
+        return nodes.concat();
+    }
+    let most = nodes.iter().map(Vec::len).max().unwrap_or(0);
+    let round = |at: usize| nodes.iter().filter_map(move |node| node.get(at).copied());
+    (0..most).flat_map(round).collect()
 }
 
 /// A folder that is removed when dropped.
@@ -49,7 +70,12 @@ impl Drop for Folder {
 }
 
 impl Load {
-    fn start(setting: &Setting<'_>, workload: Workload, clients: usize) -> Result<Load> {
+    fn start(
+        setting: &Setting<'_>,
+        workload: Workload,
+        variant: Variant,
+        clients: usize,
+    ) -> Result<Load> {
         let folder = Folder::new()?;
         let task = Task {
             workload,
@@ -59,6 +85,10 @@ impl Load {
             statements: setting.statements.to_vec(),
             rows: setting.rows,
             made_on: setting.made_on.clone(),
+            bound: match variant {
+                Variant::Bound(mode) => cpus(setting.machine, mode),
+                _ => Vec::new(),
+            },
         };
         let words = serde_json::to_string(&task).unwrap_or_default();
         let failed = |why: String| Error::Drive {
@@ -156,7 +186,8 @@ impl Stage<'_> {
         } else {
             self.query_seconds / phase.share
         };
-        self.load.order(&format!("ask {} {pace}", phase.clients))?;
+        let (clients, which) = (phase.clients, phase.which);
+        self.load.order(&format!("ask {clients} {pace} {which}"))?;
         let until = from + Duration::from_secs_f64(phase.seconds);
         let windows = self.setting.window.is_some();
         if counted {
@@ -201,7 +232,7 @@ pub fn run(
     phases: &[Phase],
 ) -> Result<Trial> {
     let clients = phases.iter().map(|phase| phase.clients).max().unwrap_or(1);
-    let load = Load::start(setting, workload, clients)?;
+    let load = Load::start(setting, workload, variant, clients)?;
     let query_seconds = setting.query_seconds.unwrap_or(load.ready.query_seconds);
     let target = setting.server.unwrap_or(load.child.id());
     let live = begin(setting, variant, target, &load)?;
@@ -228,7 +259,7 @@ pub fn run(
         let counted = setting.counted == Some(at);
         told.push(stage.phase(phase, counted, at + 1 == phases.len())?);
     }
-    stage.load.order("ask 0 0")?;
+    stage.load.order("ask 0 0 0")?;
     let seconds = stage.zero.elapsed().as_secs_f64();
     let moves = tracing.as_ref().and_then(Tracing::moves);
     let machine = stage.live.spent().first().map(|spent| spent.machine);
@@ -275,7 +306,7 @@ fn begin(setting: &Setting<'_>, variant: Variant, target: u32, load: &Load) -> R
     let options = Options {
         period: setting.period,
         // It reads the same, so that it costs the same.
-        dry_run: variant == Variant::Ungoverned,
+        dry_run: variant.leaves_alone(),
         means: Means::Affinity,
         guard: match setting.server {
             Some(_) => setting.guard.to_vec(),

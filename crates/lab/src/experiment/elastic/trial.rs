@@ -156,6 +156,20 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// Queries answered in the last phase, which is the counted one; NaN if there is none.
+    pub(super) fn last_queries(&self) -> f64 {
+        self.phases
+            .last()
+            .map_or(f64::NAN, |told| told.done.queries as f64)
+    }
+
+    /// Cores at the end; NaN if nothing was decided.
+    pub(super) fn last_cores(&self) -> f64 {
+        self.moments
+            .last()
+            .map_or(f64::NAN, |moment| moment.cores as f64)
+    }
+
     /// Core-seconds used; NaN if not measured.
     pub(super) fn used_seconds(&self) -> f64 {
         self.used.unwrap_or(f64::NAN)

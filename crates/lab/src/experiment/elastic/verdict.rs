@@ -275,7 +275,7 @@ pub(super) mod tests {
     use super::*;
 
     fn trial(variant: Variant, queries: u64, cores: &[usize]) -> Trial {
-        let phases = Workload::Step.phases(2, 1.0);
+        let phases = Workload::Step.phases(2, 1.0, &[], 0);
         let mut from = 0.0;
         let told = |phase: &Phase| {
             let begun = from;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Execution, Executor, NumaPolicy, Prepared, ProfileCollector, Runtime};
+use engine::{
+    Allocation, Execution, Executor, NumaPolicy, Prepared, ProfileCollector, Runtime, TimeLine,
+};
 use memory::{Budget, Traffic};
 use store::{PoolOptions, Store};
 use topology::Machine;
@@ -33,8 +35,33 @@ pub struct Way {
     pub threads: usize,
     /// Whether blocks are reused.
     pub reuse: bool,
+    /// How blocks are allocated.
+    pub allocation: Allocation,
+    /// Whether channels have no locks.
+    pub lock_free: bool,
+    /// Tasks of the source and of each other operator; `None`: as many as there are workers.
+    pub tasks: Option<(usize, usize)>,
+    /// Threads that process one block at the same time (staged).
+    pub per_block: usize,
     /// The NUMA plan: which pieces a worker takes.
     pub plan: NumaPolicy,
+}
+
+impl Way {
+    /// As an executor runs by itself, with so many threads.
+    pub fn by(executor: Executor, threads: usize) -> Way {
+        Way {
+            executor,
+            block: None,
+            threads,
+            reuse: true,
+            allocation: Allocation::default(),
+            lock_free: false,
+            tasks: None,
+            per_block: 1,
+            plan: NumaPolicy::default(),
+        }
+    }
 }
 
 /// How one run went.
@@ -210,6 +237,21 @@ impl Bench {
         way: &Way,
         profile: Option<Arc<ProfileCollector>>,
     ) -> Result<Ran> {
+        self.noted(subject, way, profile, None)
+    }
+
+    /// Runs a query, whose workers are noted on `line` if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bench::run`].
+    pub fn noted(
+        &self,
+        subject: &Subject,
+        way: &Way,
+        profile: Option<Arc<ProfileCollector>>,
+        line: Option<Arc<TimeLine>>,
+    ) -> Result<Ran> {
         let crew = &self.crews[&way.threads];
         let workers = &crew.workers;
         let traffic = Arc::new(Traffic::new(workers.nodes()));
@@ -225,6 +267,13 @@ impl Bench {
         // The figures are about operators that pass blocks on.
         execution.hand_over = true;
         execution.reuse = way.reuse;
+        execution.allocation = way.allocation;
+        execution.lock_free = way.lock_free;
+        execution.tasks = way
+            .tasks
+            .map_or(vec![], |(source, others)| vec![source, others]);
+        execution.per_block = way.per_block;
+        execution.time_line = line;
         execution.numa_policy = way.plan;
         execution.profile = profile;
         let prepared = subject.prepared.clone();

@@ -1,12 +1,13 @@
 //! The figures of each query, as they are written to the file of raw numbers.
 
-use engine::Executor;
+use engine::{Allocation, Executor};
 use report::Sample;
 use serde::Serialize;
 
 use super::bare::Bare;
 use super::host::Spent;
-use super::measure::{Measured, Scope, Variant, middle, name};
+use super::measure::{Measured, Variant, middle};
+use super::scope::{Kind, Scope, name};
 
 /// Median, range and quartiles of the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -107,6 +108,25 @@ pub struct Reuse {
     pub peak_bytes: Option<f64>,
 }
 
+/// A query run in one of several ways that are compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// The executor.
+    pub executor: &'static str,
+    /// What is compared: allocation, channels, threads for a block.
+    pub what: &'static str,
+    /// This way.
+    pub way: String,
+    /// Time.
+    pub seconds: Span,
+    /// Time relative to the first way: the median of the ratios within a round.
+    pub times: f64,
+    /// Blocks allocated in a run, and how often one was reused.
+    pub blocks: Option<(u64, u64)>,
+    /// Page faults per run.
+    pub page_faults: f64,
+}
+
 /// An operator of the fused executor on one thread.
 #[derive(Clone, Debug, Serialize)]
 pub struct Operator {
@@ -204,6 +224,8 @@ pub struct Figures {
     pub by_threads: Vec<ByThreads>,
     /// Times with reuse of blocks and without.
     pub reuse: Vec<Reuse>,
+    /// Times by the way blocks are allocated, passed on and shared out.
+    pub compared: Vec<Compared>,
     /// Operators, by stage.
     pub operators: Vec<Operator>,
     /// Workers.
@@ -244,6 +266,7 @@ impl Figures {
             by_block: by_block(query, scope, measured),
             by_threads: by_threads(query, scope, measured),
             reuse: reuse(query, scope, measured),
+            compared: compared(query, measured),
             operators,
             threads: threads(query, measured),
             tasks: tasks(query, measured),
@@ -336,6 +359,55 @@ fn reuse(query: usize, scope: &Scope, measured: &Measured) -> Vec<Reuse> {
     all
 }
 
+fn compared(query: usize, measured: &Measured) -> Vec<Compared> {
+    let mut all = Vec::new();
+    for one in measured.variants.iter().filter(|one| one.query == query) {
+        let what = match one.kind {
+            Kind::Allocation => "allocation",
+            Kind::Channels => "channels",
+            Kind::PerBlock => "threads for a block",
+            _ => continue,
+        };
+        let mut group = measured.variants.iter();
+        let Some(first) = group.find(|other| other.group == one.group) else {
+            continue;
+        };
+        all.push(Compared {
+            executor: name(one.way.executor),
+            what,
+            way: called(one),
+            seconds: Span::of(&one.seconds),
+            times: ratio(&one.seconds, &first.seconds),
+            blocks: one.blocks,
+            page_faults: one.faults.median(),
+        });
+    }
+    all
+}
+
+/// What its way is called among those that it is compared with.
+fn called(one: &Variant) -> String {
+    let way = &one.way;
+    match one.kind {
+        Kind::Allocation => match way.allocation {
+            Allocation::Set(blocks) => format!("{blocks} blocks at once"),
+            Allocation::Fraction(parts) => format!("1/{parts} of all at once"),
+            Allocation::Whole => "all at first".to_owned(),
+            _ => "one as needed".to_owned(),
+        },
+        Kind::Channels => {
+            let ends = match way.tasks {
+                Some((_, 1)) => "one to one",
+                Some(_) => "one to many",
+                None => "many to many",
+            };
+            let ring = if way.lock_free { "no locks" } else { "a lock" };
+            format!("{ring}, {ends}")
+        }
+        _ => super::scope::threads(way.per_block),
+    }
+}
+
 fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
     let runs = &measured.operators[query];
     let kernels = |run: &super::measure::Seen| -> Vec<(usize, engine::profile::Kernel)> {
@@ -381,7 +453,7 @@ fn operators(query: usize, measured: &Measured) -> Vec<Operator> {
 }
 
 /// An operator's name without the tables of its columns.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for char in name.chars() {
         let word = out.rfind(|c: char| !c.is_alphanumeric() && c != '_');

@@ -50,7 +50,7 @@ fn size(text: &str) -> std::result::Result<usize, String> {
     let rows = rows.and_then(|rows| rows.checked_mul(factor));
     let rows = rows.filter(|rows| BLOCK_ROWS.contains(rows));
     rows.ok_or_else(|| {
-        format!("{text:?} is no number of rows from 2Ki to 2Mi: take 64Ki, 32Ki..2Mi or 2Ki,64Ki")
+        format!("{text:?} is no number of rows from 1Ki to 2Mi: take 64Ki, 32Ki..2Mi or 2Ki,64Ki")
     })
 }
 
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(read("2Mi..2Mi"), [2 << 20]);
         for wrong in [
             "",
-            "1Ki",
+            "512",
             "4Mi",
             "64KiB",
             "64Ki..32Ki",

@@ -6,41 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use engine::profile::Record;
-use engine::{Executor, NumaPolicy, ProfileCollector};
+use engine::time_line::Noted;
+use engine::{Executor, ProfileCollector, TimeLine};
 use report::Sample;
 use topology::{CacheKind, Machine};
 
 use super::bare::{Bare, Field};
 use super::bench::{Bench, Ran, Subject, Way};
 use super::host::{Spent, peak};
+use super::scope::{Kind, PLANS, Scope, name};
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
 /// How often a process is run to measure its memory.
 const MEMORY_RUNS: usize = 3;
-/// Plans by name.
-pub const PLANS: [(&str, NumaPolicy); 3] = [
-    ("obliv", NumaPolicy::Obliv),
-    ("shard", NumaPolicy::Shard),
-    ("distr", NumaPolicy::Distr),
-];
 /// The most and the least bytes of memory that the bare loop reads.
 const FIELD: (u64, u64) = (64 << 20, 512 << 20);
-
-/// The configurations that are compared.
-#[derive(Clone, Debug)]
-pub struct Scope {
-    /// The executors.
-    pub executors: Vec<Executor>,
-    /// Sizes of blocks, in rows.
-    pub blocks: Vec<usize>,
-    /// Numbers of threads.
-    pub threads: Vec<usize>,
-    /// Rounds.
-    pub repeat: usize,
-    /// Bytes that the bare loop over memory reads; `None`: chosen for the machine.
-    pub field: Option<usize>,
-}
 
 /// One configuration of a query, and its runs.
 #[derive(Clone, Debug)]
@@ -49,6 +30,8 @@ pub struct Variant {
     pub query: usize,
     /// Its group: the configurations of one group are run one after the other and compared.
     pub group: usize,
+    /// What the configurations of this group differ in.
+    pub kind: Kind,
     /// How it is run.
     pub way: Way,
     /// Seconds by round.
@@ -97,6 +80,8 @@ pub struct Measured {
     pub plans: Vec<Vec<(&'static str, Vec<Seen>)>>,
     /// Peak memory of a separate process, by query, executor and reuse of blocks.
     pub memory: Vec<(usize, Executor, bool, Sample)>,
+    /// By query and executor: what each worker did, and when, in one run with the most threads after all rounds.
+    pub lines: Vec<Vec<(Executor, Noted)>>,
     /// Pages that were read from the file in timed runs.
     pub loads: u64,
 }
@@ -111,44 +96,7 @@ enum Turn {
     Plan(usize, usize),
 }
 
-/// The executor's name on the command line.
-pub fn name(executor: Executor) -> &'static str {
-    match executor {
-        Executor::Stream => "stream",
-        Executor::Staged => "staged",
-        _ => "fused",
-    }
-}
-
 impl Scope {
-    /// How `executor` is run with the most threads and its own size of blocks.
-    pub fn usual(&self, executor: Executor) -> Way {
-        Way {
-            executor,
-            block: None,
-            threads: self.threads.last().copied().unwrap_or(1),
-            reuse: true,
-            plan: NumaPolicy::default(),
-        }
-    }
-
-    /// All configurations of one query, in groups of those that are compared with each other.
-    fn ways(&self) -> Vec<Vec<Way>> {
-        let all = || self.executors.iter().map(|executor| self.usual(*executor));
-        let mut groups: Vec<Vec<Way>> = Vec::new();
-        for rows in &self.blocks {
-            let block = Some(*rows);
-            groups.push(all().map(|way| Way { block, ..way }).collect());
-        }
-        for threads in &self.threads {
-            let threads = *threads;
-            groups.push(all().map(|way| Way { threads, ..way }).collect());
-        }
-        let blocks = all().filter(|way| way.executor != Executor::Fused);
-        groups.extend(blocks.map(|way| [true, false].map(|reuse| Way { reuse, ..way }).to_vec()));
-        groups
-    }
-
     /// The turns of a round, in groups that are compared.
     fn turns(&self, measured: &Measured) -> Vec<Vec<Turn>> {
         let mut groups: Vec<Vec<Turn>> = Vec::new();
@@ -212,12 +160,13 @@ impl Measured {
         let mut measured = Measured::default();
         for query in 0..queries {
             let first = measured.variants.last().map_or(0, |last| last.group + 1);
-            for (at, group) in scope.ways().into_iter().enumerate() {
+            for (at, (kind, group)) in scope.ways().into_iter().enumerate() {
                 measured
                     .variants
                     .extend(group.into_iter().map(|way| Variant {
                         query,
                         group: first + at,
+                        kind,
                         way,
                         seconds: Sample::default(),
                         faults: Sample::default(),
@@ -455,6 +404,25 @@ impl Measured {
         Ok(())
     }
 
+    /// Runs each query once by each executor, and notes what each worker does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Bench::run`].
+    pub fn lines(&mut self, bench: &Bench, subjects: &[Subject], scope: &Scope) -> Result<()> {
+        for subject in subjects {
+            let mut own = Vec::with_capacity(scope.executors.len());
+            for executor in &scope.executors {
+                let (way, line) = (scope.usual(*executor), Arc::new(TimeLine::default()));
+                bench.run(subject, &way, None)?;
+                bench.noted(subject, &way, None, Some(line.clone()))?;
+                own.push((*executor, line.take()));
+            }
+            self.lines.push(own);
+        }
+        Ok(())
+    }
+
     /// Measures the peak memory of a process that only runs the query once. If the program fails, the figure is
     /// unknown, which is no error.
     pub fn processes(
@@ -556,20 +524,19 @@ mod tests {
             field: None,
         };
         let measured = Measured::new(&scope, 2);
-        // For each query: 4 of fused and of staged, 2 of reuse; operators, 2 waits, 3 plans. Bare loops: two with 2 and
-        // 4 threads each, four with one.
-        assert_eq!(measured.variants.len(), 20);
+        // For each query: 4 of fused and of staged, 2 of reuse, 4 of allocation, 3 of threads for a block; operators, 2 waits, 3
+        // plans. Bare loops: two with 2 and 4 threads each, four with one.
+        assert_eq!(measured.variants.len(), 34);
         let mut groups = scope.turns(&measured);
         let sizes = |groups: &[Vec<Turn>]| groups.iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!(
-            sizes(&groups),
-            [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 2, 3, 1, 2, 3, 8]
-        );
+        let query = [2, 2, 2, 2, 2, 4, 3];
+        let rest = [1, 2, 3, 1, 2, 3, 8];
+        assert_eq!(sizes(&groups), [query, query, rest].concat());
         let (mut number, before) = (0, format!("{groups:?}"));
         shuffle(&mut groups, &mut number);
         assert_ne!(format!("{groups:?}"), before);
         groups.sort_by_key(Vec::len);
-        assert_eq!(groups.concat().len(), 20 + 2 * 6 + 8);
+        assert_eq!(groups.concat().len(), 34 + 2 * 6 + 8);
         let off: Vec<_> = measured
             .variants
             .iter()

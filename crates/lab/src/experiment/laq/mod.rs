@@ -12,6 +12,8 @@ pub(super) mod host;
 mod measure;
 mod page;
 mod parts;
+mod scope;
+mod time_line;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +25,9 @@ use report::Table;
 use self::bench::Bench;
 use self::figures::Figures;
 use self::given::{Blocks, Queries, Threads};
-use self::measure::{Measured, Scope, measure};
+use self::measure::{Measured, measure};
+use self::scope::Scope;
+pub use self::time_line::page as time_line;
 use crate::desk::Desk;
 use crate::error::{Error, Result};
 
@@ -38,7 +42,7 @@ pub struct Laq {
     /// Queries: numbers of TPC-H, 1..22 for all, or files in LAQ
     #[arg(long, value_name = "N|FILE,...", default_value = "6", value_parser = given::queries)]
     pub query: Queries,
-    /// Rows of execution blocks, from 2Ki to 2Mi: 32Ki..2Mi (each twice the one before), or 2Ki,64Ki
+    /// Rows of execution blocks, from 1Ki to 2Mi: 32Ki..2Mi (each twice the one before), or 2Ki,64Ki
     #[arg(long, value_name = "ROWS..ROWS", default_value = "32Ki..2Mi", value_parser = given::blocks)]
     pub blocks: Blocks,
     /// Numbers of threads: 1..4, or 1,2,8; N stands for all cpus. Of more than eight, the powers of two
@@ -124,6 +128,7 @@ impl Laq {
             }
             let mut measured = done?;
             if !measured.ended {
+                measured.lines(&bench, &subjects, &scope)?;
                 measured.processes(&scope, &self.store, &programs, desk);
             }
             Ok::<Measured, Error>(measured)

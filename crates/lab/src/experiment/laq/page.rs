@@ -9,11 +9,13 @@ use super::bare::Bare;
 use super::bench::Bench;
 use super::figures::{ByThreads, Figures, loops};
 use super::given::rows;
-use super::measure::{Measured, Scope, cached, name};
+use super::measure::{Measured, cached};
 use super::parts::{
-    KINDS, about_reuse, about_waits, cut, kind, operator_table, plan_table, ratio, reuse_table,
-    task_bars, task_table, thread_bars, threads,
+    KINDS, about_reuse, about_waits, compared_table, cut, kind, operator_table, plan_table, ratio,
+    reuse_table, task_bars, task_table, thread_bars,
 };
+use super::scope::{Scope, name, threads};
+use super::time_line::{Picture, histogram};
 
 /// The share of their time for which workers may wait for a cpu before they count as disturbed.
 const DISTURBED: f64 = 0.05;
@@ -91,8 +93,22 @@ impl Page<'_> {
             "bare_loops": loops(scope, measured),
             "bare_loop_bytes": measured.field,
             "queries": self.figures,
+            "busy_threads": self.busy(),
             "runs": runs.collect::<Vec<_>>(),
         })
+    }
+
+    /// For each query and executor the share of its time in which 0, 1, 2, ... threads were busy.
+    fn busy(&self) -> Vec<serde_json::Value> {
+        let queries = self.figures.iter().zip(&self.measured.lines);
+        let all = queries.flat_map(|(figures, lines)| {
+            lines.iter().filter_map(|(executor, noted)| {
+                let picture = Picture::new(noted, self.most())?;
+                let (query, executor) = (&figures.query, name(*executor));
+                Some(json!({"query": query, "executor": executor, "shares": picture.shares(), "mean": picture.busy()}))
+            })
+        });
+        all.collect()
     }
 
     /// The result, in a sentence for each query.
@@ -222,6 +238,13 @@ impl Page<'_> {
         if !of.reuse.is_empty() {
             report = add(report, reuse_table(of));
         }
+        if !of.compared.is_empty() {
+            report = report.section(format!("{name}: how blocks are allocated, passed on and shared out")).text(
+                "How many blocks are allocated when none is free; channels that are a ring behind a lock or a queue without locks, \
+                 between so many tasks that send and that receive; and how many threads process one block at the same time.",
+            );
+            report = add(report, compared_table(of));
+        }
         report = report
             .section(format!("{name}: operators under the machine's roofs"))
             .text(self.about_operators(of));
@@ -240,6 +263,7 @@ impl Page<'_> {
                 }
             }
         }
+        report = self.lines(report, name);
         report = report
             .section(format!("{name}: bytes by node"))
             .text(self.about_plans());
@@ -253,6 +277,40 @@ impl Page<'_> {
             report = report.plots(of.plans.iter().map(heat));
         }
         report
+    }
+
+    /// What each thread did, by executor.
+    fn lines(&self, mut report: Report, query: &str) -> Report {
+        let place = self.figures.iter().position(|one| one.query == query);
+        let Some(lines) = place.and_then(|at| self.measured.lines.get(at)) else {
+            return report;
+        };
+        let pictures = lines.iter().filter_map(|(executor, noted)| {
+            let picture = Picture::new(noted, self.most())?;
+            Some((self::name(*executor), picture))
+        });
+        let pictures: Vec<(&str, Picture<'_>)> = pictures.collect();
+        let busy = pictures.iter().map(|(executor, picture)| {
+            let (busy, time) = (picture.busy(), Unit::Seconds.show(picture.seconds()));
+            format!("{executor} {busy:.2} in {time}")
+        });
+        report = report
+            .section(format!("{query}: what each thread did, and when"))
+            .text(format!(
+                "One run of each executor, with {}, whose operators were noted; where a row is empty, a thread had no work. Busy in \
+                 the mean: {}.",
+                threads(self.most()),
+                busy.collect::<Vec<_>>().join(", ")
+            ));
+        for (executor, picture) in &pictures {
+            report =
+                report.plot(picture.spans(format!("{query}, {executor}: operators by thread")));
+        }
+        let bars = pictures.iter().map(|(name, picture)| (*name, picture));
+        report.plot(histogram(
+            format!("{query}: threads that were busy at once"),
+            bars,
+        ))
     }
 
     fn about_blocks(&self, of: &Figures) -> String {

@@ -3,11 +3,7 @@
 use report::{Bars, Cell, Table, Unit};
 
 use super::figures::{Figures, Operator, Task, Thread};
-
-/// `2 threads`
-pub fn threads(count: usize) -> String {
-    format!("{count} thread{}", if count == 1 { "" } else { "s" })
-}
+use super::scope::threads;
 
 /// `1.20×`
 pub fn ratio(value: f64) -> String {
@@ -95,6 +91,38 @@ pub fn reuse_table(of: &Figures) -> Table {
             Cell::number(count(one.blocks_reused), Unit::Count),
             Cell::number(one.page_faults, Unit::Count),
             Cell::number(one.peak_bytes.unwrap_or(f64::NAN), Unit::Bytes),
+        ]);
+    }
+    table
+}
+
+/// Ways to allocate blocks, to pass them on and to share them out, as a table.
+pub fn compared_table(of: &Figures) -> Table {
+    let mut table = Table::new([
+        "executor",
+        "what",
+        "way",
+        "time",
+        "against the first",
+        "blocks allocated",
+        "used again",
+        "page faults",
+    ])
+    .caption(format!(
+        "{}. All blocks go through channels here, or through the ring. Against the first of the same kind, within a round.",
+        of.query
+    ));
+    for one in &of.compared {
+        let (made, again) = one.blocks.unwrap_or_default();
+        table.row([
+            Cell::from(one.executor),
+            Cell::from(one.what),
+            Cell::from(one.way.clone()),
+            Cell::number(one.seconds.median, Unit::Seconds),
+            Cell::number(one.times, Unit::Ratio),
+            Cell::number(made as f64, Unit::Count),
+            Cell::number(again as f64, Unit::Count),
+            Cell::number(one.page_faults, Unit::Count),
         ]);
     }
     table

@@ -125,11 +125,8 @@ fn once(task: &Task, variant: &Variant) -> Result<Told> {
     let bench = Bench::open(store, None, Some(task.pool), variant.affinity, threads)?;
     let subject = bench.plan(task.name.clone(), &task.text)?;
     let way = Way {
-        executor: Executor::Fused,
-        block: None,
-        threads: task.threads,
-        reuse: true,
         plan,
+        ..Way::by(Executor::Fused, task.threads)
     };
     let load = Way {
         threads: task.loaders,
