@@ -296,7 +296,8 @@ pub(crate) async fn stage(
         let (places, flow) = (places.min(flow.flights), Arc::new(flow));
         let setups = tasks(&run.execution, 0, width).min(task.source.pieces());
         let processings = tasks(&run.execution, 1, width);
-        let per_block = run.execution.per_block;
+        // More would find nothing left to do.
+        let per_block = run.execution.per_block.min(processings);
         let ring = Arc::new(Ring::new(places, per_block));
         let orders = Arc::new(Orders::new(&task));
         let (empty_in, empty) = channel::<usize>(places, run.execution.lock_free);
