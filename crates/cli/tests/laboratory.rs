@@ -228,6 +228,16 @@ fn what_cannot_be_measured_is_refused_in_a_line() {
     lab(&["t.atoll", "--executors", "fast"]).failed_usage(&["fused, stream, staged"]);
     lab(&["t.atoll", "--repeat", "1"]).failed_usage(&["5..=1000"]);
     lab(&["missing.atoll"]).failed(1, &["missing.atoll"]);
+    folder
+        .run(&[
+            "lab",
+            "elastic",
+            "--workload",
+            "lock,step",
+            "--clients",
+            "2",
+        ])
+        .failed(1, &["--clients is for"]);
     lab(&["t.atoll", "--query", "missing.laq"]).failed(1, &["missing.laq"]);
     folder.write("bad.laq", "return(sum(lineitem.l_quantitty))");
     lab(&["t.atoll", "--query", "bad.laq"])

@@ -148,7 +148,7 @@ pub fn serve(task: Task, input: impl BufRead, output: &mut dyn Write) -> Result<
         if shared.failed.load(Ordering::Relaxed) {
             return Err(Error::Drive {
                 program: shared.task.command.first().cloned().unwrap_or_default(),
-                why: "it no longer answers".to_owned(),
+                why: "it no longer answers, or a client could not be bound to its core".to_owned(),
             });
         }
     }
@@ -327,8 +327,11 @@ impl Client {
         let bound = &self.shared.task.bound;
         let own = bound.get(self.number % bound.len().max(1));
         let own = own.map(|cpu| CpuSet::from_iter([*cpu]));
-        // Where it may not, it runs anywhere.
-        let _bound = own.and_then(|own| placement::apply::pin(&own).ok());
+        // What runs elsewhere than it was to run is not what is measured.
+        let Ok(_bound) = own.map(|own| placement::apply::pin(&own)).transpose() else {
+            self.shared.failed.store(true, Ordering::Relaxed);
+            return;
+        };
         let (mut next, mut known) = (Instant::now(), 0);
         loop {
             let orders = self.wait(&mut next, &mut known);

@@ -55,6 +55,13 @@ impl Load {
 impl Elastic {
     pub(super) fn run(&self, desk: &mut Desk<'_>) -> Result<()> {
         folder_is_there(&self.report)?;
+        let mut workloads = self.workload.iter();
+        if !self.clients.is_empty() && !workloads.any(|workload| workload.takes_clients()) {
+            return Err(Error::Given {
+                why: "--clients is for the workloads clients, selectivity, stable and native: the others have clients of their own"
+                    .to_owned(),
+            });
+        }
         let machine = Machine::live()?;
         let cpus = placement::apply::cpus_of(0).map_or(1, |cpus| cpus.len());
         let guard: Vec<OsString> = match &desk.database {

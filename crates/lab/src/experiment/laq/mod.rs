@@ -128,7 +128,13 @@ impl Laq {
             }
             let mut measured = done?;
             if !measured.ended {
-                measured.lines(&bench, &subjects, &scope)?;
+                match measured.lines(&bench, &subjects, &scope) {
+                    // What was measured before is told.
+                    Err(Error::Interrupted) => measured.ended = true,
+                    done => done?,
+                }
+            }
+            if !measured.ended {
                 measured.processes(&scope, &self.store, &programs, desk);
             }
             Ok::<Measured, Error>(measured)
